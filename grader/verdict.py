@@ -1,0 +1,86 @@
+"""The verdict vocabulary: one word per outcome, ordered from mild to grave.
+
+Data and rules live together here and nowhere else. A group of verdicts (the
+checks of a kernel, the kernels of an assignment) has its gravest as its own;
+`aggregate` is that rule, with the four words that never take part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+
+class Verdict(str, Enum):
+    """What became of a check, a kernel or a hand-in.
+
+    Members are declared mild to grave; the first twelve aggregate by gravity,
+    the last four say that nothing was judged and never aggregate.
+    """
+
+    ACCEPTED = "accepted"
+    INCONCLUSIVE = "inconclusive"
+    TOO_SLOW = "too_slow"
+    WRONG_ANSWER = "wrong_answer"
+    RUNTIME_ERROR = "runtime_error"
+    OUTPUT_LIMIT = "output_limit"
+    TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    MEMORY_ERROR = "memory_error"
+    COMPILE_ERROR = "compile_error"
+    FORBIDDEN = "forbidden"
+    TAMPERED = "tampered"
+
+    NOT_SUBMITTED = "not_submitted"
+    SKIPPED = "skipped"
+    NOT_MEASURED = "not_measured"
+    GRADER_ERROR = "grader_error"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def phrase(self) -> str:
+        """The words a person reads in a table."""
+        return self.value.replace("_", " ")
+
+    @property
+    def judged(self) -> bool:
+        """True if the verdict says something about the student's work."""
+        return self not in _NEVER_AGGREGATED
+
+    @property
+    def earns_points(self) -> bool:
+        """Accepted, or within timing noise of it: in the student's favour."""
+        return self in (Verdict.ACCEPTED, Verdict.INCONCLUSIVE)
+
+    @property
+    def pending(self) -> bool:
+        """True if this machine could not measure: points neither won nor lost."""
+        return self is Verdict.NOT_MEASURED
+
+
+_NEVER_AGGREGATED = frozenset(
+    {Verdict.NOT_SUBMITTED, Verdict.SKIPPED, Verdict.NOT_MEASURED, Verdict.GRADER_ERROR}
+)
+_GRAVITY = {verdict: rank for rank, verdict in enumerate(Verdict) if verdict.judged}
+
+
+def aggregate(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict of a group: its gravest.
+
+    `grader_error` anywhere makes the group's result unknown and therefore
+    wins. `not_submitted` is the group's verdict only if nothing was handed in,
+    `not_measured` only if nothing else was found out. A `skipped` member says
+    nothing: the check it waited for already does.
+    """
+    members = set(verdicts)
+    if Verdict.GRADER_ERROR in members:
+        return Verdict.GRADER_ERROR
+    judged = [verdict for verdict in members if verdict.judged]
+    if judged:
+        return max(judged, key=_GRAVITY.__getitem__)
+    for fallback in (Verdict.NOT_MEASURED, Verdict.SKIPPED):
+        if fallback in members:
+            return fallback
+    return Verdict.NOT_SUBMITTED
