@@ -1,0 +1,64 @@
+"""A content-addressed store of build products, safe for runs side by side.
+
+An entry is a folder, complete from the moment it has its name: it is made in a
+temporary folder beside it and renamed into place. Two runs that make the same
+entry at once do the work twice and keep either result, which are equal. Only
+the judge writes here; no student process is ever given this path to write.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+
+# One place to point elsewhere: CI images bake a warm cache, tests use a fresh one.
+CACHE_DIR_VARIABLE = "GRADE_CACHE_DIR"
+
+
+def cache_root() -> Path:
+    """Return the folder that holds all entries (not created here)."""
+    chosen = os.environ.get(CACHE_DIR_VARIABLE)
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("gpu-grade"))
+
+
+def content_key(*parts: str | bytes) -> str:
+    """Return a key that differs when any part differs, 40 hex digits.
+
+    Parts are length-prefixed, so that ("ab", "c") and ("a", "bc") differ.
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()[:40]
+
+
+def cached_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder of an entry, calling `make(folder)` if it is not there.
+
+    `kind` groups entries for a reader of the cache ("host-runtime", "nvcc").
+    If `make` raises, nothing is stored and the exception goes on.
+    """
+    entry = cache_root() / kind / key
+    if entry.is_dir():
+        return entry
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=entry.parent))
+    try:
+        make(scratch)
+        try:
+            scratch.rename(entry)
+        except OSError:
+            # Another run was first: its entry has the same content.
+            if not entry.is_dir():
+                raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return entry
