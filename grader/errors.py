@@ -3,7 +3,7 @@
     GraderError                 anything of ours or of the machine  -> exit 3
     ├── UsageError              a wrong command line or hand-in path -> exit 2
     ├── SpecError               an assignment that does not validate -> exit 2
-    └── ToolMissing             g++, nvcc, torch … not there or unfit -> exit 3
+    └── ToolError               g++, nvcc, torch … not there or unfit -> exit 3
 
 A student's failure is a value (a `Verdict` with its message), never one of
 these. `cli` is the only place that turns them into text.
@@ -34,7 +34,7 @@ class UsageError(GraderError):
     exit_code = 2
 
 
-class ToolMissing(GraderError):
+class ToolError(GraderError):
     """A program or package that this job needs is absent or does not work."""
 
 

@@ -20,7 +20,7 @@ class Language(_Word):
     TRITON = "triton"
 
     @property
-    def title(self) -> str:
+    def phrase(self) -> str:
         """The language's name as a person writes it."""
         return {"cuda": "CUDA C++", "triton": "Triton"}[self.value]
 
