@@ -214,14 +214,14 @@ def wrong_answer() -> Report:
     seen = visible(
         verdict=Verdict.WRONG_ANSWER,
         score=0.0,
-        message="6 of 9 cases are right",
+        message="3 of 9 cases are right",
         hint="does the grid cover the last, incomplete block?",
         evidence=correctness(cases, output="block 0\nblock 1\n"),
     )
     unseen = hidden(
         verdict=Verdict.WRONG_ANSWER,
         score=0.0,
-        message="5 of 9 cases are right, n=77777 is not",
+        message="0 of 9 cases are right, n=77777 is not",
         hint="n=77777 is odd",
         evidence=correctness(
             tuple(

@@ -101,7 +101,7 @@ def _correctness(page: Page, evidence: CorrectnessEvidence, *, hint: str) -> Non
         names = ", ".join(map(_label, left_out))
         page.sentence(f"and {len(left_out)} more: {names}", indent=INDENT, most=2)
     if failed and (not_run := evidence.cases_total - len(evidence.cases)):
-        page.sentence(f"{not_run} not run", indent=INDENT)
+        page.sentence(f"{not_run} cases not run", indent=INDENT)
     head, tail = (10, 5) if failed else (4, 2)
     _output(page, evidence.output, head=head, tail=tail)
 
