@@ -113,7 +113,7 @@ def hidden(**changes: object) -> CheckResult:
     cases = tuple(case(n, visibility=Visibility.HIDDEN) for n in SIZES)
     right = CheckResult(
         check=CheckName.CORRECTNESS,
-        name="correctness, hidden cases",
+        name="correctness, hidden",
         verdict=Verdict.ACCEPTED,
         score=20.0,
         max_score=20.0,

@@ -123,8 +123,9 @@ def test_no_encoding_is_too_small(report: Report, encoding: str) -> None:
     assert len(text.splitlines()) >= 3
 
 
-def test_two_languages_without_a_failure_fit_in_twelve_lines() -> None:
-    assert len(shown(sample_reports.accepted()).splitlines()) <= 12
+@pytest.mark.parametrize("width", [80, 100])
+def test_two_languages_without_a_failure_fit_in_twelve_lines(width: int) -> None:
+    assert len(shown_on_terminal(sample_reports.accepted(), width).splitlines()) <= 12
 
 
 # --- what the reader may know ----------------------------------------------------------------

@@ -23,7 +23,7 @@ MOST_CASES = 5  # with a line of their own, after the first that fails
 def write_details(page: Page, check: CheckResult) -> None:
     """Add what is worth reading about the check; nothing if all is well and quiet."""
     if check.hint and check.verdict is not Verdict.ACCEPTED:
-        _hint(page, check.hint)
+        _hint(page, check.hint, indent=INDENT)
     if isinstance(check.evidence, BuildEvidence):
         _build(page, check.evidence, failed=check.verdict is not Verdict.ACCEPTED)
     elif isinstance(check.evidence, CorrectnessEvidence):
@@ -51,8 +51,8 @@ def summary_of_hidden(check: CheckResult) -> str:
     return "; ".join(parts)
 
 
-def _hint(page: Page, hint: str) -> None:
-    page.sentence(("hint: ", "bold"), hint, indent=INDENT, hanging=6)
+def _hint(page: Page, hint: str, *, indent: int) -> None:
+    page.sentence(("hint: ", "bold"), hint, indent=indent, hanging=6)
 
 
 def _output(page: Page, output: str, *, head: int, tail: int) -> None:
@@ -94,9 +94,9 @@ def _correctness(page: Page, evidence: CorrectnessEvidence, *, hint: str) -> Non
     for number, case in enumerate(failed[: 1 + MOST_CASES]):
         page.sentence((f"{_label(case)}: ", "bold"), _what_happened(case), indent=INDENT, most=4)
         if number == 0:
-            _mismatches(page, case)
             if case.hint and case.hint != hint:
-                _hint(page, case.hint)
+                _hint(page, case.hint, indent=INDENT + 2)
+            _mismatches(page, case)
     if left_out := failed[1 + MOST_CASES :]:
         names = ", ".join(map(_label, left_out))
         page.sentence(f"and {len(left_out)} more: {names}", indent=INDENT, most=2)

@@ -17,6 +17,7 @@ from grader.printable import encodable, one_line, printable
 LOG_WIDTH = 100  # of everything that is no terminal: a log looks the same on every machine
 MOST_WIDTH = 120  # longer lines are hard to read, however wide the window
 LEAST_WIDTH = 40
+LEAST_BESIDE = 24  # columns beside a row's lead; a sentence in fewer is a tower of words
 BAR = "| "
 DOTS = "..."
 # Far above what a page shows, and enough to stay quick if somebody hands us a gigabyte.
@@ -65,7 +66,7 @@ class Page:
         """Add a row: `lead`, which must be safe and short, and beside it a sentence."""
         start = cell_len(lead.plain)
         text = self._text(pieces, most * self.width)
-        if self.width - start < LEAST_WIDTH and cell_len(text.plain) > self.width - start:
+        if self.width - start < LEAST_BESIDE and cell_len(text.plain) > self.width - start:
             lead.rstrip()
             self.lines.append(lead)
             self.sentence(text.plain, indent=4, hanging=0, most=most)

@@ -2,7 +2,7 @@
 
     SiLU (silu) on the CPU                                     what, and on what
     silu · CUDA C++ · silu.cu: wrong answer, 0 / 60 points     a kernel in a language
-      correctness   wrong answer   0 / 40   6 of 9 cases …     a check
+      correctness  wrong answer  0 / 40  6 of 9 cases …        a check
         …                                                      what is needed to mend it
     wrong answer · 0 / 60 points · …                           the last line: the result
 
@@ -72,7 +72,7 @@ def _kernel(
     parts = [kernel.name, kernel.language.phrase if kernel.language else "", kernel.file or ""]
     counts = ""
     if twice:
-        counts = ", counts" if kernel.counted else ", does not count: the other language does"
+        counts = ", counted" if kernel.counted else ", not counted"
     parts = [page.clipped(part, 40) for part in parts if part]
     points = f", {_won(kernel)}" if kernel.max_score else ""
     if kernel.pending:
@@ -87,10 +87,10 @@ def _check(page: Page, check: CheckResult, columns: _Columns, *, shown: bool) ->
     phrase, style = _verdict(check.verdict)
     message = check.message if shown else summary_of_hidden(check)
     lead = Text.assemble(
-        f"  {label}{' ' * (columns.label - cell_len(label))}   ",
+        f"  {label}{' ' * (columns.label - cell_len(label))}  ",
         (phrase, style),
         " " * (columns.verdict - len(phrase)),
-        f"   {_points(check):>{columns.points}}   ",
+        f"  {_points(check):>{columns.points}}  ",
     )
     page.row(lead, message)
     if shown:
