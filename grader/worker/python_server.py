@@ -93,8 +93,10 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
             (report, wire.REPORT_FD),
         ):
             os.dup2(source, target)
+        # Triton looks for its own variables again at every kernel.
+        kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
         os.environ.clear()
-        os.environ.update(request["environment"])
+        os.environ.update({**kept, **request["environment"]})
         confine.confine(request["settings"])
         if TYPE_CHECKING:
             from grader.worker import python_worker
