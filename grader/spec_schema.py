@@ -47,8 +47,24 @@ _LIMIT_SENTENCES = {
 
 def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what the package's JSON Schema finds wrong with a parsed spec."""
+    beyond = [Problem(path, "is beyond 64 bits") for path in _beyond_64_bits(data, ())]
+    if beyond:
+        # Python does not print numbers of thousands of digits, which jsonschema tries to.
+        yield from beyond
+        return
     for error in _validator().iter_errors(data):
         yield from _problems(error)
+
+
+def _beyond_64_bits(value: object, path: KeyPath) -> Iterator[KeyPath]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _beyond_64_bits(inner, (*path, key))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _beyond_64_bits(inner, (*path, position))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield path
 
 
 @functools.cache
@@ -138,7 +154,5 @@ def _shown(value: object) -> str:
         return "a table"
     if isinstance(value, list):
         return "an array"
-    if isinstance(value, int) and value.bit_length() > 128:
-        return "a huge number"  # Python does not print one of more than 4,300 digits
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
