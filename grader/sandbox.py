@@ -199,6 +199,11 @@ class Program:
                         return End.MEMORY_LIMIT
                     memory_check_s = now + _MEMORY_POLL_S
 
+    def drain(self) -> None:
+        """Read what the program has written by now."""
+        for capture in self._captures():
+            capture.drain()
+
     def _captures(self) -> list[Capture]:
         return [self.output] if self.report is None else [self.output, self.report]
 
@@ -279,6 +284,14 @@ def sweep() -> int:
         killed += len(strays)
         if not strays:
             return killed
+
+
+def kill_all() -> None:
+    """Kill everything that we started; whoever waits for it sees its end."""
+    with _family:
+        for pid in _own_children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
 
 
 def _children() -> list[int]:
