@@ -199,6 +199,11 @@ class Program:
                         return End.MEMORY_LIMIT
                     memory_check_s = now + _MEMORY_POLL_S
 
+    def drain(self) -> None:
+        """Read what the program has written by now."""
+        for capture in self._captures():
+            capture.drain()
+
     def _captures(self) -> list[Capture]:
         return [self.output] if self.report is None else [self.output, self.report]
 

@@ -129,8 +129,13 @@ class Signature:
         """`def silu(input, output, n)`."""
         return f"def {self.entry}({', '.join(argument.name for argument in self.arguments)})"
 
+    @property
+    def header_name(self) -> str:
+        """`silu.h`."""
+        return f"{self.entry}.h"
+
     def header(self) -> str:
-        """Return the C header that a student's kernel and `main.cu` include."""
+        """Return the C++ header that a student's kernel and `main.cu` include."""
         wanted = {self.element_type(argument, Language.CUDA) for argument in self.arguments}
         includes = "".join(
             f"#include <{_HEADERS[kind]}>\n"
@@ -139,7 +144,7 @@ class Signature:
         )
         comments = "".join(f"//   {line}\n" for line in self._describe())
         return (
-            f"// {self.entry}.h: the function to implement (generated from assignment.toml).\n"
+            f"// {self.header_name}: the function to implement (generated from assignment.toml).\n"
             f"{comments}#pragma once\n{includes}\n"
             f'extern "C" {self.c_declaration};\n'
         )

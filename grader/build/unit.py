@@ -1,0 +1,114 @@
+"""Build one file of a hand-in for a device: the choice of compiler, and the sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader import toolchain
+from grader.build.compiler import Compiled, Compiler, compile_file, limit_verdict
+from grader.build.entry import entry_problem
+from grader.build.host import host_compiler, prepare
+from grader.build.nvcc import nvcc_compiler
+from grader.build.product import Built, Rejected
+from grader.build.python import build_python
+from grader.build.trampoline import trampoline
+from grader.evidence import BuildEvidence
+from grader.spec import Assignment
+from grader.submission import HandIn
+from grader.verdict import Verdict
+from grader.words import Device, Language
+
+
+def build(
+    assignment: Assignment,
+    hand_in: HandIn,
+    language: Language,
+    device: Device,
+    *,
+    architecture: tuple[int, int] | None,
+    scratch: Path,
+) -> Built | Rejected:
+    """Make `hand_in` runnable on `device`, or say why it is not.
+
+    `architecture` is the GPU's compute capability (needed for cuda); `scratch`
+    is a folder that lives as long as the result. Raises GraderError if a
+    compiler breaks down.
+    """
+    if hand_in.problem is not None:
+        return Rejected(
+            verdict=Verdict.COMPILE_ERROR,
+            message=hand_in.problem,
+            hint=hand_in.hint,
+            evidence=BuildEvidence(tool="none", cached=False),
+        )
+    if language is Language.TRITON:
+        return build_python(assignment.signature, hand_in, device, scratch)
+    if device is Device.CUDA:
+        nvcc = toolchain.find_nvcc()
+        if nvcc is None:
+            return _missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+        assert architecture is not None
+        return _compile(assignment, hand_in, device, nvcc_compiler(nvcc, architecture), hand_in.text)
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return _missing("g++", "CUDA C++ cannot run on this machine's processor")
+    prepared = prepare(hand_in)
+    if isinstance(prepared, Rejected):
+        return prepared
+    return _compile(assignment, hand_in, device, host_compiler(cxx), prepared.text)
+
+
+def _missing(tool: str, cost: str) -> Rejected:
+    return Rejected(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"{tool} is not on this machine: {cost}",
+        hint="`grade doctor` says how to get it",
+        evidence=BuildEvidence(tool=tool, cached=False),
+    )
+
+
+def _compile(
+    assignment: Assignment, hand_in: HandIn, device: Device, compiler: Compiler, text: str
+) -> Built | Rejected:
+    signature = assignment.signature
+    file = Path(hand_in.path).name
+    compiled = compile_file(
+        compiler,
+        trampoline=trampoline(signature, file),
+        file=file,
+        text=text,
+        header=(f"{signature.entry}.h", signature.header()),
+        wall_s=assignment.limits.build_s,
+    )
+    if compiled.library is None:
+        return _rejected(assignment, hand_in, compiled)
+    return Built(
+        language=Language.CUDA,
+        device=device,
+        path=compiled.library,
+        file=hand_in.path,
+        entry=signature.entry,
+        evidence=compiled.evidence,
+    )
+
+
+def _rejected(assignment: Assignment, hand_in: HandIn, compiled: Compiled) -> Rejected:
+    assert compiled.ended is not None
+    limit = limit_verdict(compiled.ended)
+    if limit is not None:
+        return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
+    message, hint = entry_problem(
+        assignment.signature, hand_in.path, hand_in.text, compiled.ended.output
+    ) or (_first(compiled), "")
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=compiled.evidence
+    )
+
+
+def _first(compiled: Compiled) -> str:
+    """Return the first error as a sentence with its place."""
+    for diagnostic in compiled.evidence.diagnostics:
+        if diagnostic.severity == "error":
+            place = f":{diagnostic.line}" if diagnostic.line else ""
+            return f"{diagnostic.file}{place}: {diagnostic.message}"
+    return "the compiler failed without a message that could be read"

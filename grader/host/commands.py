@@ -1,0 +1,153 @@
+"""The compiler's command lines: the runtime once per machine, then each hand-in.
+
+Nothing is started here. The caller runs the commands in its own sandbox and
+caches their products; `runtime_key_parts` is all that a product depends on.
+
+*fast* is an optimised build without checks. *checked* has the thread
+sanitizer's calls before every access and the undefined-behaviour sanitizer's
+for array indices and alignment, but is not linked with either: the calls land
+in our runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+INCLUDE_DIR = _HERE / "include"
+RUNTIME_DIR = _HERE / "runtime"
+
+
+class Mode(str, Enum):
+    """Which of the two builds."""
+
+    FAST = "fast"
+    CHECKED = "checked"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_COMMON = (
+    "-std=c++17",
+    "-fPIC",
+    # Calls between the student's functions need no detour through the linker.
+    "-fvisibility=hidden",
+    "-fno-semantic-interposition",
+    # threadIdx is read often; this model makes it one instruction.
+    "-ftls-model=initial-exec",
+    # A GPU fuses multiply and add by its own rules; here none is fused.
+    "-ffp-contract=off",
+)
+
+_STUDENT = {
+    Mode.FAST: ("-O2", "-g1", "-DGRADER_CHECKED=0"),
+    Mode.CHECKED: (
+        # -O1 sinks an unguarded load into a later `if`, and the bug disappears.
+        "-Og",
+        "-gdwarf-4",
+        "-DGRADER_CHECKED=1",
+        "-fsanitize=thread,bounds-strict,alignment",
+        # A volatile access is a flag or a spin, and gets a call of its own.
+        "--param=tsan-distinguish-volatile=1",
+        # memcpy and memset stay calls, which the runtime answers with checks.
+        "-fno-builtin",
+        # Function entries need no call: a finding's inlined frames come from DWARF.
+        "--param=tsan-instrument-func-entry-exit=0",
+    ),
+}
+
+_RUNTIME = {
+    Mode.FAST: ("-O2", "-g1", "-DGRADER_CHECKED=0"),
+    Mode.CHECKED: ("-O2", "-g1", "-DGRADER_CHECKED=1"),
+}
+
+# Old code compares signed with unsigned and has unknown pragmas: not our subject.
+_WARNINGS = ("-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-result")
+
+# -fsanitize would link the sanitizers' own libraries, unless all are named.
+_LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lpthread", "-lgcc_s", "-lgcc", "-lc")
+
+
+def runtime_sources() -> tuple[Path, ...]:
+    """Return the runtime's translation units, in a fixed order."""
+    return tuple(sorted(RUNTIME_DIR.glob("*.cpp")))
+
+
+def runtime_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
+    """Return the command that makes the runtime: one relocatable object, `output`."""
+    return [
+        compiler,
+        *_COMMON,
+        *_RUNTIME[mode],
+        "-fno-exceptions",
+        "-fno-rtti",
+        f"-I{INCLUDE_DIR}",
+        f"-I{RUNTIME_DIR}",
+        "-r",
+        "-nostdlib",
+        "-o",
+        str(output),
+        *map(str, runtime_sources()),
+    ]
+
+
+def compile_command(
+    *,
+    compiler: str,
+    mode: Mode,
+    source: Path,
+    runtime: Path,
+    output: Path,
+    include_dirs: Sequence[Path] = (),
+    executable: bool = False,
+) -> list[str]:
+    """Return the command that builds `source` with the runtime into `output`.
+
+    `source` is a C++ file that includes the rewritten student file (or that
+    file itself); it is found, like the student's own headers, through
+    `include_dirs`. The product is a shared object, or with `executable` a
+    program with the source's `main`.
+    """
+    return [
+        compiler,
+        "-x",
+        "c++",
+        *_COMMON,
+        *_STUDENT[mode],
+        *_WARNINGS,
+        f"-I{INCLUDE_DIR}",
+        *(f"-I{folder}" for folder in include_dirs),
+        "-include",
+        "cuda_runtime.h",
+        str(source),
+        "-x",
+        "none",
+        str(runtime),
+        *(() if executable else ("-shared",)),
+        # Our memcpy and hooks are used by this object only, and nobody else's by it.
+        "-Wl,-Bsymbolic",
+        "-o",
+        str(output),
+        *_LIBRARIES,
+    ]
+
+
+def runtime_key_parts(*, compiler_version: str, mode: Mode) -> tuple[str | bytes, ...]:
+    """Return everything the runtime's object depends on, for a cache key.
+
+    `compiler_version` is the first line of `compiler --version`.
+    """
+    files = sorted(
+        path
+        for folder in (INCLUDE_DIR, RUNTIME_DIR)
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
+    parts: list[str | bytes] = [compiler_version, mode.value, *_COMMON, *_RUNTIME[mode]]
+    for path in files:
+        parts.append(path.relative_to(_HERE).as_posix())
+        parts.append(path.read_bytes())
+    return tuple(parts)

@@ -1,0 +1,77 @@
+// Atomics. Each announces its word to the checker (a no-op in the fast build,
+// where it only counts spinning), then does the operation with the host's own
+// atomics, since blocks may run on several cores.
+#pragma once
+
+extern "C" void grader_atomic(const volatile void* address, unsigned bytes);
+
+namespace grader {
+
+template <class T> struct AtomicWord { typedef T type; };
+template <> struct AtomicWord<float> { typedef unsigned type; };
+template <> struct AtomicWord<double> { typedef unsigned long long type; };
+
+// Replaces *address by change(*address) in one step; returns the old value.
+template <class T, class Change> GRADER_INLINE T atomic_update(T* address, Change change) {
+    typedef typename AtomicWord<T>::type Word;
+    grader_atomic(address, sizeof(T));
+    union Both { Word word; T value; };
+    Both seen, wanted;
+    seen.word = __atomic_load_n(reinterpret_cast<Word*>(address), __ATOMIC_RELAXED);
+    do {
+        wanted.value = change(seen.value);
+    } while (!__atomic_compare_exchange_n(reinterpret_cast<Word*>(address), &seen.word, wanted.word, true,
+                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return seen.value;
+}
+
+template <class T> GRADER_INLINE T atomic_exchange(T* address, T value) {
+    return atomic_update(address, [=](T) { return value; });
+}
+template <class T> GRADER_INLINE T atomic_cas(T* address, T compare, T value) {
+    grader_atomic(address, sizeof(T));
+    __atomic_compare_exchange_n(address, &compare, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return compare;
+}
+
+}  // namespace grader
+
+#define GRADER_ATOMIC_INTEGER(T)                                                                                  \
+    GRADER_INLINE T atomicAdd(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }  \
+    GRADER_INLINE T atomicSub(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST); }  \
+    GRADER_INLINE T atomicAnd(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST); }  \
+    GRADER_INLINE T atomicOr(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST); }    \
+    GRADER_INLINE T atomicXor(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST); }  \
+    GRADER_INLINE T atomicExch(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); } \
+    GRADER_INLINE T atomicCAS(T* p, T compare, T v) { return grader::atomic_cas(p, compare, v); }                 \
+    GRADER_INLINE T atomicMin(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v < old ? v : old; }); }       \
+    GRADER_INLINE T atomicMax(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v > old ? v : old; }); }
+
+GRADER_ATOMIC_INTEGER(int)
+GRADER_ATOMIC_INTEGER(unsigned int)
+GRADER_ATOMIC_INTEGER(long long)
+GRADER_ATOMIC_INTEGER(unsigned long long)
+GRADER_ATOMIC_INTEGER(unsigned long)
+#undef GRADER_ATOMIC_INTEGER
+
+GRADER_INLINE unsigned atomicInc(unsigned* p, unsigned limit) {
+    return grader::atomic_update(p, [=](unsigned old) { return old >= limit ? 0u : old + 1; });
+}
+GRADER_INLINE unsigned atomicDec(unsigned* p, unsigned limit) {
+    return grader::atomic_update(p, [=](unsigned old) { return old == 0 || old > limit ? limit : old - 1; });
+}
+GRADER_INLINE unsigned short atomicCAS(unsigned short* p, unsigned short compare, unsigned short v) {
+    return grader::atomic_cas(p, compare, v);
+}
+GRADER_INLINE float atomicAdd(float* p, float v) { return grader::atomic_update(p, [=](float old) { return old + v; }); }
+GRADER_INLINE double atomicAdd(double* p, double v) { return grader::atomic_update(p, [=](double old) { return old + v; }); }
+GRADER_INLINE float atomicExch(float* p, float v) { return grader::atomic_exchange(p, v); }
+
+#define atomicAdd_block atomicAdd
+#define atomicAdd_system atomicAdd
+#define atomicCAS_block atomicCAS
+#define atomicCAS_system atomicCAS
+#define atomicExch_block atomicExch
+#define atomicExch_system atomicExch
+#define atomicMax_block atomicMax
+#define atomicMin_block atomicMin

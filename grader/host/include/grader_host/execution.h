@@ -1,0 +1,130 @@
+// Who am I, how does a kernel start, what do the threads of a block share.
+//
+// A launch `k<<<grid, block, shared, stream>>>(a, b)` arrives here as
+//     ::grader::Launch(grid, block, shared, stream).kernel("k", [=](auto&... p) { k(p...); })(a, b)
+// so arguments are evaluated once and copied, and the closure that holds the
+// copies is the kernel's parameter space. `__shared__ float t[32];` arrives as
+//     typedef float grader_type_t[32];
+//     static ::grader::SharedSite grader_site_t = {"t", sizeof(grader_type_t), …};
+//     grader_type_t& t = *static_cast<grader_type_t*>(::grader::shared(&grader_site_t));
+// one site per declaration and template instantiation, placed in the block's
+// shared memory when a launch first meets it.
+#pragma once
+
+// Real objects, because students name locals `blockDim`. They are const to the
+// student's code: one thread never sees its own index change, and a compiler
+// that knows so neither instruments nor repeats the load. The runtime, which
+// changes them, declares them without const.
+#ifndef GRADER_INDEX
+#define GRADER_INDEX const
+#endif
+extern GRADER_INDEX __thread uint3 threadIdx;
+extern GRADER_INDEX __thread uint3 blockIdx;
+extern GRADER_INDEX dim3 blockDim;
+extern GRADER_INDEX dim3 gridDim;
+static constexpr int warpSize = 32;
+
+namespace grader {
+
+struct SharedSite {
+    const char* name;
+    size_t bytes;
+    size_t element_bytes;
+    unsigned long long placed;  // (launch number << 32) | offset in shared memory
+};
+
+struct DeviceVariable;
+
+}  // namespace grader
+
+extern "C" {
+extern __thread char* grader_shared_base;
+extern unsigned grader_launch_number;
+void* grader_place_shared(grader::SharedSite* site);
+void* grader_dynamic_shared(const char* name, size_t element_bytes);
+void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                   void* parameters, size_t parameter_bytes, void (*body)(void*));
+void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name);
+void grader_syncthreads();
+int grader_syncthreads_reduce(int predicate, int operation);  // 0 count, 1 and, 2 or
+void grader_fence();
+void grader_trap(int error);
+void grader_pause(unsigned nanoseconds);
+}
+
+namespace grader {
+
+template <class T> struct ElementSize { static constexpr size_t value = sizeof(T); };
+template <class T, size_t N> struct ElementSize<T[N]> : ElementSize<T> {};
+template <class T> struct ElementSize<T[]> : ElementSize<T> {};
+
+#if GRADER_CHECKED
+GRADER_INLINE void* shared(SharedSite* site) { return grader_place_shared(site); }
+#else
+GRADER_INLINE void* shared(SharedSite* site) {
+    unsigned long long placed = __atomic_load_n(&site->placed, __ATOMIC_RELAXED);
+    if ((placed >> 32) == grader_launch_number) return grader_shared_base + (unsigned)placed;
+    return grader_place_shared(site);
+}
+#endif
+
+// A kernel with its configuration, waiting for its arguments.
+template <class Kernel> struct Configured {
+    const char* name;
+    dim3 grid, block;
+    size_t shared_bytes;
+    cudaStream_t stream;
+    Kernel kernel;
+
+    template <class... Arguments> void operator()(Arguments... arguments) const {
+        auto body = [kernel = kernel, arguments...]() mutable { kernel(arguments...); };
+        grader_launch(name, grid, block, shared_bytes, stream, &body, sizeof body,
+                      [](void* self) { (*static_cast<decltype(body)*>(self))(); });
+    }
+};
+
+struct Launch {
+    dim3 grid, block;
+    size_t shared_bytes;
+    cudaStream_t stream;
+
+    Launch(dim3 g, dim3 b, size_t s = 0, cudaStream_t st = nullptr)
+        : grid(g), block(b), shared_bytes(s), stream(st) {}
+
+    template <class Kernel> Configured<Kernel> kernel(const char* name, Kernel body) const {
+        return {name, grid, block, shared_bytes, stream, body};
+    }
+};
+
+// Makes a __device__ or __constant__ variable known to the checker by name.
+struct DeviceVariable {
+    template <class T> DeviceVariable(T& variable, const char* name) {
+        grader_register_variable(const_cast<void*>(static_cast<const volatile void*>(&variable)),
+                                 sizeof(T), ElementSize<T>::value, name);
+    }
+};
+
+}  // namespace grader
+
+#define GRADER_NAME(...) GRADER_NAME_(__VA_ARGS__)
+#define GRADER_NAME_(...) #__VA_ARGS__
+
+GRADER_INLINE void __syncthreads() { grader_syncthreads(); }
+GRADER_INLINE int __syncthreads_count(int predicate) { return grader_syncthreads_reduce(predicate, 0); }
+GRADER_INLINE int __syncthreads_and(int predicate) { return grader_syncthreads_reduce(predicate, 1); }
+GRADER_INLINE int __syncthreads_or(int predicate) { return grader_syncthreads_reduce(predicate, 2); }
+GRADER_INLINE void __threadfence() { grader_fence(); }
+GRADER_INLINE void __threadfence_block() { grader_fence(); }
+GRADER_INLINE void __threadfence_system() { grader_fence(); }
+GRADER_INLINE void __trap() { grader_trap(cudaErrorLaunchFailure); }
+GRADER_INLINE void __brkpt() {}
+GRADER_INLINE void __nanosleep(unsigned nanoseconds) { grader_pause(nanoseconds); }
+GRADER_INLINE void __prof_trigger(int) {}
+
+// Clocks count nanoseconds: enough to see that time passes.
+GRADER_INLINE long long clock64() {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+GRADER_INLINE unsigned long long globaltimer() { return (unsigned long long)clock64(); }

@@ -1,0 +1,128 @@
+// Memory: allocation, copies, symbols. Definitions in ../../runtime/memory_api.cpp.
+#pragma once
+
+enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2 };
+enum { cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
+enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2 };
+
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3,
+};
+struct cudaPointerAttributes {
+    enum cudaMemoryType type;
+    int device;
+    void* devicePointer;
+    void* hostPointer;
+};
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
+    cudaMemAdviseUnsetReadMostly,
+    cudaMemAdviseSetPreferredLocation,
+    cudaMemAdviseUnsetPreferredLocation,
+    cudaMemAdviseSetAccessedBy,
+    cudaMemAdviseUnsetAccessedBy,
+};
+
+extern "C" {
+cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name);
+cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const char* name);
+cudaError_t cudaFree(void* pointer);
+cudaError_t cudaFreeHost(void* pointer);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                         size_t height, cudaMemcpyKind kind);
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height);
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void* pointer);
+cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* host, void* host_to, size_t bytes,
+                               size_t offset, cudaMemcpyKind kind);
+}
+
+namespace grader {
+// The name a student gave to the next allocation, left by the rewriter.
+inline const char*& pending_name() {
+    static __thread const char* name = nullptr;
+    return name;
+}
+GRADER_INLINE void name_next(const char* name) { pending_name() = name; }
+GRADER_INLINE const char* take_name() {
+    const char* name = pending_name();
+    pending_name() = nullptr;
+    return name;
+}
+}  // namespace grader
+
+template <class T> GRADER_INLINE cudaError_t cudaMalloc(T** pointer, size_t bytes) {
+    return grader_malloc((void**)pointer, bytes, grader::take_name());
+}
+template <class T> GRADER_INLINE cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
+    return grader_malloc((void**)pointer, bytes, grader::take_name());
+}
+template <class T> GRADER_INLINE cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned = cudaMemAttachGlobal) {
+    return grader_malloc_host((void**)pointer, bytes, 1, grader::take_name());
+}
+template <class T> GRADER_INLINE cudaError_t cudaMallocHost(T** pointer, size_t bytes, unsigned = 0) {
+    return grader_malloc_host((void**)pointer, bytes, 0, grader::take_name());
+}
+template <class T> GRADER_INLINE cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned) {
+    return grader_malloc_host((void**)pointer, bytes, 0, grader::take_name());
+}
+template <class T> GRADER_INLINE cudaError_t cudaMallocPitch(T** pointer, size_t* pitch, size_t width, size_t height) {
+    *pitch = (width + 511) / 512 * 512;
+    return grader_malloc((void**)pointer, *pitch * height, grader::take_name());
+}
+GRADER_INLINE cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
+GRADER_INLINE cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = 0) {
+    return cudaMemcpy(to, from, bytes, kind);
+}
+GRADER_INLINE cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                                            size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t = 0) {
+    return cudaMemcpy2D(to, to_pitch, from, from_pitch, width, height, kind);
+}
+GRADER_INLINE cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+    return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+GRADER_INLINE cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t = 0) {
+    return cudaMemset(pointer, value, bytes);
+}
+template <class T> GRADER_INLINE cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
+    *device = (T*)host;
+    return cudaSuccess;
+}
+GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+
+template <class T>
+GRADER_INLINE cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                                             cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return grader_copy_symbol((void*)&symbol, sizeof(T), from, nullptr, bytes, offset, kind);
+}
+template <class T>
+GRADER_INLINE cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                               cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return grader_copy_symbol((void*)&symbol, sizeof(T), nullptr, to, bytes, offset, kind);
+}
+template <class T>
+GRADER_INLINE cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset = 0,
+                                                  cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = 0) {
+    return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+}
+template <class T>
+GRADER_INLINE cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset = 0,
+                                                    cudaMemcpyKind kind = cudaMemcpyDeviceToHost, cudaStream_t = 0) {
+    return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
+}
+template <class P, class T> GRADER_INLINE cudaError_t cudaGetSymbolAddress(P** address, const T& symbol) {
+    *address = (P*)(void*)&symbol;
+    return cudaSuccess;
+}
+template <class T> GRADER_INLINE cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
+    *bytes = sizeof(T);
+    return cudaSuccess;
+}

@@ -1,0 +1,82 @@
+// The device's memory: one large reservation, three zones.
+//
+//   device     cudaMalloc and writable buffers of the judge
+//   read-only  the judge's inputs: sealed files, mapped without write access
+//   open       pinned and managed memory, accessible from both sides
+//
+// Outside kernels and copies the first two zones are PROT_NONE, so that a host
+// loop over device pointers fails as it does on a GPU. An `Opening` makes them
+// accessible while it lives.
+//
+// Every allocation starts on a granule and is followed by a gap of at least
+// its own size; a table from granule to allocation says in one step which
+// buffer an address belongs to, or which one it has overrun. Freed memory
+// keeps its entry, to tell a use after free from a wild pointer, and is used
+// again only when the zone is full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace grader {
+
+struct ShadowCell;
+
+enum class Zone : uint8_t { device, read_only, open };
+
+struct Allocation {
+    enum class Origin : uint8_t { malloc, attached, pinned, managed };
+
+    uintptr_t begin = 0, end = 0;         // the valid bytes
+    uintptr_t map_begin = 0, map_end = 0; // whole pages, guard bytes included
+    uintptr_t gap_end = 0;                // where the next allocation may start
+    Origin origin = Origin::malloc;
+    Zone zone = Zone::device;
+    bool live = false;
+    uint32_t id = 0;                      // in the order of allocation
+    char name[40] = {};
+    ShadowCell* shadow = nullptr;         // checked build: one cell per 4 bytes
+    size_t bytes() const { return end - begin; }
+};
+
+namespace arena {
+
+constexpr unsigned kGranuleShift = 16;
+
+// Addresses of the reservation; both 0 until the first use.
+extern uintptr_t base, limit;
+extern uint32_t* granules;       // allocation index + 1, by granule
+extern Allocation* allocations;  // by index
+
+void configure(bool protect, size_t device_bytes);
+
+// Returns null with `errno` kept if there is no memory.
+Allocation* allocate(size_t bytes, Zone zone, Allocation::Origin origin, const char* name);
+Allocation* attach(int fd, size_t map_bytes, size_t data_offset, size_t data_bytes, bool writable, const char* name);
+void release(Allocation* allocation);  // cudaFree
+void detach_all();                     // every attached buffer goes
+
+inline bool contains(uintptr_t address) { return address - base < limit - base; }
+
+// The allocation at or just before the address, live or freed; null in empty space.
+inline Allocation* find(uintptr_t address) {
+    if (!contains(address)) return nullptr;
+    uint32_t index = granules[(address - base) >> kGranuleShift];
+    return index ? &allocations[index - 1] : nullptr;
+}
+
+uint32_t count();
+size_t device_bytes_in_use();
+size_t device_bytes_total();
+
+void open();
+void close();
+
+struct Opening {
+    Opening() { open(); }
+    ~Opening() { close(); }
+    Opening(const Opening&) = delete;
+};
+
+}  // namespace arena
+}  // namespace grader

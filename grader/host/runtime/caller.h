@@ -1,0 +1,28 @@
+// The C interface of every built object: what the program that loads it calls.
+#pragma once
+
+#define GRADER_EXPORT extern "C" __attribute__((visibility("default")))
+
+// Maps a file into the device's memory as [guard bytes][data][guard bytes]
+// and returns the device pointer to the data; only the data is valid to a
+// kernel. `writable` 0 maps without write access (the file may be sealed with
+// F_SEAL_FUTURE_WRITE). Null on failure, with errno kept.
+GRADER_EXPORT void* grader_attach(int fd, unsigned long long map_bytes, unsigned long long data_offset,
+                                  unsigned long long data_bytes, int writable, const char* name);
+
+// Declares that the kernel must write this buffer before it reads it.
+GRADER_EXPORT void grader_expect_output(const void* pointer);
+
+// Unmaps every attached buffer.
+GRADER_EXPORT void grader_detach_all(void);
+
+// Where findings, counters and faults go, as JSON lines; installs the handler
+// for fatal signals. What was found is written by grader_flush_report.
+GRADER_EXPORT void grader_open_report(int fd);
+GRADER_EXPORT void grader_flush_report(void);
+
+// Settings as `key=value` words separated by spaces (see docs/host.md):
+//   schedule=forward|reverse|random  seed=N  os_threads=N  access_limit=N
+//   count=0|1  counted_blocks=N  check=0|1  protect=0|1  device_bytes=N
+// Returns 0, or -1 if a word was not understood (the others are set).
+GRADER_EXPORT int grader_configure(const char* words);

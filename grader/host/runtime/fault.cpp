@@ -1,0 +1,104 @@
+// The handler runs on a stack of its own, since a fiber may have run out of
+// stack, and uses nothing that is not async-signal-safe.
+#include "fault.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+
+#include "arena.h"
+#include "checker.h"
+#include "report.h"
+#include "worker.h"
+
+namespace grader::fault {
+
+namespace {
+
+constexpr size_t kStackBytes = 64 * 1024;
+volatile sig_atomic_t handling;
+
+const char* name_of(int signal) {
+    switch (signal) {
+        case SIGSEGV: return "SIGSEGV";
+        case SIGBUS: return "SIGBUS";
+        case SIGFPE: return "SIGFPE";
+        case SIGILL: return "SIGILL";
+        default: return "SIGABRT";
+    }
+}
+
+uintptr_t program_counter(const void* context) {
+#if defined(__x86_64__)
+    return static_cast<uintptr_t>(static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    return static_cast<const ucontext_t*>(context)->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+const char* reason(int signal, uintptr_t address, const Allocation* buffer) {
+    if (signal == SIGFPE) return "integer division by zero";
+    if (signal == SIGABRT) return "the program aborted";
+    if (signal != SIGSEGV && signal != SIGBUS) return "illegal instruction";
+    if (worker && worker->fibers.in_guard(address)) return "a thread's stack is exhausted";
+    if (!in_kernel() && arena::contains(address)) return "host code accessed device memory";
+    if (buffer && buffer->live && buffer->zone == Zone::read_only && address - buffer->begin < buffer->bytes())
+        return "a read-only input was written";
+    if (buffer && !buffer->live) return "freed memory was accessed";
+    if (buffer) return "an access outside a buffer";
+    if (address < 4096) return "a null pointer was dereferenced";
+    return "an address that belongs to nothing was accessed";
+}
+
+void handle(int signal, siginfo_t* info, void* context) {
+    if (!handling) {
+        handling = 1;
+        uintptr_t address = signal == SIGSEGV || signal == SIGBUS ? reinterpret_cast<uintptr_t>(info->si_addr) : 0;
+        const Allocation* buffer = arena::find(address);
+        ReportLine line("fault");
+        line.text("signal", name_of(signal)).text("message", reason(signal, address, buffer));
+        line.number("address", address).number("pc", program_offset(program_counter(context)));
+        if (buffer) {
+            line.text("buffer", buffer->name).number("buffer_bytes", buffer->bytes());
+            line.signed_number("offset", static_cast<int64_t>(address - buffer->begin));
+        }
+        line.truth("in_kernel", in_kernel());
+        if (in_kernel()) {
+            line.text("kernel", launch_state.name).triple("block", blockIdx.x, blockIdx.y, blockIdx.z);
+            line.triple("thread", threadIdx.x, threadIdx.y, threadIdx.z);
+        }
+        line.write();
+        checker::flush();
+    }
+    ::signal(signal, SIG_DFL);
+    raise(signal);
+}
+
+}  // namespace
+
+void install() {
+    stack_t current;
+    if (sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_DISABLE)) {
+        void* memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory != MAP_FAILED) {
+            stack_t mine = {};
+            mine.ss_sp = memory;
+            mine.ss_size = kStackBytes;
+            sigaltstack(&mine, nullptr);
+        }
+    }
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handle;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+}  // namespace grader::fault

@@ -1,0 +1,151 @@
+#include "fiber.h"
+
+#include <sys/mman.h>
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#define GRADER_UCONTEXT 1
+#include <ucontext.h>
+#endif
+
+#if defined(__x86_64__)
+// grader_switch(void** save, void* next): callee-saved registers go on the old
+// stack, come from the new one. The SSE and x87 control words are left alone.
+asm(R"(
+.text
+.hidden grader_switch
+.globl grader_switch
+.type grader_switch, @function
+grader_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+.size grader_switch, .-grader_switch
+)");
+extern "C" void grader_switch(void** save, void* next);
+#elif defined(__aarch64__)
+asm(R"(
+.text
+.hidden grader_switch
+.globl grader_switch
+.type grader_switch, %function
+grader_switch:
+    sub sp, sp, #176
+    stp x19, x20, [sp, #0]
+    stp x21, x22, [sp, #16]
+    stp x23, x24, [sp, #32]
+    stp x25, x26, [sp, #48]
+    stp x27, x28, [sp, #64]
+    stp x29, x30, [sp, #80]
+    stp d8, d9, [sp, #96]
+    stp d10, d11, [sp, #112]
+    stp d12, d13, [sp, #128]
+    stp d14, d15, [sp, #144]
+    mov x9, sp
+    str x9, [x0]
+    mov sp, x1
+    ldp x19, x20, [sp, #0]
+    ldp x21, x22, [sp, #16]
+    ldp x23, x24, [sp, #32]
+    ldp x25, x26, [sp, #48]
+    ldp x27, x28, [sp, #64]
+    ldp x29, x30, [sp, #80]
+    ldp d8, d9, [sp, #96]
+    ldp d10, d11, [sp, #112]
+    ldp d12, d13, [sp, #128]
+    ldp d14, d15, [sp, #144]
+    add sp, sp, #176
+    ret
+.size grader_switch, .-grader_switch
+)");
+extern "C" void grader_switch(void** save, void* next);
+#endif
+
+namespace grader {
+
+void Fiber::switch_to(Fiber& from, Fiber& to) {
+#if GRADER_UCONTEXT
+    if (!from.stack_pointer_) from.stack_pointer_ = new ucontext_t;
+    swapcontext(static_cast<ucontext_t*>(from.stack_pointer_), static_cast<ucontext_t*>(to.stack_pointer_));
+#else
+    grader_switch(&from.stack_pointer_, to.stack_pointer_);
+#endif
+}
+
+// Writes the context from which a first switch continues in entry_.
+void FiberPool::prepare(unsigned index) {
+    uintptr_t low = base_ + index * (kGuardBytes + kStackBytes) + kGuardBytes;
+    uintptr_t top = low + kStackBytes - (index % 32) * 128;
+    Fiber& fiber = fibers_[index];
+#if GRADER_UCONTEXT
+    if (!fiber.stack_pointer_) fiber.stack_pointer_ = new ucontext_t;
+    ucontext_t* context = static_cast<ucontext_t*>(fiber.stack_pointer_);
+    getcontext(context);
+    context->uc_stack.ss_sp = reinterpret_cast<void*>(low);
+    context->uc_stack.ss_size = top - low;
+    context->uc_link = nullptr;
+    makecontext(context, entry_, 0);
+#elif defined(__x86_64__)
+    void** frame = reinterpret_cast<void**>(top) - 8;  // 6 registers, return address, alignment
+    for (int i = 0; i < 6; ++i) frame[i] = nullptr;
+    frame[6] = reinterpret_cast<void*>(entry_);
+    frame[7] = nullptr;
+    fiber.stack_pointer_ = frame;
+#else
+    void** frame = reinterpret_cast<void**>(top - 176);
+    for (int i = 0; i < 22; ++i) frame[i] = nullptr;
+    frame[11] = reinterpret_cast<void*>(entry_);  // x30
+    fiber.stack_pointer_ = frame;
+#endif
+}
+
+Fiber* FiberPool::take() {
+    if (free_) {
+        Fiber* fiber = free_;
+        free_ = fiber->next_free;
+        return fiber;
+    }
+    if (!base_) {
+        size_t bytes = (kGuardBytes + kStackBytes) * kMaxFibers;
+        void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) return nullptr;
+        base_ = reinterpret_cast<uintptr_t>(memory);
+        reserved_ = bytes;
+    }
+    if (made_ == kMaxFibers) return nullptr;
+    uintptr_t low = base_ + made_ * (kGuardBytes + kStackBytes) + kGuardBytes;
+    if (mprotect(reinterpret_cast<void*>(low), kStackBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
+    prepare(made_);
+    return &fibers_[made_++];
+}
+
+void FiberPool::give(Fiber* fiber) {
+    fiber->next_free = free_;
+    free_ = fiber;
+}
+
+void FiberPool::reset() {
+    free_ = nullptr;
+    for (unsigned i = made_; i-- > 0;) {
+        prepare(i);
+        give(&fibers_[i]);
+    }
+}
+
+bool FiberPool::in_guard(uintptr_t address) const {
+    if (!in_stacks(address)) return false;
+    return (address - base_) % (kGuardBytes + kStackBytes) < kGuardBytes;
+}
+
+}  // namespace grader

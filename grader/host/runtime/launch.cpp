@@ -1,0 +1,247 @@
+// Launches: what may be launched, who runs the blocks, where shared memory lies.
+//
+// A launch runs to its end before the call returns. Its configuration is
+// checked by the limits of a current GPU, and a bad one leaves its error for
+// cudaGetLastError, as there. In the fast build a launch that proves long is
+// shared with helper threads, one worker each; the checked build has one
+// worker, because its answers must not depend on timing.
+#include <pthread.h>
+#include <sched.h>
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "arena.h"
+#include "checker.h"
+#include "report.h"
+#include "worker.h"
+
+unsigned grader_launch_number;
+
+namespace grader {
+
+namespace {
+
+constexpr size_t kSharedGap = 4096;  // after each variable, where an overrun lands
+
+int last_error, sticky_error;
+int last_launch_error;
+size_t dynamic_limit = kSharedDefault;
+size_t placed_end;        // of the running launch: next free offset
+size_t static_shared;     // sum of the static variables met so far
+std::recursive_mutex launch_lock;
+std::mutex place_lock;
+
+size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+int configuration_error(const dim3& grid, const dim3& block, size_t shared) {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0)
+        return cudaErrorInvalidConfiguration;
+    if (grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidConfiguration;
+    if (block.x > 1024 || block.y > 1024 || block.z > 64) return cudaErrorInvalidConfiguration;
+    if (static_cast<uint64_t>(block.x) * block.y * block.z > kMaxThreads) return cudaErrorInvalidConfiguration;
+    if (shared > dynamic_limit) return cudaErrorInvalidValue;
+    return cudaSuccess;
+}
+
+// ---- helper threads (fast build) ----
+
+struct Helpers {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t wake = PTHREAD_COND_INITIALIZER, rest = PTHREAD_COND_INITIALIZER;
+    unsigned started = 0, busy = 0;
+    uint64_t call = 0;  // counts calls for help
+};
+Helpers helpers;
+
+unsigned wanted_threads() {
+#if GRADER_CHECKED
+    return 1;
+#else
+    if (settings.os_threads) return settings.os_threads;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return static_cast<unsigned>(CPU_COUNT(&set));
+#endif
+}
+
+Worker& own_worker() {
+    static __thread Worker* mine;
+    if (!mine) mine = new Worker;
+    return *mine;
+}
+
+void* help(void*) {
+    uint64_t answered = 0;
+    pthread_mutex_lock(&helpers.lock);
+    for (;;) {
+        while (helpers.call == answered) pthread_cond_wait(&helpers.wake, &helpers.lock);
+        answered = helpers.call;
+        pthread_mutex_unlock(&helpers.lock);
+        worker = &own_worker();
+        worker->run_blocks(false);
+        pthread_mutex_lock(&helpers.lock);
+        if (--helpers.busy == 0) pthread_cond_signal(&helpers.rest);
+    }
+}
+
+void wait_for_helpers() {
+    pthread_mutex_lock(&helpers.lock);
+    while (helpers.busy > 0) pthread_cond_wait(&helpers.rest, &helpers.lock);
+    pthread_mutex_unlock(&helpers.lock);
+}
+
+}  // namespace
+
+void call_helpers() {
+    pthread_mutex_lock(&helpers.lock);
+    unsigned wanted = wanted_threads() - 1;
+    while (helpers.started < wanted) {
+        pthread_t thread;
+        // A sandbox may forbid threads: then there are fewer helpers.
+        if (pthread_create(&thread, nullptr, help, nullptr) != 0) break;
+        pthread_detach(thread);
+        ++helpers.started;
+    }
+    if (helpers.started > 0) {
+        helpers.busy = helpers.started;
+        ++helpers.call;
+        pthread_cond_broadcast(&helpers.wake);
+    }
+    pthread_mutex_unlock(&helpers.lock);
+}
+
+void set_error(int error, bool sticky) {
+    if (error == cudaSuccess) return;
+    last_error = error;
+    if (sticky) sticky_error = error;
+}
+
+bool device_lost() { return sticky_error != 0; }
+
+void run_launch() {
+    arena::Opening opening;
+    worker = &own_worker();
+    worker->run_blocks(wanted_threads() > 1);
+    wait_for_helpers();
+    worker = nullptr;
+}
+
+}  // namespace grader
+
+using namespace grader;
+
+extern "C" {
+
+void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t, void* parameters,
+                   size_t parameter_bytes, void (*body)(void*)) {
+    if (in_kernel()) {
+        ReportLine("unsupported").text("feature", "dynamic parallelism").text("kernel", name)
+            .text("message", "a kernel launched another kernel, which cannot be run here").write();
+        worker->abandon(cudaErrorNotSupported);
+    }
+    std::lock_guard<std::recursive_mutex> guard(launch_lock);
+    last_launch_error = sticky_error ? sticky_error : configuration_error(grid, block, shared_bytes);
+    if (last_launch_error) {
+        set_error(last_launch_error, false);
+        return;
+    }
+    ++grader_launch_number;
+    blockDim = block;
+    gridDim = grid;
+    launch_state = LaunchState{};
+    launch_state.name = name;
+    launch_state.grid = grid;
+    launch_state.block = block;
+    launch_state.threads = block.x * block.y * block.z;
+    launch_state.blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;
+    launch_state.dynamic_shared = shared_bytes;
+    launch_state.parameters = parameters;
+    launch_state.parameter_bytes = parameter_bytes;
+    launch_state.body = body;
+    placed_end = kSharedGap + round_up(shared_bytes, 128) + kSharedGap;
+    static_shared = 0;
+    checker::launch_begins();
+    run_launch();
+    checker::launch_ends();
+    if (launch_state.abandoned) set_error(launch_state.abandoned, true);
+}
+
+// Offsets are the same for all blocks of a launch, so all workers share them.
+void* grader_place_shared(SharedSite* site) {
+    unsigned long long placed = __atomic_load_n(&site->placed, __ATOMIC_RELAXED);
+    if ((placed >> 32) != grader_launch_number) {
+        std::lock_guard<std::mutex> guard(place_lock);
+        placed = __atomic_load_n(&site->placed, __ATOMIC_RELAXED);
+        if ((placed >> 32) != grader_launch_number) {
+            static_shared += site->bytes;
+            size_t end = placed_end + round_up(site->bytes, 128) + kSharedGap;
+            if (static_shared > kSharedDefault || end > kSharedArena) {
+                fprintf(stderr, "kernel %s: its __shared__ variables need more than 48 KiB, which nvcc refuses\n",
+                        launch_state.name);
+                if (in_kernel()) worker->abandon(cudaErrorInvalidValue);
+                return grader_shared_base;
+            }
+            placed = static_cast<unsigned long long>(grader_launch_number) << 32 | placed_end;
+            checker::shared_placed(*site, placed_end, false);
+            placed_end = end;
+            __atomic_store_n(&site->placed, placed, __ATOMIC_RELEASE);
+        }
+    }
+    return grader_shared_base + static_cast<unsigned>(placed);
+}
+
+void* grader_dynamic_shared(const char* name, size_t element_bytes) {
+#if GRADER_CHECKED
+    SharedSite site{name, launch_state.dynamic_shared, element_bytes, 0};
+    checker::shared_placed(site, kSharedGap, true);
+#else
+    (void)name, (void)element_bytes;
+#endif
+    return grader_shared_base + kSharedGap;
+}
+
+cudaError_t cudaGetLastError() {
+    int error = last_error;
+    last_error = sticky_error;
+    return static_cast<cudaError_t>(error);
+}
+cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(last_error); }
+cudaError_t cudaDeviceSynchronize() { return static_cast<cudaError_t>(sticky_error); }
+cudaError_t grader_last_launch() { return static_cast<cudaError_t>(last_launch_error); }
+
+cudaError_t grader_launch_untyped() {
+    ReportLine("unsupported").text("feature", "cudaLaunchKernel through void*")
+        .text("message", "cudaLaunchKernel was given a pointer whose kernel type is unknown here").write();
+    set_error(cudaErrorNotSupported, true);
+    return cudaErrorNotSupported;
+}
+
+cudaError_t grader_set_dynamic_limit(int bytes) {
+    if (bytes < 0 || static_cast<size_t>(bytes) > kSharedLimit) {
+        set_error(cudaErrorInvalidValue, false);
+        return cudaErrorInvalidValue;
+    }
+    if (static_cast<size_t>(bytes) > dynamic_limit) dynamic_limit = static_cast<size_t>(bytes);
+    return cudaSuccess;
+}
+
+void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name) {
+    checker::variable(address, bytes, element_bytes, name);
+}
+
+// What <cassert> calls. In a kernel the GPU prints and the launch fails.
+__attribute__((noreturn)) void __assert_fail(const char* expression, const char* file, unsigned line, const char* function) {
+    if (in_kernel()) {
+        fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line, function,
+                blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, expression);
+        ReportLine("assertion").text("file", file).number("line", line).text("kernel", launch_state.name)
+            .text("expression", expression).triple("block", blockIdx.x, blockIdx.y, blockIdx.z)
+            .triple("thread", threadIdx.x, threadIdx.y, threadIdx.z).write();
+        worker->abandon(cudaErrorAssert);
+    }
+    fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, expression);
+    abort();
+}
+}

@@ -1,0 +1,205 @@
+// cudaMalloc and its relatives, over the arena. Copies go where the pointers
+// point; a direction that contradicts them is an error, as on a GPU.
+#include <cerrno>
+#include <cstring>
+
+#include "arena.h"
+#include "checker.h"
+#include "worker.h"
+
+using namespace grader;
+
+namespace {
+
+cudaError_t fail(cudaError_t error) {
+    set_error(error, false);
+    return error;
+}
+
+uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// Memory that only the device may touch.
+bool device_side(const void* pointer) {
+    const Allocation* a = arena::find(address(pointer));
+    return a ? a->zone != Zone::open : arena::contains(address(pointer));
+}
+bool both_sides(const void* pointer) {
+    const Allocation* a = arena::find(address(pointer));
+    return a && a->zone == Zone::open;
+}
+
+bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
+    if (kind == cudaMemcpyDefault) return true;
+    bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+    bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+    return (both_sides(to) || device_side(to) == to_device) && (both_sides(from) || device_side(from) == from_device);
+}
+
+// A stretch that starts in a live allocation must end in it.
+bool stretch_fits(const void* pointer, size_t bytes) {
+    const Allocation* a = arena::find(address(pointer));
+    if (!a) return !arena::contains(address(pointer));
+    uintptr_t p = address(pointer);
+    return a->live && p >= a->begin && p <= a->end && bytes <= a->end - p;
+}
+
+bool writable(const void* pointer) {
+    const Allocation* a = arena::find(address(pointer));
+    return !a || a->zone != Zone::read_only;
+}
+
+cudaError_t free_memory(void* pointer, const char* function, bool pinned, uintptr_t pc) {
+    if (!pointer) return cudaSuccess;
+    if (device_lost()) return cudaPeekAtLastError();
+    Allocation* a = arena::find(address(pointer));
+    const char* problem = nullptr;
+    if (!a) problem = "a pointer that no allocation returned is freed";
+    else if (!a->live) problem = "memory is freed twice";
+    else if (a->begin != address(pointer)) problem = "a pointer into the middle of an allocation is freed";
+    else if (a->origin == Allocation::Origin::attached) problem = "a buffer of the caller is freed";
+    else if ((a->origin == Allocation::Origin::pinned) != pinned) problem = "memory is freed by the wrong function";
+    (void)function;
+    if (problem) {
+        checker::free_failed(pointer, problem, pc);
+        return fail(cudaErrorInvalidValue);
+    }
+    checker::released(*a);
+    arena::release(a);
+    return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name) {
+    if (!pointer) return fail(cudaErrorInvalidValue);
+    if (device_lost()) return cudaPeekAtLastError();
+    *pointer = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    Allocation* a = arena::allocate(bytes, Zone::device, Allocation::Origin::malloc, name);
+    if (!a) return fail(cudaErrorMemoryAllocation);
+    checker::allocated(*a, false);
+    *pointer = reinterpret_cast<void*>(a->begin);
+    return cudaSuccess;
+}
+
+cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const char* name) {
+    if (!pointer) return fail(cudaErrorInvalidValue);
+    *pointer = nullptr;
+    if (bytes == 0) return cudaSuccess;
+    Allocation* a = arena::allocate(bytes, Zone::open,
+                                    managed ? Allocation::Origin::managed : Allocation::Origin::pinned, name);
+    if (!a) return fail(cudaErrorMemoryAllocation);
+    // The host may fill it without our seeing: initialised as far as we know.
+    checker::allocated(*a, true);
+    *pointer = reinterpret_cast<void*>(a->begin);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* pointer) {
+    return free_memory(pointer, "cudaFree", false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+}
+cudaError_t cudaFreeHost(void* pointer) {
+    return free_memory(pointer, "cudaFreeHost", true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+}
+
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                         cudaMemcpyKind kind) {
+    uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    if (device_lost()) return cudaPeekAtLastError();
+    if (width == 0 || height == 0) return cudaSuccess;
+    if (width > to_pitch || width > from_pitch) return fail(cudaErrorInvalidPitchValue);
+    if (!to || !from) return fail(cudaErrorInvalidValue);
+    size_t to_span = (height - 1) * to_pitch + width, from_span = (height - 1) * from_pitch + width;
+    bool sound = direction_fits(to, from, kind) && writable(to) && stretch_fits(to, to_span) && stretch_fits(from, from_span);
+    if (!sound) {
+        checker::host_copy(to, from, width * height, kind, "cudaMemcpy2D", pc);
+        return fail(direction_fits(to, from, kind) ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
+    }
+    arena::Opening opening;
+    for (size_t row = 0; row < height; ++row) {
+        char* target = static_cast<char*>(to) + row * to_pitch;
+        const char* source = static_cast<const char*>(from) + row * from_pitch;
+        checker::host_copy(target, source, width, kind, "cudaMemcpy2D", pc);
+        memmove(target, source, width);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    if (device_lost()) return cudaPeekAtLastError();
+    if (bytes == 0) return cudaSuccess;
+    if (!to || !from) return fail(cudaErrorInvalidValue);
+    bool fits = direction_fits(to, from, kind);
+    if (!fits || !writable(to) || !stretch_fits(to, bytes) || !stretch_fits(from, bytes)) {
+        checker::host_copy(to, from, bytes, kind, "cudaMemcpy", pc);
+        return fail(fits ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
+    }
+    arena::Opening opening;
+    checker::host_copy(to, from, bytes, kind, "cudaMemcpy", pc);
+    memmove(to, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
+    uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    if (device_lost()) return cudaPeekAtLastError();
+    if (width == 0 || height == 0) return cudaSuccess;
+    size_t span = (height - 1) * pitch + width;
+    if (!(device_side(pointer) || both_sides(pointer)) || !writable(pointer) || !stretch_fits(pointer, span)) {
+        checker::host_copy(pointer, nullptr, span, cudaMemcpyDefault, "cudaMemset", pc);
+        return fail(cudaErrorInvalidValue);
+    }
+    arena::Opening opening;
+    for (size_t row = 0; row < height; ++row) {
+        memset(static_cast<char*>(pointer) + row * pitch, value, width);
+        checker::set_by_host(static_cast<char*>(pointer) + row * pitch, width);
+    }
+    return cudaSuccess;
+}
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes) { return cudaMemset2D(pointer, bytes, value, bytes, bytes ? 1 : 0); }
+
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+    *total_bytes = arena::device_bytes_total();
+    *free_bytes = *total_bytes - arena::device_bytes_in_use();
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+    const Allocation* a = arena::find(address(pointer));
+    *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void*>(pointer)};
+    if (!a || !a->live) return cudaSuccess;
+    attributes->devicePointer = const_cast<void*>(pointer);
+    if (a->origin == Allocation::Origin::managed) attributes->type = cudaMemoryTypeManaged;
+    else if (a->origin == Allocation::Origin::pinned) attributes->type = cudaMemoryTypeHost;
+    else {
+        attributes->type = cudaMemoryTypeDevice;
+        attributes->hostPointer = nullptr;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+
+cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes, size_t offset,
+                               cudaMemcpyKind) {
+    uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    if (device_lost()) return cudaPeekAtLastError();
+    char* place = static_cast<char*>(symbol) + offset;
+    const void* other = from ? from : to;
+    bool inside = offset <= symbol_bytes && bytes <= symbol_bytes - offset;
+    if (!inside || !stretch_fits(other, bytes)) {
+        checker::host_copy(from ? static_cast<void*>(place) : to, from ? from : place, bytes, cudaMemcpyDefault,
+                           from ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol", pc);
+        return fail(cudaErrorInvalidValue);
+    }
+    arena::Opening opening;
+    if (from) memmove(place, from, bytes);
+    else memmove(to, place, bytes);
+    if (from) checker::set_by_host(place, bytes);
+    return cudaSuccess;
+}
+}

@@ -1,0 +1,304 @@
+#include "worker.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cstdlib>
+
+#include "checker.h"
+
+// The student's code sees these as const (execution.h); only enter() and the
+// launch write them.
+__thread uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+__thread char* grader_shared_base;
+
+namespace grader {
+
+Settings settings;
+LaunchState launch_state;
+__thread Worker* worker;
+
+namespace {
+
+uint64_t next_random(uint64_t& state) {  // splitmix64
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+// The n-th block to run. A random order is n -> (a n + b) mod blocks with a
+// coprime to blocks: no table, every block once.
+uint64_t block_in_order(uint64_t n) {
+    uint64_t blocks = launch_state.blocks;
+    if (settings.schedule == Schedule::forward) return n;
+    if (settings.schedule == Schedule::reverse) return blocks - 1 - n;
+    uint64_t state = settings.seed;
+    uint64_t factor = next_random(state) % blocks, offset = next_random(state) % blocks;
+    auto common = [](uint64_t a, uint64_t b) {
+        while (b) {
+            uint64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        return a;
+    };
+    while (common(factor, blocks) != 1) factor = factor % blocks + 1;
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(factor) * n + offset) % blocks);
+}
+
+uint64_t now_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+void call_helpers();  // launch.cpp
+
+uint64_t block_number() {
+    return blockIdx.x + static_cast<uint64_t>(gridDim.x) * (blockIdx.y + static_cast<uint64_t>(gridDim.y) * blockIdx.z);
+}
+
+Worker::Worker() : fibers(fiber_main) {
+    void* memory = mmap(nullptr, kSharedArena, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) abort();
+    shared = static_cast<char*>(memory);
+    for (unsigned i = 0; i < kMaxThreads; ++i) threads[i].index = static_cast<uint16_t>(i);
+}
+
+void Worker::prepare_launch() {
+    launch_number_ = grader_launch_number;
+    count_ = launch_state.threads;
+    for (unsigned i = 0; i < count_; ++i) {
+        order_[i] = static_cast<uint16_t>(settings.schedule == Schedule::reverse ? count_ - 1 - i : i);
+        unsigned rest = i / launch_state.block.x;
+        indices_[i] = {i % launch_state.block.x, rest % launch_state.block.y, rest / launch_state.block.y};
+    }
+    if (settings.schedule == Schedule::random) {
+        uint64_t state = settings.seed ^ launch_number_;
+        for (unsigned i = count_; i > 1; --i) {
+            unsigned j = static_cast<unsigned>(next_random(state) % i);
+            uint16_t swap = order_[i - 1];
+            order_[i - 1] = order_[j];
+            order_[j] = swap;
+        }
+    }
+    for (unsigned i = 0; i < count_; ++i) position_[order_[i]] = static_cast<uint16_t>(i);
+}
+
+void Worker::run_blocks(bool call_for_help) {
+    if (launch_number_ != grader_launch_number) prepare_launch();
+    grader_shared_base = shared;
+    // Helpers are called once a launch has proved long: waking them costs more
+    // than a short launch.
+    uint64_t call_at = call_for_help ? now_ns() + 100000 : 0;
+    while (!__atomic_load_n(&launch_state.abandoned, __ATOMIC_RELAXED)) {
+        uint64_t n = __atomic_fetch_add(&launch_state.next_block, 1, __ATOMIC_RELAXED);
+        if (n >= launch_state.blocks) break;
+        run_block(block_in_order(n));
+        if (call_at && now_ns() > call_at) {
+            call_at = 0;
+            call_helpers();
+        }
+    }
+}
+
+void Worker::run_block(uint64_t number) {
+    uint64_t rest = number / gridDim.x;
+    blockIdx = {static_cast<unsigned>(number % gridDim.x), static_cast<unsigned>(rest % gridDim.y),
+                static_cast<unsigned>(rest / gridDim.y)};
+    for (unsigned i = 0; i < count_; ++i) {
+        threads[i].state = ThreadState::unstarted;
+        threads[i].spins = 0;
+    }
+    for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
+    live_ = runnable_ = count_;
+    waiting_ = cursor_ = 0;
+    checker::block_begins(number);
+    Fiber* first = fibers.take();
+    if (!first) {
+        launch_state.abandoned = cudaErrorLaunchOutOfResources;
+        return;
+    }
+    enter(*choose());
+    running_ = first;
+    Fiber::switch_to(home_, *first);
+    current = nullptr;
+    // Fibers of an abandoned block are in the middle of something.
+    if (live_ > 0) fibers.reset();
+    checker::block_ends();
+}
+
+// Where every fiber lives: runs the chosen thread, then whoever is next.
+void Worker::fiber_main() {
+    Worker* self = worker;
+    for (;;) {
+        Thread* thread = self->current;
+        thread->fiber = self->running_;
+        launch_state.body(launch_state.parameters);
+        thread = self->current;
+        thread->state = ThreadState::done;
+        --self->live_;
+        self->arrive_or_release();
+        Thread* next = self->choose();
+        if (next && next->state == ThreadState::unstarted) {
+            self->enter(*next);
+            continue;
+        }
+        Fiber* own = self->running_;
+        self->fibers.give(own);
+        if (next) {
+            self->enter(*next);
+            self->running_ = next->fiber;
+            Fiber::switch_to(*own, *next->fiber);
+        } else {
+            Fiber::switch_to(*own, self->home_);
+        }
+    }
+}
+
+void Worker::enter(Thread& next) {
+    --runnable_;
+    current = &next;
+    threadIdx = indices_[next.index];
+}
+
+// The next thread in order that can run, or null if the block is over.
+Thread* Worker::choose() {
+    for (;;) {
+        while (cursor_ < count_) {
+            Thread& thread = threads[order_[cursor_++]];
+            if (thread.state <= ThreadState::ready) return &thread;
+        }
+        if (runnable_ == 0) {
+            if (live_ == 0) return nullptr;
+            if (!mend_broken_meeting()) return nullptr;
+        }
+        cursor_ = 0;
+    }
+}
+
+// The running thread waits; continues it once it has been chosen again.
+void Worker::leave_for(Thread* next) {
+    Thread* self = current;
+    if (next == self) {
+        enter(*self);
+        return;
+    }
+    Fiber* own = running_;
+    if (!next) {  // nobody can go on: give up the block
+        Fiber::switch_to(*own, home_);
+        __builtin_unreachable();
+    }
+    Fiber* target = next->state == ThreadState::unstarted ? fibers.take() : next->fiber;
+    if (!target) abandon(cudaErrorLaunchOutOfResources);
+    enter(*next);
+    running_ = target;
+    Fiber::switch_to(*own, *target);
+}
+
+void Worker::wake(Thread& thread) {
+    thread.state = ThreadState::ready;
+    ++runnable_;
+    if (position_[thread.index] < cursor_) cursor_ = position_[thread.index];
+}
+
+void Worker::release_barrier() {
+    const Thread* first = nullptr;
+    for (unsigned i = 0; i < count_; ++i) {
+        Thread& thread = threads[i];
+        if (thread.state != ThreadState::at_barrier) continue;
+        if (!first) {
+            first = &thread;
+        } else if (thread.pc != first->pc) {
+            checker::broken_meeting("threads of one block wait at different barriers", *first, thread.pc);
+        }
+        wake(thread);
+    }
+    waiting_ = 0;
+    cursor_ = 0;
+    checker::interval_ends();
+}
+
+void Worker::arrive_or_release() {
+    if (waiting_ > 0 && waiting_ == live_) release_barrier();
+}
+
+void Worker::wait_at_barrier(uintptr_t pc) {
+    Thread& self = *current;
+    self.pc = pc;
+    self.spins = 0;
+    self.state = ThreadState::at_barrier;
+    ++waiting_;
+    arrive_or_release();
+    leave_for(choose());
+}
+
+void Worker::pause() {
+    Thread& self = *current;
+    self.state = ThreadState::ready;
+    ++runnable_;
+    leave_for(choose());
+}
+
+void Worker::abandon(int error) {
+    __atomic_store_n(&launch_state.abandoned, error, __ATOMIC_RELAXED);
+    Fiber::switch_to(*running_, home_);
+    __builtin_unreachable();
+}
+
+}  // namespace grader
+
+using grader::worker;
+
+extern "C" {
+
+void grader_syncthreads() {
+    if (!grader::in_kernel()) return;
+    worker->wait_at_barrier(reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+}
+
+// Everybody leaves a predicate; the answer is read after one barrier, and a
+// second keeps the predicates until all have read them.
+int grader_syncthreads_reduce(int predicate, int operation) {
+    if (!grader::in_kernel()) return predicate;
+    uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    grader::Thread* self = worker->current;
+    self->predicate = predicate != 0;
+    worker->wait_at_barrier(pc);
+    int set = 0, live = 0;
+    for (unsigned i = 0; i < grader::launch_state.threads; ++i) {
+        const grader::Thread& other = worker->threads[i];
+        if (other.state == grader::ThreadState::done) continue;
+        ++live;
+        set += other.predicate;
+    }
+    worker->wait_at_barrier(pc);
+    return operation == 0 ? set : operation == 1 ? set == live : set > 0;
+}
+
+void grader_fence() {
+    if (!grader::in_kernel()) return;
+    grader::checker::fence(reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void grader_pause(unsigned) {
+    if (grader::in_kernel()) worker->pause();
+}
+
+void grader_trap(int error) {
+    if (grader::in_kernel()) worker->abandon(error);
+    abort();
+}
+
+// An atomic in a loop may be a lock or a flag whose owner has yet to run.
+void grader_atomic(const volatile void* address, unsigned bytes) {
+    if (!grader::in_kernel()) return;
+    grader::checker::atomic(address, bytes, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    if (++worker->current->spins % 1024 == 0) worker->pause();
+}
+}

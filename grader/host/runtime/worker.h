@@ -1,0 +1,143 @@
+// A worker runs blocks, one after another, on one operating-system thread.
+//
+// The threads of a block are run one at a time in a fixed order, each until it
+// waits. They are not given a fiber each: a fiber takes threads that have not
+// started, one after another, and only when a thread waits does it keep the
+// fiber, and a fresh one carries on. So a kernel without barriers runs as a
+// loop on one stack. Whoever cannot go on chooses who runs next and switches
+// there directly; the worker's own stack is entered only when a block is over.
+//
+// A barrier is complete when every live thread waits at it; a thread that has
+// returned counts as arrived, as on Volta and later. Warp functions are
+// meetings of the mask's live lanes (warp.cpp). If nobody can run and somebody
+// is alive, the meeting is broken: that is a finding, and the threads go on so
+// that the rest of the kernel can be checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define GRADER_INDEX  // the runtime writes threadIdx and its kin
+#include "cuda_runtime.h"
+#include "fiber.h"
+
+namespace grader {
+
+constexpr unsigned kMaxThreads = 1024;
+constexpr unsigned kWarpSize = 32;
+constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
+constexpr size_t kSharedLimit = 227 * 1024;   // opt-in dynamic shared memory, as sm_90
+constexpr size_t kSharedDefault = 48 * 1024;  // without opting in, and for static arrays
+constexpr size_t kSharedArena = 1024 * 1024;  // room for the gaps between variables
+
+enum class ThreadState : uint8_t { unstarted, ready, at_barrier, in_warp, done };
+
+struct Thread {
+    Fiber* fiber;
+    ThreadState state;
+    uint16_t index;  // in the block, x fastest
+    uintptr_t pc;    // where it waits
+    // What a warp meeting needs (warp.cpp), or a reducing barrier.
+    int operation;
+    unsigned mask;
+    int operand;
+    int width;
+    uint64_t value;
+    uint64_t result;
+    int predicate;
+    uint32_t spins;  // fences, pauses and atomics since it last waited
+
+    unsigned warp() const { return index / kWarpSize; }
+    unsigned lane() const { return index % kWarpSize; }
+};
+
+// One launch, as all its workers see it.
+struct LaunchState {
+    const char* name;
+    dim3 grid, block;
+    unsigned threads;
+    uint64_t blocks;
+    size_t dynamic_shared;
+    void* parameters;
+    size_t parameter_bytes;
+    void (*body)(void*);
+    int abandoned;          // a cudaError_t; blocks not yet begun are dropped
+    uint64_t next_block;    // taken with an atomic increment
+};
+
+enum class Schedule : uint8_t { forward, reverse, random };
+
+struct Settings {
+    Schedule schedule = Schedule::forward;
+    uint64_t seed = 0;
+    unsigned os_threads = 0;       // fast build; 0: as many as there are cores
+    uint64_t access_limit = 0;     // checked build; 0: no limit
+    bool count = true;             // access counters
+    unsigned counted_blocks = 16;  // per launch; 0: all
+    bool check = true;
+};
+extern Settings settings;
+extern LaunchState launch_state;
+
+class Worker {
+public:
+    Worker();
+    Worker(const Worker&) = delete;
+
+    void run_blocks(bool call_for_help);
+
+    // Called by the running thread.
+    void wait_at_barrier(uintptr_t pc);
+    uint64_t meet_warp(int operation, unsigned mask, uint64_t value, int operand, int width, int* predicate,
+                       uintptr_t pc);
+    void pause();                         // lets the others run
+    [[noreturn]] void abandon(int error); // ends the launch: the GPU would have faulted
+
+    Thread* current = nullptr;  // null outside kernels
+    Thread threads[kMaxThreads];
+    uint32_t warp_syncs[kMaxWarps];
+    char* shared = nullptr;
+    FiberPool fibers;
+
+private:
+    static void fiber_main();
+    void prepare_launch();
+    void run_block(uint64_t number);
+    void enter(Thread& next);
+    Thread* choose();
+    void leave_for(Thread* next);
+    void arrive_or_release();
+    void release_barrier();
+    bool warp_ready(const Thread& self, unsigned& present) const;
+    void complete_warp(unsigned warp, unsigned present);
+    bool mend_broken_meeting();
+    void wake(Thread& thread);
+
+    uint32_t launch_number_ = 0;
+    unsigned count_ = 0;    // threads in the block
+    unsigned live_ = 0;     // not yet returned
+    unsigned waiting_ = 0;  // at the block's barrier
+    unsigned runnable_ = 0; // unstarted or ready
+    unsigned cursor_ = 0;   // position in order_
+    Fiber home_;
+    Fiber* running_ = nullptr;
+    uint16_t order_[kMaxThreads];
+    uint16_t position_[kMaxThreads];
+    uint3 indices_[kMaxThreads];
+};
+
+// The worker of this operating-system thread, or null.
+extern __thread Worker* worker;
+inline bool in_kernel() { return worker && worker->current; }
+
+// The block that this thread runs, as a number (x fastest).
+uint64_t block_number();
+
+// What a launch left behind: sticky if the device is lost, else once.
+void set_error(int error, bool sticky);
+bool device_lost();
+
+// Runs launch_state on this thread and, if it proves long, on helpers.
+void run_launch();
+
+}  // namespace grader

@@ -1,0 +1,107 @@
+"""C++ tokens, as far as a rewriter needs them.
+
+A token knows its text and where it starts. Comments, string and character
+literals (raw ones too) and numbers are single tokens, so nothing inside them
+is ever taken for code. White space, comments and line splices are tokens as
+well: the texts of all tokens put together are the file, byte for byte.
+
+A preprocessor directive's tokens carry `directive` = its number, so that a
+statement is never thought to run across the edge of a `#define`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    SPACE = "space"
+    COMMENT = "comment"
+    NAME = "name"
+    NUMBER = "number"
+    STRING = "string"
+    PUNCTUATION = "punctuation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A piece of the file. `directive` is 0 outside preprocessor lines."""
+
+    kind: Kind
+    text: str
+    start: int
+    directive: int
+
+    @property
+    def is_code(self) -> bool:
+        """False for white space and comments."""
+        return self.kind not in (Kind.SPACE, Kind.COMMENT)
+
+
+# Order matters: raw strings before names, `<<<` before shorter punctuation.
+# An unterminated string ends at its line, an unterminated comment at the file.
+_PATTERN = re.compile(
+    r"""
+    (?P<raw>(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\((?s:.*?)(?:\)(?P=delimiter)"|\Z))
+  | (?P<string>(?:u8|[uUL])?"(?:[^"\\\r\n]|\\(?:\r\n|(?s:.)))*(?:"|(?=[\r\n])|\Z))
+  | (?P<character>(?:u8|[uUL])?'(?:[^'\\\r\n]|\\(?:\r\n|(?s:.)))*(?:'|(?=[\r\n])|\Z))
+  | (?P<comment>//(?:[^\\\r\n]|\\(?:\r\n|(?s:.)))*|/\*(?s:.*?)(?:\*/|\Z))
+  | (?P<splice>\\\r?\n)
+  | (?P<newline>\r\n|\n|\r)
+  | (?P<space>[^\S\r\n]+)
+  | (?P<name>[^\W\d]\w*)
+  | (?P<number>\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*)
+  | (?P<punctuation><<<|>>>|<<=|>>=|<=>|->\*|\.\.\.|::|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\#\#
+      |[-+*/%&|^]=|(?s:.))
+    """,
+    re.VERBOSE,
+)
+
+_KINDS = {
+    "raw": Kind.STRING,
+    "string": Kind.STRING,
+    "character": Kind.STRING,
+    "comment": Kind.COMMENT,
+    "splice": Kind.SPACE,
+    "newline": Kind.SPACE,
+    "space": Kind.SPACE,
+    "name": Kind.NAME,
+    "number": Kind.NUMBER,
+    "punctuation": Kind.PUNCTUATION,
+}
+
+
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of a file; their texts joined are `text`."""
+    tokens: list[Token] = []
+    directive = 0
+    directives = 0
+    line_begins = True
+    for match in _PATTERN.finditer(text):
+        group = match.lastgroup
+        if group == "delimiter" or group is None:
+            group = "raw"
+        kind = _KINDS[group]
+        if group == "newline":
+            directive = 0
+        elif line_begins and match.group() == "#":
+            directives += 1
+            directive = directives
+        tokens.append(
+            Token(kind=kind, text=match.group(), start=match.start(), directive=directive)
+        )
+        if group == "newline":
+            line_begins = True
+        elif kind not in (Kind.SPACE, Kind.COMMENT):
+            line_begins = False
+    return tokens
+
+
+def line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return the place of an offset, both counted from 1, as g++ counts."""
+    before = text[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

@@ -1,0 +1,252 @@
+"""One worker with a hand-in loaded: commands out, outcomes back.
+
+A session ends with the first thing that is not an orderly answer: a crash, a
+limit, an answer nobody asked for. The next case then gets a new session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from grader import sandbox
+from grader.build.product import Built
+from grader.errors import GraderError
+from grader.judge.buffers import Buffer
+from grader.judge.channel import Answer, Channel, StrayAnswerError
+from grader.judge.server import PythonServer, Request
+from grader.signature import Argument, ElementType
+from grader.spec import Limits
+from grader.words import Language
+from grader.worker import cuda_worker, wire
+
+_COMMAND_S = 30.0  # for commands that run no student code
+
+
+class Happening(Enum):
+    """How a command ended."""
+
+    DONE = "done"
+    EXCEPTION = "exception"
+    CUDA_ERROR = "cuda error"
+    LOAD_FAILED = "load failed"
+    DIED = "died"
+    TIME_LIMIT = "time limit"
+    OUTPUT_LIMIT = "output limit"
+    MEMORY_LIMIT = "memory limit"
+    STRAY_ANSWER = "stray answer"
+
+
+_OF_STATUS = {
+    wire.OK: Happening.DONE,
+    wire.EXCEPTION: Happening.EXCEPTION,
+    wire.CUDA_ERROR: Happening.CUDA_ERROR,
+    wire.LOAD_FAILED: Happening.LOAD_FAILED,
+}
+_OF_LIMIT = {
+    sandbox.End.TIME_LIMIT: Happening.TIME_LIMIT,
+    sandbox.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
+    sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a command, with all that there is to explain it.
+
+    `told` is what the worker said in words: untrusted, and perhaps forged.
+    """
+
+    happening: Happening
+    code: int = 0
+    ended: sandbox.Ended | None = None
+    told: tuple[dict[str, Any], ...] = ()
+    detail: str = ""
+
+    @property
+    def done(self) -> bool:
+        """True if the command was carried out."""
+        return self.happening is Happening.DONE
+
+
+class Session:
+    """A worker process for one built hand-in; use as a context manager."""
+
+    def __init__(self, built: Built, limits: Limits, server: PythonServer | None) -> None:
+        self._limits = limits
+        self._folder = tempfile.TemporaryDirectory(prefix="grade-box-", ignore_cleanup_errors=True)
+        self._box = Path(self._folder.name)
+        self._channel = Channel()
+        self._alive = True
+        # The worker gets a copy: the cache's own path is none of its business.
+        self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
+        shutil.copyfile(built.path, self._copy)
+        try:
+            self._program = self._start(built, server)
+        finally:
+            self._channel.started()
+
+    def _start(self, built: Built, server: PythonServer | None) -> sandbox.Program:
+        limits = sandbox.Limits(
+            memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
+        )
+        if built.language is Language.TRITON:
+            if server is None:
+                raise GraderError("a Python hand-in needs the Python server")
+            request = Request(
+                file=self._copy, entry=built.entry, device=built.device, cwd=self._box
+            )
+            return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
+        return sandbox.spawn(
+            [sys.executable, "-I", "-S", cuda_worker.__file__, str(self._copy), built.device.value],
+            cwd=self._box,
+            environment=sandbox.clean_environment(self._box),
+            limits=limits,
+            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            report=True,
+        )
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        """True while commands can be sent."""
+        return self._alive
+
+    @property
+    def output(self) -> str:
+        """What the hand-in has printed so far."""
+        return self._program.output.text()
+
+    def load(self) -> Outcome:
+        """Load the hand-in; its constructors or module-level code run."""
+        self._program.mark_memory()
+        return self._command(wire.LOAD, wall_s=self._limits.load_s)
+
+    def attach(self, buffers: Sequence[Buffer]) -> Outcome:
+        """Show the worker the buffers of one case, slot by slot."""
+        for slot, buffer in enumerate(buffers):
+            outcome = self._command(
+                wire.ATTACH, buffer.message(slot), (buffer.descriptor,), wall_s=_COMMAND_S
+            )
+            if not outcome.done:
+                return outcome
+        return Outcome(happening=Happening.DONE)
+
+    def call(self, arguments: bytes, *, private: bool) -> Outcome:
+        """Call the entry once; with private buffers, copy in before and out after."""
+        if private:
+            outcome = self._command(wire.COPY_IN, wall_s=_COMMAND_S)
+            if not outcome.done:
+                return outcome
+        outcome = self._command(wire.CALL, arguments, wall_s=self._limits.call_s)
+        if outcome.done and private:
+            return self._command(wire.COPY_OUT, wall_s=_COMMAND_S)
+        return outcome
+
+    def detach(self) -> Outcome:
+        """Make the worker forget the buffers."""
+        return self._command(wire.DETACH, wall_s=_COMMAND_S)
+
+    def _command(
+        self,
+        command: int,
+        payload: bytes = b"",
+        descriptors: tuple[int, ...] = (),
+        *,
+        wall_s: float,
+    ) -> Outcome:
+        deadline_s = time.monotonic() + wall_s
+        try:
+            # If it is gone already, the wait below sees how.
+            with contextlib.suppress(BrokenPipeError, ConnectionError):
+                self._channel.send(command, payload, descriptors)
+            end = self._program.wait_for(self._channel.fileno(), deadline_s)
+            answer = self._channel.answer() if end is None else None
+            if end is None and answer is None:
+                # The socket was closed: an end is near, or the hand-in closed it.
+                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + 1.0))
+                if end is sandbox.End.TIME_LIMIT:
+                    return self._over(Happening.DIED, end, "closed its channel to the grader")
+            self._channel.quiet()
+        except StrayAnswerError as error:
+            return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
+        if answer is not None:
+            return self._answered(answer)
+        assert end is not None
+        return self._over(_OF_LIMIT.get(end, Happening.DIED), end)
+
+    def _answered(self, answer: Answer) -> Outcome:
+        happening = _OF_STATUS.get(answer.status)
+        if happening is None:
+            return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
+        if happening is Happening.DONE:
+            return Outcome(happening=happening)
+        if happening is Happening.EXCEPTION:
+            self._program.drain()
+            return Outcome(happening=happening, told=self._told())
+        # After a CUDA error the context may be poisoned: this worker is done.
+        return self._over(happening, sandbox.End.EXITED, code=answer.code)
+
+    def _over(
+        self, happening: Happening, end: sandbox.End, detail: str = "", *, code: int = 0
+    ) -> Outcome:
+        self._alive = False
+        ended = self._program.finish(end)
+        return Outcome(
+            happening=happening, code=code, ended=ended, told=self._told(), detail=detail
+        )
+
+    def _told(self) -> tuple[dict[str, Any], ...]:
+        assert self._program.report is not None
+        records = []
+        for line in self._program.report.text().splitlines():
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(record, dict):
+                records.append(record)
+        return tuple(records)
+
+    def close(self) -> None:
+        """End the worker and all that it started, and remove its folder."""
+        self._alive = False
+        self._program.kill()
+        self._channel.close()
+        self._folder.cleanup()
+
+
+def pack_arguments(
+    arguments: Sequence[tuple[Argument, ElementType]], values: Sequence[int | float]
+) -> bytes:
+    """Return the payload of CALL: a slot number for each array, a value for each scalar."""
+    packed = b""
+    for (argument, kind), value in zip(arguments, values, strict=True):
+        if argument.is_array:
+            packed += wire.ARGUMENT.pack(wire.SLOT, int(value))
+        elif kind is ElementType.FLOAT32:
+            packed += wire.ARGUMENT.pack(wire.FLOAT32, _bits("<fxxxx", value))
+        elif kind is ElementType.FLOAT64:
+            packed += wire.ARGUMENT.pack(wire.FLOAT64, _bits("<d", value))
+        else:
+            packed += wire.ARGUMENT.pack(wire.INTEGER, _bits("<q", int(value)))
+    return packed
+
+
+def _bits(layout: str, value: int | float) -> int:
+    return int.from_bytes(struct.pack(layout, value), "little")
