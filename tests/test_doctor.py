@@ -646,5 +646,9 @@ def test_module_can_be_run(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stderr == ""
-    assert done.returncode == (1 if "cannot be graded here" in done.stdout else 0)
-    assert "CUDA C++" in done.stdout
+    verdicts = [
+        line for line in done.stdout.splitlines() if line.startswith(("CUDA C++", "Triton "))
+    ]
+    assert len(verdicts) == 2
+    nothing = all(line.endswith("cannot be graded here") for line in verdicts)
+    assert done.returncode == int(nothing)
