@@ -286,6 +286,14 @@ def sweep() -> int:
             return killed
 
 
+def kill_all() -> None:
+    """Kill everything that we started; whoever waits for it sees its end."""
+    with _family:
+        for pid in _own_children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+
+
 def _children() -> list[int]:
     return [child.pid for child in psutil.Process().children()]
 

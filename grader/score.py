@@ -1,8 +1,8 @@
 """Verdicts → points. The rules, and nothing but the rules.
 
-    a check     all of its points if it earns them, else none
-    a kernel    the sum of its checks; in two languages the better one counts
-    a hand-in   the sum of its kernels; null as soon as the grader failed
+a check     all of its points if it earns them, else none
+a kernel    the sum of its checks; in two languages the better one counts
+a hand-in   the sum of its kernels; null as soon as the grader failed
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from grader.build.product import Built, Rejected
+from grader.errors import GraderError
+from grader.evidence import CorrectnessEvidence
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.verdict import Verdict, aggregate
-from grader.words import CheckName, Language
+from grader.words import CheckName, Language, Visibility
 
 
 def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
@@ -37,6 +40,115 @@ def shares(most: float, counts: Sequence[int]) -> list[float]:
         parts.append(round(upto - given, 2))
         given = upto
     return parts
+
+
+def build_check(built: Built | Rejected) -> CheckResult:
+    """Return the entry for building, which earns no points."""
+    if isinstance(built, Built):
+        verdict, message, hint = Verdict.ACCEPTED, f"built with {built.evidence.tool}", ""
+    else:
+        verdict, message, hint = built.verdict, built.message, built.hint
+    return CheckResult(
+        check=CheckName.BUILD,
+        name="build",
+        verdict=verdict,
+        score=0.0,
+        max_score=0.0,
+        message=message,
+        hint=hint,
+        evidence=built.evidence,
+    )
+
+
+def without_build(kernel: Kernel, rejected: Rejected) -> list[CheckResult]:
+    """Return the entries of the checks that could not run."""
+    pending = rejected.verdict.pending
+    verdict = Verdict.NOT_MEASURED if pending else Verdict.SKIPPED
+    message = "not measured: see build" if pending else "not run: there is nothing to run"
+    return [
+        _check(check, check.value, verdict, most, message=message)
+        for check, most in kernel.points.items()
+    ]
+
+
+def grader_error(kernel: Kernel, error: GraderError) -> CheckResult:
+    """Return the entry that makes a kernel's score unknown: the fault is ours."""
+    return _check(
+        CheckName.CORRECTNESS,
+        "correctness",
+        Verdict.GRADER_ERROR,
+        kernel.max_score,
+        message=f"the grader failed, not your code: {error.message}",
+        hint=error.tip or "",
+    )
+
+
+def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[CheckResult]:
+    """Return one entry for each visibility, the points shared by number of cases."""
+    groups = {
+        visibility: tuple(case for case in verified.cases if case.visibility is visibility)
+        for visibility in Visibility
+    }
+    groups = {visibility: cases for visibility, cases in groups.items() if cases}
+    most = shares(kernel.points[CheckName.CORRECTNESS], [len(group) for group in groups.values()])
+    checks = []
+    for (visibility, cases), share in zip(groups.items(), most, strict=True):
+        visible = visibility is Visibility.VISIBLE
+        failed = next((case for case in cases if not case.verdict.earns_points), None)
+        right = sum(case.verdict.earns_points for case in cases)
+        verdict = aggregate(case.verdict for case in cases)
+        message = f"{right} of {len(cases)} {visibility.phrase}cases right"
+        # Sizes and values of other cases than visible ones stay in the evidence.
+        if failed is not None and visible:
+            message = f"{failed.name}: {failed.message}"
+        checks.append(
+            _check(
+                CheckName.CORRECTNESS,
+                "correctness" if visible else f"correctness, {visibility.phrase.strip()}",
+                verdict,
+                share,
+                message=message,
+                hint=failed.hint if failed is not None and visible else "",
+                visibility=visibility,
+                wall_s=round(sum(case.wall_s for case in cases), 3),
+                evidence=replace(
+                    verified,
+                    cases=cases,
+                    cases_total=len(cases),
+                    # Told once: a hand-in may print the sizes that it sees.
+                    output=verified.output if visible else "",
+                ),
+            )
+        )
+    return checks
+
+
+def _check(
+    check: CheckName,
+    name: str,
+    verdict: Verdict,
+    most: float,
+    *,
+    message: str,
+    hint: str = "",
+    visibility: Visibility = Visibility.VISIBLE,
+    wall_s: float = 0.0,
+    evidence: CorrectnessEvidence | None = None,
+) -> CheckResult:
+    won, pending = points(verdict, most)
+    return CheckResult(
+        check=check,
+        name=name,
+        verdict=verdict,
+        score=won,
+        max_score=most,
+        pending=pending,
+        visibility=visibility,
+        message=message,
+        hint=hint,
+        wall_s=wall_s,
+        evidence=evidence,
+    )
 
 
 def kernel_result(

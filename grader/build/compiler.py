@@ -135,5 +135,3 @@ def limit_verdict(ended: sandbox.Ended) -> tuple[Verdict, str] | None:
         case sandbox.End.OUTPUT_LIMIT:
             return Verdict.COMPILE_ERROR, "the compiler printed more than a megabyte"
     return None
-
-

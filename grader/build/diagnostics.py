@@ -59,6 +59,4 @@ def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:
             "warning" if groups["kind"] == "warning" else "error"
         )
         column = int(groups["column"]) if at and groups.get("column") else None
-        yield Diagnostic(
-            file=student_file, line=at, column=column, severity=severity, message=text
-        )
+        yield Diagnostic(file=student_file, line=at, column=column, severity=severity, message=text)

@@ -21,7 +21,9 @@ _DEFINITION = re.compile(r"\b([A-Za-z_]\w*)\s*\([^;{}()]*(?:\([^()]*\)[^;{}()]*)
 _KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "defined"}
 
 
-def entry_problem(signature: Signature, file: str, text: str, output: str) -> tuple[str, str] | None:
+def entry_problem(
+    signature: Signature, file: str, text: str, output: str
+) -> tuple[str, str] | None:
     """Return (message, hint) if `output` complains of the entry, else None."""
     code = _COMMENT.sub(" ", text)
     wanted = f"wanted: {signature.c_declaration}"

@@ -22,7 +22,15 @@ def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
     flags = (*_FLAGS, f"-arch=sm_{major}{minor}", *toolchain.nvcc_link_flags(nvcc))
 
     def command(trampoline: Path, include: Path, output: Path) -> list[str]:
-        return [str(nvcc.path), "-shared", *flags, f"-I{include}", "-o", str(output), str(trampoline)]
+        return [
+            str(nvcc.path),
+            "-shared",
+            *flags,
+            f"-I{include}",
+            "-o",
+            str(output),
+            str(trampoline),
+        ]
 
     return Compiler(
         name=f"nvcc {nvcc.version}",

@@ -19,8 +19,8 @@ from grader.signature import Signature
 from grader.submission import HandIn
 from grader.toml_source import did_you_mean
 from grader.verdict import Verdict
-from grader.worker import inspect_python
 from grader.words import Device, Language
+from grader.worker import inspect_python
 
 _WALL_S = 10.0
 

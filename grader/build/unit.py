@@ -48,7 +48,9 @@ def build(
         if nvcc is None:
             return _missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert architecture is not None
-        return _compile(assignment, hand_in, device, nvcc_compiler(nvcc, architecture), hand_in.text)
+        return _compile(
+            assignment, hand_in, device, nvcc_compiler(nvcc, architecture), hand_in.text
+        )
     cxx = toolchain.find_cxx()
     if cxx is None:
         return _missing("g++", "CUDA C++ cannot run on this machine's processor")

@@ -24,7 +24,7 @@ import torch
 from grader.build.product import Built
 from grader.check.ending import Sentence, explain
 from grader.errors import GraderError
-from grader.evidence import CaseResult
+from grader.evidence import CaseResult, CorrectnessEvidence
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.compare import Comparison, compare, poison_bytes
 from grader.judge.oracle import CaseData
@@ -50,20 +50,12 @@ class Bench:
     private: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verified:
-    """All cases of one hand-in, and what it printed."""
-
-    cases: tuple[CaseResult, ...]
-    output: str
-
-
 def check_correctness(
     bench: Bench,
     cases: Sequence[Case],
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
-) -> Verified:
+) -> CorrectnessEvidence:
     """Run every case and judge it."""
     results: list[CaseResult] = []
     outputs: list[str] = []
@@ -95,7 +87,16 @@ def check_correctness(
         if session is not None:
             outputs.append(session.output)
             session.close()
-    return Verified(cases=tuple(results), output="".join(outputs))
+    tolerance = bench.assignment.tolerances[bench.built.language]
+    return CorrectnessEvidence(
+        cases=tuple(results),
+        cases_total=len(cases),
+        atol=tolerance.atol,
+        rtol=tolerance.rtol,
+        exact=tolerance.exact,
+        transport="private" if bench.private else "shared",
+        output="".join(outputs),
+    )
 
 
 def _replace(bench: Bench, old: Session | None, outputs: list[str]) -> Session:

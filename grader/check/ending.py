@@ -41,6 +41,7 @@ _CUDA_ERRORS = {
     719: "unspecified launch failure",
 }
 _CUDA_HINTS = {
+    1: "look at the launch (at most 1024 threads a block) and at the arguments of CUDA calls",
     7: "use fewer threads per block, or fewer registers or less shared memory",
     9: "check grid and block: at least 1 each, and at most 1024 threads a block",
     700: "an index is outside its array: look for a missing guard such as `if (i < n)`",

@@ -48,6 +48,8 @@ def prepare(device: str) -> dict[str, str]:
         import numpy
         import triton.runtime.interpreter
 
+        # A GPU does not remark on infinities; the interpreter's numpy should not either.
+        numpy.seterr(all="ignore")
         return {
             "torch": torch.__version__,
             "triton": triton.__version__,
@@ -93,8 +95,10 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
             (report, wire.REPORT_FD),
         ):
             os.dup2(source, target)
+        # Triton looks for its own variables again at every kernel.
+        kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
         os.environ.clear()
-        os.environ.update(request["environment"])
+        os.environ.update({**kept, **request["environment"]})
         confine.confine(request["settings"])
         if TYPE_CHECKING:
             from grader.worker import python_worker
