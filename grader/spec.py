@@ -16,6 +16,9 @@ from pathlib import Path
 from grader.signature import Signature
 from grader.words import CheckName, Device, Language, Visibility
 
+ORACLE_FILE = "oracle.py"
+# The student's own program around the kernel, where an assignment has one.
+PROGRAM_FILE = "main.cu"
 # What a case's values are called if the spec does not say.
 DEFAULT_VALUES = "random"
 
@@ -113,7 +116,7 @@ class Assignment:
     @property
     def oracle(self) -> Path:
         """The file with `inputs`, `expected` and `baseline`."""
-        return self.folder / "oracle.py"
+        return self.folder / ORACLE_FILE
 
     def draw_cases(
         self, device: Device, language: Language, *, public_seed: int, secret_seed: int
@@ -128,20 +131,20 @@ class Assignment:
             seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
             case_seed = _derive(seed, self.name, position)
             # Drawn before the filters: a device sees the same case as another.
-            sizes = _draw(template.sizes, case_seed)
+            sizes = _draw(template.sizes, _derive(case_seed, "sizes"))
             if device in template.devices and language in template.languages:
                 cases.append(_concrete(template, sizes, case_seed, cases))
         return tuple(cases)
 
 
 def _derive(seed: int, *path: str | int) -> int:
-    """Return a 63-bit seed that depends on all its arguments."""
+    """Return a 63-bit seed that depends on all its arguments, on any machine."""
     text = "/".join(map(str, (seed, *path)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
 
 
-def _draw(sizes: Mapping[str, int | float | Range], case_seed: int) -> dict[str, int | float]:
-    chooser = random.Random(case_seed)
+def _draw(sizes: Mapping[str, int | float | Range], seed: int) -> dict[str, int | float]:
+    chooser = random.Random(seed)
     return {
         name: chooser.randint(value.min, value.max) if isinstance(value, Range) else value
         for name, value in sizes.items()
