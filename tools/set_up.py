@@ -18,6 +18,7 @@ requirements are read with the parser that pip carries.
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import importlib.util
 import os
@@ -153,9 +154,8 @@ def constraints(
         if pin.marker is not None and not pin.marker.evaluate():
             continue
         found = installed.get(name)
-        if found is None or not (found.outside or name in KEPT):
-            pins[name] = str(pin.specifier).removeprefix("==")
-        elif name in direct and not meets(direct[name], installed):
+        stays = found is not None and (found.outside or name in KEPT)
+        if found is None or not stays or (name in direct and not meets(direct[name], installed)):
             pins[name] = str(pin.specifier).removeprefix("==")
         elif name in direct:
             pins[name] = found.version
@@ -264,19 +264,20 @@ def _plain(name: str) -> str:
 
 
 def _requirement(line: str) -> Any:
-    try:
-        from packaging.requirements import Requirement
-    except ImportError:
-        from pip._vendor.packaging.requirements import Requirement
-    return Requirement(line)
+    return _module("packaging.requirements").Requirement(line)
 
 
 def _toml(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        from pip._vendor import tomli as tomllib
-    return tomllib.loads(text)
+    reader = _module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    parsed: dict[str, Any] = reader.loads(text)
+    return parsed
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return importlib.import_module(f"pip._vendor.{name}")
 
 
 if __name__ == "__main__":
