@@ -76,9 +76,9 @@ def local(**arguments: Any) -> None:
     grade local silu --language triton     one language only
     grade local --json reports/            every assignment that is handed in
     """
-    from grader import local as command
+    from grader.local import Request, grade_local
 
-    sys.exit(command.grade_local(command.Request(**arguments)))
+    sys.exit(grade_local(Request(**arguments)))
 
 
 @cli.command("list")
@@ -108,9 +108,9 @@ def _all_assignments() -> list[Assignment]:
 @cli.command()
 def doctor() -> None:
     """Say what this machine can grade, what is missing, and how to mend it."""
-    from grader import doctor as command
+    from grader.doctor import main as examine
 
-    sys.exit(command.main())
+    sys.exit(examine())
 
 
 @contextlib.contextmanager
