@@ -119,7 +119,7 @@ __attribute__((always_inline)) inline void check(const Access& access) {
         touch<Space::shared>(cell, 15, access);
         if (state.log) log_access(access, Space::shared);
     } else if (access.address - state.stacks_base < state.stacks_bytes) {
-        return;  // the thread's own local memory
+        ++state.countdown;  // the thread's own local memory: not counted
     } else if (elsewhere(access)) {
         if (ShadowCell* cell = variable_cell(access.address, access.bytes)) {
             if (access.strong) strong(access);

@@ -385,7 +385,10 @@ void outside_shared(const Access& access) {
 // the access is to a registered variable and is to be looked at further.
 bool elsewhere(const Access& access) {
     uintptr_t p = reinterpret_cast<uintptr_t>(launch_state.parameters);
-    if (access.address - p < launch_state.parameter_bytes) return false;
+    if (access.address - p < launch_state.parameter_bytes) {
+        ++state.countdown;  // not an access to memory, so it is not counted as one
+        return false;
+    }
     if (const Variable* v = variable_near(access.address)) {
         if (access.address + access.bytes <= v->end) return true;
         Finding f = about(access, Kind::out_of_bounds, "the access is past the end of a device variable");
