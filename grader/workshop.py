@@ -166,7 +166,8 @@ class Workshop:
         self, unit: Unit, built: Built, cases: Sequence[Case], advance: Callable[[str], None]
     ) -> CorrectnessEvidence:
         """Run the cases of one built file."""
-        from grader.check.correctness import Bench, check_correctness
+        from grader.check.correctness import check_correctness
+        from grader.check.stage import Bench
 
         oracle = self._prepare()
         bench = Bench(
