@@ -201,7 +201,7 @@ def _host_hint(number: signal.Signals, built: Built) -> str:
 
 
 def _last(outcome: Outcome, kind: str) -> dict[str, Any] | None:
-    return next((record for record in reversed(outcome.told) if record.get("kind") == kind), None)
+    return next((record for record in reversed(outcome.told) if record.get("record") == kind), None)
 
 
 def _clip(text: str) -> str:

@@ -18,9 +18,9 @@ else:
 _LINE_BYTES = 32768
 
 
-def tell(kind: str, **details: object) -> None:
+def tell(record: str, **details: object) -> None:
     """Write one line; a closed pipe (a hand-in may close it) is no error."""
-    line = json.dumps({"kind": kind, **details}).encode()[:_LINE_BYTES]
+    line = json.dumps({"record": record, **details}).encode()[:_LINE_BYTES]
     try:
         os.write(wire.REPORT_FD, line + b"\n")
     except OSError:
