@@ -137,11 +137,17 @@ class Session:
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
-    def attach(self, buffers: Sequence[Buffer]) -> Outcome:
-        """Show the worker the buffers of one case, slot by slot."""
+    def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
+        """Show the worker the buffers of one case, slot by slot.
+
+        With `bare`, outputs count as memory that nobody has written yet.
+        """
         for slot, buffer in enumerate(buffers):
             outcome = self._command(
-                wire.ATTACH, buffer.message(slot), (buffer.descriptor,), wall_s=_COMMAND_S
+                wire.ATTACH,
+                buffer.message(slot, bare=bare),
+                (buffer.descriptor,),
+                wall_s=_COMMAND_S,
             )
             if not outcome.done:
                 return outcome
@@ -210,6 +216,12 @@ class Session:
         return Outcome(
             happening=happening, code=code, ended=ended, told=self._told(), detail=detail
         )
+
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """Return what the worker has told so far; untrusted."""
+        if self._alive:
+            self._program.drain()
+        return self._told()
 
     def _told(self) -> tuple[dict[str, Any], ...]:
         assert self._program.report is not None

@@ -38,7 +38,11 @@ LOAD_FAILED: int = 3  # the hand-in could not be loaded; details in the report p
 COMMAND = struct.Struct("<QI")  # number, command
 ANSWER = struct.Struct("<QIi")  # number, status, code
 
-# slot, where, writable, dtype, dimensions, file bytes, data offset, data bytes, shape, name
+# Flags of a buffer.
+WRITABLE = 1
+BARE = 2  # nobody has written it: a read before the first write is a fault
+
+# slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes, shape, name
 BUFFER = struct.Struct("<IIIIIQQQ4q32s")
 
 # An argument of CALL: kind, then 64 bits.
