@@ -193,10 +193,11 @@ class _CaseRun:
                 return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
             pattern = self._pattern(buffers, wrong, snapshots)
             mismatched = sum(c.mismatched for c in comparisons)
+        verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
         return _Judged(
             verdict=Verdict.WRONG_ANSWER,
-            message=f"{mismatched} of {elements} elements{of} are wrong"
+            message=f"{mismatched} of {elements} elements{of} {verb} wrong"
             + (f": {pattern}" if pattern else ""),
             comparison=wrong,
             pattern=pattern,
