@@ -13,7 +13,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -28,8 +28,10 @@ from grader.judge.server import PythonServer, Request
 from grader.signature import Argument, ElementType
 from grader.spec import Limits
 from grader.words import Language
-from grader.worker import cuda_worker, wire
+from grader.worker import cuda_worker, python_worker, wire
 
+_END_S = 1.0  # from the end of the channel to that of the process
+_WATCHER_S = 30.0  # the same, while a tool writes what it saw
 _COMMAND_S = 30.0  # for commands that run no student code
 
 
@@ -79,13 +81,30 @@ class Outcome:
         return self.happening is Happening.DONE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """A tool that runs the worker and looks at what it does: its command and environment."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
 class Session:
     """A worker process for one built hand-in; use as a context manager."""
 
-    def __init__(self, built: Built, limits: Limits, server: PythonServer | None) -> None:
+    def __init__(
+        self,
+        built: Built,
+        limits: Limits,
+        server: PythonServer | None,
+        *,
+        watcher: Watcher | None = None,
+    ) -> None:
         self._limits = limits
         self._folder = tempfile.TemporaryDirectory(prefix="grade-box-", ignore_cleanup_errors=True)
         self._box = Path(self._folder.name)
+        self._watcher = watcher
+        self._ended: sandbox.Ended | None = None
         self._channel = Channel()
         self._alive = True
         # The worker gets a copy: the cache's own path is none of its business.
@@ -100,6 +119,8 @@ class Session:
         limits = sandbox.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
+        if self._watcher is not None:
+            return self._start_watched(built, self._watcher, limits)
         if built.language is Language.TRITON:
             if server is None:
                 raise GraderError("a Python hand-in needs the Python server")
@@ -116,6 +137,23 @@ class Session:
             report=True,
         )
 
+    def _start_watched(
+        self, built: Built, watcher: Watcher, limits: sandbox.Limits
+    ) -> sandbox.Program:
+        worker = [sys.executable, "-I"]
+        if built.language is Language.TRITON:
+            worker += [python_worker.__file__, str(self._copy), built.entry, built.device.value]
+        else:
+            worker += ["-S", cuda_worker.__file__, str(self._copy), built.device.value]
+        return sandbox.spawn(
+            [*watcher.command, *worker],
+            cwd=self._box,
+            environment={**sandbox.clean_environment(self._box), **watcher.environment},
+            limits=limits,
+            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            report=True,
+        )
+
     def __enter__(self) -> Session:
         return self
 
@@ -126,6 +164,11 @@ class Session:
     def alive(self) -> bool:
         """True while commands can be sent."""
         return self._alive
+
+    @property
+    def box(self) -> Path:
+        """The worker's own folder, its current one; gone when the session is closed."""
+        return self._box
 
     @property
     def output(self) -> str:
@@ -168,6 +211,19 @@ class Session:
         """Make the worker forget the buffers."""
         return self._command(wire.DETACH, wall_s=_COMMAND_S)
 
+    def finish(self, wall_s: float) -> sandbox.Ended:
+        """Let the worker end in good order, and its watcher write what it saw."""
+        deadline_s = time.monotonic() + wall_s
+        if self._alive:
+            self._command(wire.FINISH, wall_s=wall_s)
+        if self._ended is not None:
+            return self._ended
+        self._channel.hang_up()
+        end = self._program.wait_for(None, deadline_s)
+        assert end is not None  # there is no channel to become readable
+        self._alive = False
+        return self._program.finish(end)
+
     def _command(
         self,
         command: int,
@@ -185,7 +241,8 @@ class Session:
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:
                 # The socket was closed: an end is near, or the hand-in closed it.
-                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + 1.0))
+                patience_s = _END_S if self._watcher is None else _WATCHER_S
+                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
                 if end is sandbox.End.TIME_LIMIT:
                     return self._over(Happening.DIED, end, "closed its channel to the grader")
             self._channel.quiet()
@@ -205,6 +262,9 @@ class Session:
         if happening is Happening.EXCEPTION:
             self._program.drain()
             return Outcome(happening=happening, told=self._told())
+        if self._watcher is not None:
+            # It has yet to write what it saw: `finish` will end it.
+            return Outcome(happening=happening, code=answer.code, told=self._told())
         # After a CUDA error the context may be poisoned: this worker is done.
         return self._over(happening, sandbox.End.EXITED, code=answer.code)
 
@@ -212,7 +272,7 @@ class Session:
         self, happening: Happening, end: sandbox.End, detail: str = "", *, code: int = 0
     ) -> Outcome:
         self._alive = False
-        ended = self._program.finish(end)
+        self._ended = ended = self._program.finish(end)
         return Outcome(
             happening=happening, code=code, ended=ended, told=self._told(), detail=detail
         )
