@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import grader
+from grader import family, toolchain
 from grader import gpu as nvidia
-from grader import sandbox, toolchain
 from grader.build.product import Built, Rejected
 from grader.build.unit import Checked, build, build_checked
 from grader.errors import ToolError
@@ -88,7 +88,7 @@ def open_workshop(
     assignment: Assignment, options: Options, units: Sequence[Unit]
 ) -> Iterator[Workshop]:
     """Start all builds, and torch, side by side; end every process on the way out."""
-    sandbox.become_subreaper()
+    family.become_subreaper()
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
         shop = Workshop(assignment, options, Path(folder), pool)
@@ -97,12 +97,12 @@ def open_workshop(
             yield shop
         except BaseException:
             # Builds still running would be waited for; nobody wants their result.
-            sandbox.kill_all()
+            family.kill_all()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             shop.close()
-            sandbox.sweep()
+            family.sweep()
 
 
 class Workshop:

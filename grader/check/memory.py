@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.check.ending import Sentence, explain
 from grader.check.finding import SHOWN, folded, sentence
@@ -37,10 +38,14 @@ class MemoryVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Walk:
-    """What the judge saw of one run over all cases; `failure` is the first thing wrong."""
+    """What the judge saw of one run over all cases; `failure` is the first thing wrong.
+
+    `told` is what the worker said meanwhile.
+    """
 
     failure: Sentence | None
     wrong: bool
+    told: tuple[dict[str, Any], ...]
 
 
 def check_host_memory(
@@ -54,14 +59,13 @@ def check_host_memory(
     started_s = time.monotonic()
     with Session(bench.built, bench.assignment.limits, bench.server) as session:
         walk = _walk(bench, session, cases, data, advance)
-        records = session.records()
         output = session.output
     tampered = False
     findings: tuple[Finding, ...] = ()
     accesses = 0
     problem = None
     try:
-        lines = [json.dumps(record) for record in records]
+        lines = [json.dumps(record) for record in walk.told]
         run = read_run(lines, bench.built.path, bench.built.file, text)
         findings, accesses = folded(run.findings), run.accesses
         problem = run.unsupported[0] if run.unsupported else None
@@ -99,8 +103,10 @@ def _walk(
     """Call the hand-in on every case, until it fails to answer."""
     limits = bench.assignment.limits
     loaded = session.load()
+    told = list(loaded.told)
     if not loaded.done:
-        return _Walk(failure=explain(loaded, bench.built, limits, doing="loading"), wrong=False)
+        failure = explain(loaded, bench.built, limits, doing="loading")
+        return _Walk(failure=failure, wrong=False, told=tuple(told))
     wrong = False
     for case in cases:
         values = data(case)
@@ -109,13 +115,14 @@ def _walk(
             stage.fill(buffers, poison=0)
             outcome = session.call(stage.arguments(), private=bench.private)
             snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+        told += outcome.told
         if not outcome.done:
             doing = f"calling {bench.built.entry} on {case.name}"
             failure = explain(outcome, bench.built, limits, doing=doing)
-            return _Walk(failure=failure, wrong=wrong)
+            return _Walk(failure=failure, wrong=wrong, told=tuple(told))
         wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
         advance(case.name)
-    return _Walk(failure=None, wrong=wrong)
+    return _Walk(failure=None, wrong=wrong, told=tuple(told))
 
 
 def _judge(

@@ -11,16 +11,17 @@ import json
 import shutil
 import struct
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from grader import sandbox
+from grader.box import box
 from grader.build.product import Built
+from grader.capture import Capture
 from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
@@ -32,7 +33,9 @@ from grader.worker import cuda_worker, python_worker, wire
 
 _END_S = 1.0  # from the end of the channel to that of the process
 _WATCHER_S = 30.0  # the same, while a tool writes what it saw
-_COMMAND_S = 30.0  # for commands that run no student code
+# For commands that run no student code: mapping gigabytes takes seconds.
+COMMAND_S = 30.0
+_CHANNEL_CLOSED = "closed its channel to the grader"
 
 
 class Happening(Enum):
@@ -46,6 +49,7 @@ class Happening(Enum):
     TIME_LIMIT = "time limit"
     OUTPUT_LIMIT = "output limit"
     MEMORY_LIMIT = "memory limit"
+    PROCESS_LIMIT = "process limit"
     STRAY_ANSWER = "stray answer"
 
 
@@ -59,6 +63,7 @@ _OF_LIMIT = {
     sandbox.End.TIME_LIMIT: Happening.TIME_LIMIT,
     sandbox.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
     sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
+    sandbox.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
 }
 
 
@@ -66,7 +71,8 @@ _OF_LIMIT = {
 class Outcome:
     """What became of a command, with all that there is to explain it.
 
-    `told` is what the worker said in words: untrusted, and perhaps forged.
+    `told` is what the worker said in words during the command: untrusted, and
+    perhaps forged.
     """
 
     happening: Happening
@@ -101,19 +107,19 @@ class Session:
         watcher: Watcher | None = None,
     ) -> None:
         self._limits = limits
-        self._folder = tempfile.TemporaryDirectory(prefix="grade-box-", ignore_cleanup_errors=True)
-        self._box = Path(self._folder.name)
         self._watcher = watcher
         self._ended: sandbox.Ended | None = None
-        self._channel = Channel()
         self._alive = True
-        # The worker gets a copy: the cache's own path is none of its business.
-        self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
-        shutil.copyfile(built.path, self._copy)
-        try:
+        with contextlib.ExitStack() as undo:
+            self._box = undo.enter_context(box("grade-box-"))
+            self._channel = undo.enter_context(contextlib.closing(Channel()))
+            # The worker gets a copy: the cache's own path is none of its business.
+            self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
+            shutil.copyfile(built.path, self._copy)
             self._program = self._start(built, server)
-        finally:
+            undo.callback(self._program.kill)
             self._channel.started()
+            self._undo = undo.pop_all()
 
     def _start(self, built: Built, server: PythonServer | None) -> sandbox.Program:
         limits = sandbox.Limits(
@@ -185,13 +191,10 @@ class Session:
 
         With `bare`, outputs count as memory that nobody has written yet.
         """
+        self._program.granted_mib = sum(buffer.whole.numel() for buffer in buffers) / 2**20
         for slot, buffer in enumerate(buffers):
-            outcome = self._command(
-                wire.ATTACH,
-                buffer.message(slot, bare=bare),
-                (buffer.descriptor,),
-                wall_s=_COMMAND_S,
-            )
+            message = buffer.message(slot, bare=bare)
+            outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
         return Outcome(happening=Happening.DONE)
@@ -199,17 +202,17 @@ class Session:
     def call(self, arguments: bytes, *, private: bool) -> Outcome:
         """Call the entry once; with private buffers, copy in before and out after."""
         if private:
-            outcome = self._command(wire.COPY_IN, wall_s=_COMMAND_S)
+            outcome = self._command(wire.COPY_IN, wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
         outcome = self._command(wire.CALL, arguments, wall_s=self._limits.call_s)
         if outcome.done and private:
-            return self._command(wire.COPY_OUT, wall_s=_COMMAND_S)
+            return self._command(wire.COPY_OUT, wall_s=COMMAND_S)
         return outcome
 
     def detach(self) -> Outcome:
         """Make the worker forget the buffers."""
-        return self._command(wire.DETACH, wall_s=_COMMAND_S)
+        return self._command(wire.DETACH, wall_s=COMMAND_S)
 
     def finish(self, wall_s: float) -> sandbox.Ended:
         """Let the worker end in good order, and its watcher write what it saw."""
@@ -233,6 +236,8 @@ class Session:
         wall_s: float,
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
+        self._program.drain()
+        self._report.forget()
         try:
             # If it is gone already, the wait below sees how.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
@@ -244,22 +249,24 @@ class Session:
                 patience_s = _END_S if self._watcher is None else _WATCHER_S
                 end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
                 if end is sandbox.End.TIME_LIMIT:
-                    return self._over(Happening.DIED, end, "closed its channel to the grader")
+                    return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
             self._channel.quiet()
         except StrayAnswerError as error:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
         if answer is not None:
             return self._answered(answer)
         assert end is not None
-        return self._over(_OF_LIMIT.get(end, Happening.DIED), end)
+        outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
+        assert outcome.ended is not None
+        if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
+            return replace(outcome, detail=_CHANNEL_CLOSED)
+        return outcome
 
     def _answered(self, answer: Answer) -> Outcome:
         happening = _OF_STATUS.get(answer.status)
         if happening is None:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
-        if happening is Happening.DONE:
-            return Outcome(happening=happening)
-        if happening is Happening.EXCEPTION:
+        if happening in (Happening.DONE, Happening.EXCEPTION):
             self._program.drain()
             return Outcome(happening=happening, told=self._told())
         if self._watcher is not None:
@@ -277,16 +284,14 @@ class Session:
             happening=happening, code=code, ended=ended, told=self._told(), detail=detail
         )
 
-    def records(self) -> tuple[dict[str, Any], ...]:
-        """Return what the worker has told so far; untrusted."""
-        if self._alive:
-            self._program.drain()
-        return self._told()
+    @property
+    def _report(self) -> Capture:
+        assert self._program.report is not None
+        return self._program.report
 
     def _told(self) -> tuple[dict[str, Any], ...]:
-        assert self._program.report is not None
         records = []
-        for line in self._program.report.text().splitlines():
+        for line in self._report.text().splitlines():
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):
@@ -298,9 +303,7 @@ class Session:
     def close(self) -> None:
         """End the worker and all that it started, and remove its folder."""
         self._alive = False
-        self._program.kill()
-        self._channel.close()
-        self._folder.cleanup()
+        self._undo.close()
 
 
 def pack_arguments(

@@ -276,6 +276,9 @@ def main() -> None:
     except EOFError:
         # The judge is done. No destructors of the hand-in: they owe us nothing.
         os._exit(0)
+    except BaseException as error:
+        print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(wire.EXIT_FAILED)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ in place, so that a return value means nothing.
 
 import contextlib
 import ctypes
+import faulthandler
 import importlib.util
 import os
 import socket
@@ -63,13 +64,27 @@ class Worker:
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-            self._function = getattr(module, self._entry)
         except BaseException as error:
             telling.tell_exception(error, self._file)
+            return wire.LOAD_FAILED
+        self._function = getattr(module, self._entry, None)
+        unfit = self._unfit(self._function)
+        if unfit:
+            telling.tell("entry", problem=unfit)
             return wire.LOAD_FAILED
         if self._device == "cuda":
             self._open_driver()
         return wire.OK
+
+    def _unfit(self, function: Any) -> str | None:
+        """Say why this cannot be called, None if it can."""
+        from triton.runtime.jit import KernelInterface
+
+        if function is None:
+            return "missing"
+        if isinstance(function, KernelInterface):
+            return "kernel"
+        return None if callable(function) else type(function).__name__
 
     def _open_driver(self) -> None:
         if TYPE_CHECKING:
@@ -165,6 +180,8 @@ class Worker:
 def serve(file: str, entry: str, device: str) -> None:
     """Carry out commands until the judge closes the channel, then end the process."""
     channel = socket.socket(fileno=wire.CHANNEL_FD)
+    # A crash names the student's line on its way out.
+    faulthandler.enable(file=2, all_threads=False)
     worker = Worker(file, entry, device)
     while True:
         try:
