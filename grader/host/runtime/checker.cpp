@@ -295,9 +295,9 @@ void strong(const Access& access) {
     if (!access.atomic && ++worker->current->spins % 256 == 0) worker->pause();
 }
 
-void atomic(const volatile void* address, size_t bytes, uintptr_t pc) {
+void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
     if (!state.active) return;
-    check({reinterpret_cast<uintptr_t>(const_cast<const void*>(address)), unsigned(bytes), true, true, true, pc});
+    check({reinterpret_cast<uintptr_t>(const_cast<const void*>(address)), unsigned(bytes), true, true, true, pc, replaces});
 }
 
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,
@@ -533,7 +533,8 @@ void free_failed(const void* pointer, const char* message, uintptr_t pc) {
 }
 
 void flush(bool after_fault) {
-    if (!after_fault) {
+    // On a lost device nothing can be freed.
+    if (!after_fault && !device_lost()) {
         for (uint32_t i = 0; i < arena::count(); ++i) {
             Allocation& a = arena::allocations[i];
             if (!a.live || a.leak_reported || a.origin != Allocation::Origin::malloc) continue;

@@ -299,7 +299,12 @@ void grader_trap(int error) {
 // An atomic in a loop may be a lock or a flag whose owner has yet to run.
 void grader_atomic(const volatile void* address, unsigned bytes) {
     if (!grader::in_kernel()) return;
-    grader::checker::atomic(address, bytes, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    grader::checker::atomic(address, bytes, false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    if (++worker->current->spins % 1024 == 0) worker->pause();
+}
+void grader_atomic_exchange(const volatile void* address, unsigned bytes) {
+    if (!grader::in_kernel()) return;
+    grader::checker::atomic(address, bytes, true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
     if (++worker->current->spins % 1024 == 0) worker->pause();
 }
 }
