@@ -305,9 +305,12 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
     if (!(other_mask & mask)) return;
     bool other_strong = stamp::strong(other);
     bool same_block = stamp::epoch(other) == state.epoch;
-    // Volatile alone orders nothing among the lanes of a warp that share a tile;
-    // on global flags it is how programs wait.
-    if (access.strong && other_strong && (access.atomic || space == Space::global)) return;
+    if (access.strong && other_strong) {
+        if (access.atomic || space == Space::global) return;
+        // Volatile alone orders nothing among threads that share a tile; after
+        // a fence of the one who writes it is a flag.
+        if (stamp::segment(other_write ? other : state.me) > 0) return;
+    }
     Finding f = about(access, Kind::race, "");
     if (same_block) {
         unsigned mine = running->index, theirs = stamp::thread(other);
