@@ -290,9 +290,9 @@ void break_point() {
 // ---- accesses ----
 
 void strong(const Access& access) {
-    ordering::strong_access(running->index, access.address);
     // A volatile read in a loop may wait for a thread that has yet to run.
     if (!access.atomic && ++worker->current->spins % 256 == 0) worker->pause();
+    ordering::strong_access(running->index, access.address);
 }
 
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
