@@ -177,6 +177,11 @@ class Session:
         return self._box
 
     @property
+    def copy_name(self) -> str:
+        """The name under which the worker and its watcher see the hand-in."""
+        return self._copy.name
+
+    @property
     def output(self) -> str:
         """What the hand-in has printed so far."""
         return self._program.output.text()

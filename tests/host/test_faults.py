@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from grader.host import Mode
 from grader.host.__main__ import build, run
 
