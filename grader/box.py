@@ -30,6 +30,5 @@ def remove(folder: Path) -> None:
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(["chmod", "-R", "u+rwX", str(folder)], check=False, **quiet)
-        subprocess.run(["rm", "-rf", str(folder)], check=False, **quiet)
+        for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+            subprocess.run([*command, str(folder)], check=False, capture_output=True)

@@ -260,7 +260,9 @@ def spawn(
         pid=pid,
         pidfd=pidfd,
         output=Capture(reading, limits.output_kib << 10),
-        report=Capture(report_ends[0], _REPORT_BYTES) if report_ends is not None else None,
+        report=Capture(report_ends[0], _REPORT_BYTES, _REPORT_BYTES)
+        if report_ends is not None
+        else None,
         limits=limits,
     )
 
@@ -272,7 +274,7 @@ def adopt(pid: int, pidfd: int, output: int, report: int, limits: Limits) -> Pro
         pid=pid,
         pidfd=pidfd,
         output=Capture(output, limits.output_kib << 10),
-        report=Capture(report, _REPORT_BYTES),
+        report=Capture(report, _REPORT_BYTES, _REPORT_BYTES),
         limits=limits,
     )
 

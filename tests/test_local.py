@@ -65,7 +65,7 @@ def test_the_check_build_alone_runs_nothing(tmp_path: Path) -> None:
 
 
 def test_a_seed_draws_other_cases_and_is_told(tmp_path: Path) -> None:
-    sizes = []
+    sizes: list[list[int]] = []
     for seed in ("1", "2", "1"):
         file = tmp_path / f"{len(sizes)}.json"
         done = grade(

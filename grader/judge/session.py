@@ -91,6 +91,7 @@ class Session:
     def __init__(self, built: Built, limits: Limits, server: PythonServer | None) -> None:
         self._limits = limits
         self._alive = True
+        self._told_before = 0
         with contextlib.ExitStack() as undo:
             self._box = undo.enter_context(box("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
@@ -143,12 +144,18 @@ class Session:
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
-    def attach(self, buffers: Sequence[Buffer]) -> Outcome:
-        """Show the worker the buffers of one case, slot by slot."""
+    def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
+        """Show the worker the buffers of one case, slot by slot.
+
+        With `bare`, outputs count as memory that nobody has written yet.
+        """
         self._program.granted_mib = sum(buffer.whole.numel() for buffer in buffers) / 2**20
         for slot, buffer in enumerate(buffers):
             outcome = self._command(
-                wire.ATTACH, buffer.message(slot), (buffer.descriptor,), wall_s=COMMAND_S
+                wire.ATTACH,
+                buffer.message(slot, bare=bare),
+                (buffer.descriptor,),
+                wall_s=COMMAND_S,
             )
             if not outcome.done:
                 return outcome
@@ -179,7 +186,7 @@ class Session:
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
         self._program.drain()
-        self._report.forget()
+        self._told_before = self._report.total_bytes
         try:
             # If it is gone already, the wait below sees how.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
@@ -209,7 +216,7 @@ class Session:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
         if happening in (Happening.DONE, Happening.EXCEPTION):
             self._program.drain()
-            return Outcome(happening=happening, told=self._told())
+            return Outcome(happening=happening, told=self._told(self._told_before))
         # After a CUDA error the context may be poisoned: this worker is done.
         return self._over(happening, sandbox.End.EXITED, code=answer.code)
 
@@ -219,7 +226,11 @@ class Session:
         self._alive = False
         ended = self._program.finish(end)
         return Outcome(
-            happening=happening, code=code, ended=ended, told=self._told(), detail=detail
+            happening=happening,
+            code=code,
+            ended=ended,
+            told=self._told(self._told_before),
+            detail=detail,
         )
 
     @property
@@ -227,9 +238,15 @@ class Session:
         assert self._program.report is not None
         return self._program.report
 
-    def _told(self) -> tuple[dict[str, Any], ...]:
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """Return all that the worker has told so far; untrusted."""
+        if self._alive:
+            self._program.drain()
+        return self._told(since=0)
+
+    def _told(self, since: int) -> tuple[dict[str, Any], ...]:
         records = []
-        for line in self._report.text().splitlines():
+        for line in self._report.text(since).splitlines():
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):

@@ -35,7 +35,8 @@ class Buffer:
     def __init__(self, fields: tuple, descriptor: int) -> None:  # type: ignore[type-arg]
         self.slot: int = fields[0]
         self.where: int = fields[1]
-        self.writable: int = fields[2]
+        self.writable = bool(fields[2] & wire.WRITABLE)
+        self.bare = bool(fields[2] & wire.BARE)
         self.file_bytes: int = fields[5]
         self.offset: int = fields[6]
         self.size: int = fields[7]
@@ -80,6 +81,8 @@ class CpuDevice:
         )
         if not address:
             raise OSError(f"cannot attach {buffer.name!r}")
+        if buffer.bare:
+            self._library.grader_expect_output(ctypes.c_void_p(address))
         return int(address)
 
     def allocate(self, size: int) -> int:
@@ -176,7 +179,7 @@ class Worker:
         assert self._device is not None
         buffer = Buffer(wire.BUFFER.unpack_from(payload), descriptor)
         if buffer.where == wire.HOST:
-            buffer.address = buffer.map_file(writable=bool(buffer.writable))
+            buffer.address = buffer.map_file(writable=buffer.writable)
         elif buffer.where == wire.DEVICE:
             buffer.address = self._device.attach(buffer)
         else:
@@ -203,6 +206,8 @@ class Worker:
             if buffer.where != wire.PRIVATE:
                 continue
             data = buffer.file_address + buffer.offset
+            if kind == _HOST_TO_DEVICE and buffer.bare:
+                continue
             if kind == _HOST_TO_DEVICE:
                 self._device.copy(buffer.address, data, buffer.size, kind)
             elif buffer.writable:

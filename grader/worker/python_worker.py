@@ -94,23 +94,24 @@ class Worker:
 
     def attach(self, payload: bytes, descriptor: int) -> None:
         """Make one tensor over, or for, the judge's buffer."""
-        slot, where, writable, dtype, dimensions, file_bytes, offset, size, *rest = (
+        slot, where, flags, dtype, dimensions, file_bytes, offset, size, *rest = (
             wire.BUFFER.unpack_from(payload)
         )
         shape = rest[:dimensions]
+        writable = bool(flags & wire.WRITABLE)
         torch_type = getattr(self._torch, wire.DTYPES[dtype])
         if where == wire.DEVICE and self._device == "cuda":
             address = self._driver.import_shared(descriptor, file_bytes)
             self._mapped.append(("cuda", address, file_bytes))
             whole = self._torch.as_tensor(_CudaBytes(address, file_bytes), device="cuda")
         else:
-            address = host_memory.map_file(descriptor, file_bytes, writable=bool(writable))
+            address = host_memory.map_file(descriptor, file_bytes, writable=writable)
             self._mapped.append(("host", address, file_bytes))
             memory = (ctypes.c_uint8 * file_bytes).from_address(address)
             whole = self._torch.frombuffer(memory, dtype=self._torch.uint8)
         tensor = whole[offset : offset + size].view(torch_type).view(shape)
         if where == wire.PRIVATE:
-            self._files[slot] = (tensor, bool(writable))
+            self._files[slot] = (tensor, writable, bool(flags & wire.BARE))
             tensor = self._torch.empty_like(tensor, device=self._device)
         self._tensors[slot] = tensor
 
@@ -144,12 +145,13 @@ class Worker:
 
     def copy_in(self) -> None:
         """Fill private tensors from their files."""
-        for slot, (file, _) in self._files.items():
-            self._tensors[slot].copy_(file)
+        for slot, (file, _, bare) in self._files.items():
+            if not bare:
+                self._tensors[slot].copy_(file)
 
     def copy_out(self) -> None:
         """Write private outputs to their files."""
-        for slot, (file, writable) in self._files.items():
+        for slot, (file, writable, _) in self._files.items():
             if writable:
                 file.copy_(self._tensors[slot])
 

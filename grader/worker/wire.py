@@ -47,7 +47,11 @@ EXIT_CHANNEL_LOST = 71  # the hand-in closed the channel
 COMMAND = struct.Struct("<QI")  # number, command
 ANSWER = struct.Struct("<QIi")  # number, status, code
 
-# slot, where, writable, dtype, dimensions, file bytes, data offset, data bytes, shape, name
+# Flags of a buffer.
+WRITABLE = 1
+BARE = 2  # nobody has written it: a read before the first write is a fault
+
+# slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes, shape, name
 BUFFER = struct.Struct("<IIIIIQQQ4q32s")
 
 # An argument of CALL: kind, then 64 bits.
