@@ -163,6 +163,11 @@ class Program:
         """Count memory from here: what the worker holds now is not the hand-in's."""
         self._baseline_mib = self._usage().memory_mib
 
+    @property
+    def processes(self) -> int:
+        """How many processes the program is by now."""
+        return len(family.members(self.pid))
+
     def _usage(self) -> family.Usage:
         return family.usage(self.pid, granted_mib=self.granted_mib)
 

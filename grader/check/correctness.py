@@ -32,6 +32,8 @@ from grader.spec import Case
 from grader.verdict import Verdict
 
 _CRASHES_ALLOWED = 2
+# For processes that a call left behind to show what they are up to.
+_COMPANY_S = 0.03
 
 
 def check_correctness(
@@ -154,6 +156,7 @@ class _CaseRun:
         self._session = session
         self._stage = Stage(bench, case, data)
         self._data = data
+        self._returned = False  # a value, which nobody looks at
 
     def judge(self) -> _Judged:
         """Show the worker its buffers, call, look, and take them away again."""
@@ -178,12 +181,11 @@ class _CaseRun:
         judged, snapshots = self._once(buffers, poison=0)
         if judged is not None:
             return judged
-        late = self._late(buffers, snapshots)
-        if late is not None:
-            return late
         comparisons = self._stage.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
         elements = sum(c.wrong.numel() for c in comparisons)
+        if self._session.has_company:
+            time.sleep(_COMPANY_S)
         late = self._late(buffers, snapshots)
         if late is not None:
             return late
@@ -197,11 +199,25 @@ class _CaseRun:
             verdict=Verdict.WRONG_ANSWER,
             message=f"{mismatched} of {elements} elements{of} {verb} wrong"
             + (f": {pattern}" if pattern else ""),
+            hint=self._hint(pattern or "", wrong.output),
             comparison=wrong,
             pattern=pattern,
             elements=elements,
             mismatched=mismatched,
         )
+
+    def _hint(self, pattern: str, output: str) -> str:
+        """Say where to look, if the pattern tells."""
+        entry = self._bench.built.entry
+        if pattern == "nothing was ever written" and self._returned:
+            return f"{entry} returned a value: write the result into `{output}` instead"
+        if pattern == "nothing was ever written":
+            return "is the kernel launched, and does it store its result?"
+        if "never written" in pattern:
+            return "do the launched blocks cover all elements, the last, incomplete block included?"
+        if "not a number" in pattern:
+            return "look for 0/0, infinity - infinity, or memory read before it was written"
+        return ""
 
     def _once(
         self, buffers: list[Buffer], *, poison: int
@@ -209,6 +225,7 @@ class _CaseRun:
         """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
         self._stage.fill(buffers, poison=poison)
         outcome = self._session.call(self._stage.arguments(), private=self._bench.private)
+        self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         breach = _breach(buffers)
         if breach is not None:

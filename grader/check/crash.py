@@ -51,7 +51,8 @@ class Crash:
     """What is known of a death by signal.
 
     `what` is the cause in words; `in_kernel` is true if a kernel caused it, and
-    `bad_access` if by an access to memory, `wrote_input` if that was to an input; `place` is "silu.cu:12", "" if unknown.
+    `bad_access` if by an access to memory, `wrote_input` if that was to an
+    input; `place` is "silu.cu:12", "" if unknown.
     """
 
     what: str

@@ -262,7 +262,7 @@ def _crash(crash: Crash, subject: str, hint: str) -> Sentence:
         # What a GPU permits and the comparison of inputs finds there.
         return Sentence(
             verdict=Verdict.WRONG_ANSWER,
-            message=f"{subject} wrote to `{crash.buffer}`, which is an input{where}",
+            message=f"{subject} wrote to `{crash.buffer}`, an input,{where}",
             hint=hint,
         )
     memory = crash.in_kernel and crash.bad_access

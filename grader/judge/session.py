@@ -139,6 +139,11 @@ class Session:
         """What the hand-in has printed so far."""
         return self._program.output.text()
 
+    @property
+    def has_company(self) -> bool:
+        """True if the worker is not the only process of the hand-in."""
+        return self._program.processes > 1
+
     def load(self) -> Outcome:
         """Load the hand-in; its constructors or module-level code run."""
         self._program.mark_memory()
