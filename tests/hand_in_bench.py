@@ -26,7 +26,7 @@ HAND_INS = Path(__file__).resolve().parent / "hand_ins"
 _LIMITS = """\
 [limits]
 build_s = 10
-load_s = 1
+load_s = 3
 call_s = 1
 output_kib = 64
 memory_mib = 256
@@ -47,6 +47,7 @@ def small_silu(root: Path) -> Assignment:
     shutil.copytree(REPOSITORY / "assignments" / "silu", folder)
     spec = folder / "assignment.toml"
     text = spec.read_text(encoding="utf-8")
+    text = re.sub(r"points = \{.*\}", "points = { correctness = 100 }", text)
     text = re.sub(r"\[limits\].*", _LIMITS + _CASES, text, flags=re.S)
     spec.write_text(text, encoding="utf-8")
     return read_assignment(folder)

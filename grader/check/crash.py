@@ -18,6 +18,7 @@ from typing import Any
 from grader import sandbox
 from grader.build.product import Built
 from grader.host.symbols import Place, symbolize
+from grader.words import Device
 
 _LOOK_UP_S = 5.0
 _MOST_CHARACTERS = 300
@@ -50,11 +51,13 @@ class Crash:
     """What is known of a death by signal.
 
     `what` is the cause in words; `in_kernel` is true if a kernel caused it, and
-    `bad_access` if by an access to memory; `place` is "silu.cu:12", "" if unknown.
+    `bad_access` if by an access to memory, `wrote_input` if that was to an
+    input; `place` is "silu.cu:12", "" if unknown.
     """
 
     what: str
     hint: str = ""
+    buffer: str = ""
     place: str = ""
     kernel: str = ""
     in_kernel: bool = False
@@ -139,6 +142,7 @@ def _of_record(record: dict[str, Any], built: Built) -> Crash:
     return Crash(
         what=what,
         hint=hint,
+        buffer=buffer,
         place=source_place(record, built),
         kernel=_text(record, "kernel"),
         in_kernel=in_kernel,
@@ -188,7 +192,11 @@ def _of_stack(number: int, output: str, built: Built) -> Crash:
     frames = list(_PYTHON_FRAME.finditer(output))
     own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
     if own is None or built.path.suffix == ".so":
-        hint = "perhaps the machine ran out of memory" if number == signal.SIGKILL else ""
+        hint = ""
+        if number == signal.SIGKILL:
+            hint = "perhaps the machine ran out of memory"
+        elif number == signal.SIGSEGV and built.device is Device.CUDA:
+            hint = "host code must not follow device pointers: copy with cudaMemcpy"
         return Crash(what=what, hint=hint)
     inner = frames[: frames.index(own)]
     # A store or load of Triton's interpreter, not some call of the student's own.

@@ -167,18 +167,23 @@ def _walk(bench: Bench, session: Session, cases: Sequence[Prepared]) -> _Walk:
     loaded = session.load()
     told = list(loaded.told)
     if not loaded.done:
-        failure = explain(loaded, bench.built, limits, doing=Doing.LOADING)
+        failure = explain(loaded, bench.built, limits, Doing.LOADING)
         return _Walk(failure=failure, wrong=False, told=tuple(told))
     wrong = False
     for case, data in cases:
         stage = Stage(bench, case, data)
-        with stage.buffers(session, bare=True) as buffers:
-            stage.fill(buffers, poison=0)
-            outcome = session.call(stage.arguments(), private=bench.private)
-            snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        told += outcome.told
+        with stage.buffers() as buffers:
+            doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
+            if outcome.done:
+                stage.fill(buffers, poison=0)
+                doing = Doing.CALLING
+                outcome = session.call(stage.arguments(), private=bench.private)
+                told += outcome.told
+                snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+            if outcome.done:
+                doing, outcome = Doing.BETWEEN, session.detach()
         if not outcome.done:
-            failure = explain(outcome, bench.built, limits, doing=Doing.CALLING)
+            failure = explain(outcome, bench.built, limits, doing, case=case.name)
             return _Walk(failure=failure, wrong=wrong, told=tuple(told))
         wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
     return _Walk(failure=None, wrong=wrong, told=tuple(told))

@@ -110,6 +110,7 @@ class Session:
         self._watcher = watcher
         self._ended: sandbox.Ended | None = None
         self._alive = True
+        self._told_before = 0
         with contextlib.ExitStack() as undo:
             self._box = undo.enter_context(box("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
@@ -186,6 +187,11 @@ class Session:
         """What the hand-in has printed so far."""
         return self._program.output.text()
 
+    @property
+    def has_company(self) -> bool:
+        """True if the worker is not the only process of the hand-in."""
+        return self._program.processes > 1
+
     def load(self) -> Outcome:
         """Load the hand-in; its constructors or module-level code run."""
         self._program.mark_memory()
@@ -242,7 +248,7 @@ class Session:
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
         self._program.drain()
-        self._report.forget()
+        self._told_before = self._report.total_bytes
         try:
             # If it is gone already, the wait below sees how.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
@@ -255,7 +261,8 @@ class Session:
                 end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
                 if end is sandbox.End.TIME_LIMIT:
                     return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
-            self._channel.quiet()
+            if answer is not None:
+                self._channel.quiet()
         except StrayAnswerError as error:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
         if answer is not None:
@@ -273,10 +280,12 @@ class Session:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
         if happening in (Happening.DONE, Happening.EXCEPTION):
             self._program.drain()
-            return Outcome(happening=happening, told=self._told())
+            return Outcome(happening=happening, told=self._told(self._told_before))
         if self._watcher is not None:
             # It has yet to write what it saw: `finish` will end it.
-            return Outcome(happening=happening, code=answer.code, told=self._told())
+            self._alive = False
+            told = self._told(self._told_before)
+            return Outcome(happening=happening, code=answer.code, told=told)
         # After a CUDA error the context may be poisoned: this worker is done.
         return self._over(happening, sandbox.End.EXITED, code=answer.code)
 
@@ -286,7 +295,11 @@ class Session:
         self._alive = False
         self._ended = ended = self._program.finish(end)
         return Outcome(
-            happening=happening, code=code, ended=ended, told=self._told(), detail=detail
+            happening=happening,
+            code=code,
+            ended=ended,
+            told=self._told(self._told_before),
+            detail=detail,
         )
 
     @property
@@ -294,9 +307,15 @@ class Session:
         assert self._program.report is not None
         return self._program.report
 
-    def _told(self) -> tuple[dict[str, Any], ...]:
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """Return all that the worker has told so far; untrusted."""
+        if self._alive:
+            self._program.drain()
+        return self._told(since=0)
+
+    def _told(self, since: int) -> tuple[dict[str, Any], ...]:
         records = []
-        for line in self._report.text().splitlines():
+        for line in self._report.text(since).splitlines():
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):

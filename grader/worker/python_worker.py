@@ -122,7 +122,9 @@ class Worker:
         """Call the entry with tensors and numbers in the signature's order."""
         arguments = [self._argument(*pair) for pair in wire.ARGUMENT.iter_unpack(payload)]
         try:
-            self._function(*arguments)
+            returned = self._function(*arguments)
+            if returned is not None:
+                telling.tell("returned")
             if self._device == "cuda":
                 self._torch.cuda.synchronize()
         except BaseException as error:
