@@ -6,6 +6,8 @@ Each kernel runs in two processes, with and without the checks, in turn. The
 aim is at most 1.75 on each. Prints one row per kernel, in the median.
 """
 
+import importlib
+import importlib.util
 import json
 import os
 import statistics
@@ -22,15 +24,12 @@ KERNELS = Path(__file__).resolve().with_name("triton_kernels.py")
 def measure(checked: bool, repeats: int) -> dict[str, tuple[float, int]]:
     """Return (seconds, operations) of each kernel; runs in a process of its own."""
     sys.path.insert(0, str(ROOT / "grader" / "worker"))
-    import importlib.util
-
     import torch
 
     torch.set_num_threads(1)
     checks = None
     if checked:
-        import triton_checks
-
+        triton_checks: Any = importlib.import_module("triton_checks")
         checks = triton_checks.install(str(KERNELS))
     spec = importlib.util.spec_from_file_location("triton_kernels", KERNELS)
     assert spec is not None and spec.loader is not None

@@ -1,4 +1,6 @@
 """The kernels that `triton_checks.py` times: element-wise, rows, tiles, a product."""
+# mypy: ignore-errors
+# ruff: noqa: N803 # triton's meta-parameters are capitals by custom
 
 import torch
 import triton

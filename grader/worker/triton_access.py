@@ -8,9 +8,7 @@
     shadow and counters updated ──→ the lanes that may go on
 
 A lane that must not go on is switched off, so that a wild pointer crashes
-nothing and the next fault is found too. This runs for every load and store of
-every program; its common case, a run of neighbours inside one tensor that
-nobody else writes, is kept to a dozen array operations.
+nothing and the next fault is found too.
 """
 
 import sys
@@ -19,12 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from grader.worker import triton_counters, triton_findings, triton_regions, triton_shadow
+    from grader.worker import (
+        triton_counters,
+        triton_findings,
+        triton_lanes,
+        triton_regions,
+        triton_shadow,
+    )
 else:
-    import triton_counters
-    import triton_findings
+    import triton_lanes
     import triton_regions
-    import triton_shadow
 
 _Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,7 +34,7 @@ _Array = np.ndarray[Any, np.dtype[Any]]
 class Launch:
     """What the accesses of one launch have in common."""
 
-    def __init__(self, kernel: triton_counters.Kernel, clock: triton_shadow.Clock) -> None:
+    def __init__(self, kernel: "triton_counters.Kernel", clock: "triton_shadow.Clock") -> None:
         self.kernel = kernel
         self.clock = clock
         self.grid: tuple[int, ...] = (1, 1, 1)
@@ -43,7 +45,7 @@ class Launch:
 class Accesses:
     """Checks accesses of the launch that is running."""
 
-    def __init__(self, file: str, ledger: triton_findings.Ledger, peek: Any) -> None:
+    def __init__(self, file: str, ledger: "triton_findings.Ledger", peek: Any) -> None:
         self._file = file
         self._ledger = ledger
         self._peek = peek  # (addresses, bytes) → the words there, unsigned
@@ -90,15 +92,17 @@ class Accesses:
             values = values.reshape(-1) if whole else values[active]
         size = triton_regions.element_bytes(pointers)
         region = triton_regions.of(pointers)
-        one = _OneAccess(self, launch, access, size, values, reads, writes)
+        one = triton_lanes.OneAccess(self, launch, access, size, values, reads, writes)
         good = one.in_region(region, lanes) if region is not None else one.anywhere(lanes)
         if good is None:
             return None
-        remaining = active.copy()
+        remaining: _Array = active.copy()
         remaining[active] = good
         return remaining
 
-    def report(self, kind: str, one: "_OneAccess", name: str | None, **words: Any) -> None:
+    def report(
+        self, kind: str, one: triton_lanes.OneAccess, name: str | None, **words: Any
+    ) -> None:
         """Add a finding; `words` holds `message`, a function, and what else `Ledger.add` takes."""
         message = words.pop("message")
         severity = words.setdefault("severity", "error")
@@ -139,265 +143,3 @@ class Accesses:
         """Return the words at addresses that are known to be good."""
         found: _Array = self._peek(addresses, size)
         return found
-
-
-class _OneAccess:
-    """The checks of one access, in order."""
-
-    def __init__(
-        self,
-        owner: Accesses,
-        launch: Launch,
-        access: str,
-        size: int,
-        values: Any,
-        reads: bool,
-        writes: bool,
-    ) -> None:
-        self._owner = owner
-        self.launch = launch
-        self.access = access
-        self.line = owner.line()
-        self._size = size
-        self._values = values
-        self._reads = access == "load" or (access == "atomic" and reads)
-        self._writes = access != "load" and writes
-
-    def anywhere(self, lanes: _Array) -> _Array | None:
-        """Check lanes whose tensor is not known: look each address up."""
-        good = np.zeros(len(lanes), bool)
-        values = self._values
-        for region in self.launch.regions:
-            here = (lanes >= region.low) & (lanes < region.high) & ~good
-            if here.any():
-                self._values = values[here] if values is not None else None
-                fine = self.in_region(region, lanes[here])
-                good[here] = True if fine is None else fine
-        self._values = values
-        lost = int(np.count_nonzero(~good))
-        if not lost:
-            return None
-        self._owner.report(
-            "out_of_bounds",
-            self,
-            None,
-            offset=None,
-            message=lambda: triton_findings.wild(self.access, lost),
-        )
-        return good
-
-    def in_region(self, region: triton_regions.Region, lanes: _Array) -> _Array | None:
-        """Check lanes that must lie in one tensor; return which are good, None if all."""
-        size = self._size
-        base = region.shadow.base
-        offsets = lanes - base
-        increasing = len(offsets) == 1 or bool((offsets[1:] > offsets[:-1]).all())
-        first, last = (
-            (int(offsets[0]), int(offsets[-1]))
-            if increasing
-            else (int(offsets.min()), int(offsets.max()))
-        )
-        run = increasing and last - first == (len(offsets) - 1) * size
-        bits = first if run else int(np.bitwise_or.reduce(offsets))
-        good = None
-        if (
-            first < region.low - base
-            or last + size > region.high - base
-            or bits & (size - 1)
-            or region.members is not None
-            or (region.read_only and self._writes)
-        ):
-            good = self._good(region, lanes - region.low)
-            if good is not None:
-                if not good.any():
-                    return good
-                offsets = offsets[good]
-                if self._values is not None:
-                    self._values = self._values[good]
-                # Lanes were taken out: a run may have a hole now.
-                run = False
-        self._go_on(region, offsets, increasing, run)
-        return good
-
-    def _good(self, region: triton_regions.Region, offsets: _Array) -> _Array | None:
-        """Return which lanes may go on, None if all; `offsets` are relative to the tensor."""
-        size, item = self._size, region.item
-        good = (offsets >= 0) & (offsets <= region.high - region.low - size)
-        if not good.all():
-            bad = offsets[~good]
-            low, high = int(bad.min()), int(bad.max())
-            # Told is the element that is farthest outside.
-            farthest = low if low < 0 else high
-            numbers = len(bad), low // item, high // item
-            self._report(
-                "out_of_bounds",
-                region,
-                farthest // item,
-                lambda: triton_findings.outside(self.access, region.name, numbers, region.extent),
-            )
-        uneven = good & (offsets + region.low & (size - 1) != 0)
-        if uneven.any():
-            at = int(offsets[uneven][0])
-            self._report(
-                "misaligned",
-                region,
-                at // item,
-                lambda: triton_findings.misaligned(
-                    self.access, region.name, size, (at + region.low) % size
-                ),
-            )
-            good &= ~uneven
-        if region.members is not None:
-            good = self._members(region, offsets, good)
-        if region.read_only and self._writes and good.any():
-            lanes = int(np.count_nonzero(good))
-            self._report(
-                "out_of_bounds",
-                region,
-                int(offsets[good][0]) // item,
-                lambda: triton_findings.read_only(region.name, lanes),
-                read_only=True,
-            )
-            good[:] = False
-        return None if good.all() else good
-
-    def _members(self, region: triton_regions.Region, offsets: _Array, good: _Array) -> _Array:
-        assert region.members is not None
-        gap = good.copy()
-        gap[good] = ~region.members[offsets[good] // region.item]
-        if not gap.any():
-            return good
-        lanes = int(np.count_nonzero(gap))
-        # Reading over a gap does no harm and no GPU tool sees it; writing there does.
-        self._report(
-            "out_of_bounds",
-            region,
-            int(offsets[gap][0]) // region.item,
-            lambda: triton_findings.between(self.access, region.name, lanes),
-            severity="error" if self._writes else "warning",
-        )
-        return good & ~gap
-
-    def _go_on(
-        self, region: triton_regions.Region, offsets: _Array, increasing: bool, run: bool
-    ) -> None:
-        """Check good lanes against what others did, and remember them."""
-        shadow, clock, size = region.shadow, self.launch.clock, self._size
-        where = shadow.where(offsets, size, run)
-        if self.access == "load":
-            self._against(region, shadow.writers, "store", where)
-            if shadow.updaters is not None:
-                self._against(region, shadow.updaters, "atomic", where)
-            shadow.readers.mark(where, clock)
-        elif self.access == "store":
-            if not increasing:
-                self._lanes(region, where, offsets)
-            self._against(region, shadow.writers, "store", where, offsets)
-            self._against(region, shadow.readers, "load", where)
-            if shadow.updaters is not None:
-                self._against(region, shadow.updaters, "atomic", where)
-            shadow.writers.mark(where, clock)
-        else:
-            self._against(region, shadow.writers, "store", where)
-            if self._writes:
-                self._against(region, shadow.readers, "load", where)
-                shadow.atomics().mark(where, clock)
-        if self._reads:
-            fresh = shadow.unwritten(offsets, size, self._owner.peek)
-            if fresh is not None:
-                lanes = int(np.count_nonzero(fresh))
-                at = (int(offsets[fresh][0]) + shadow.base - region.low) // region.item
-                self._report(
-                    "uninitialized",
-                    region,
-                    at,
-                    lambda: triton_findings.unwritten(region.name, lanes, at),
-                )
-        if self._writes:
-            shadow.written(offsets, size, run)
-        if run:
-            first, lanes = int(offsets[0]), len(offsets)
-            sectors = (first + lanes * size - 1 >> 5) - (first >> 5) + 1
-            least = -(-lanes * size // triton_counters.SECTOR)
-        else:
-            sectors, least = triton_counters.sectors_of(offsets, size, increasing=increasing)
-        self.launch.kernel.count(self.line, self.access, len(offsets), size, sectors, least)
-
-    def _lanes(self, region: triton_regions.Region, where: Any, offsets: _Array) -> None:
-        """Do lanes of this store meet in one element?"""
-        last = region.shadow.met(where)
-        if last is None:
-            return
-        factor = len(where) // len(offsets)
-        meet = np.flatnonzero(last != np.arange(len(last)))
-        one, other = self._values[meet // factor], self._values[last[meet] // factor]
-        differ = _bits(one) != _bits(other)
-        same = not differ.any()
-        lane = meet[0 if same else int(np.argmax(differ))] // factor
-        at = (int(offsets[lane]) + region.shadow.base - region.low) // region.item
-        count = max(1, len(meet) // factor)
-        self._report(
-            "race",
-            region,
-            at,
-            lambda: triton_findings.lanes_collide(region.name, count, at, same=same),
-            severity="warning" if same else "error",
-        )
-
-    def _against(
-        self,
-        region: triton_regions.Region,
-        trace: triton_shadow.Trace,
-        theirs: str,
-        where: Any,
-        offsets: _Array | None = None,
-    ) -> None:
-        """Has another program touched these cells, with nothing between us?
-
-        With `offsets`, for a store against stores: do the values differ?
-        """
-        conflict = trace.conflict(where, self.launch.clock)
-        if conflict is None:
-            return
-        foreign, stamps = conflict
-        cells = np.flatnonzero(foreign)
-        severity = "error"
-        cell = int(cells[0])
-        if offsets is not None:
-            lanes = cells // (len(foreign) // len(offsets))
-            before = self._owner.peek(offsets[lanes] + region.shadow.base, self._size)
-            differ = _bits(self._values[lanes]) != before
-            severity = "error" if differ.any() else "warning"
-            cell = int(cells[int(np.argmax(differ))])
-        start = where.start + cell if isinstance(where, slice) else int(where[cell])
-        address = start * region.shadow.granule + region.shadow.base
-        at = (address - region.low) // region.item
-        grid = self.launch.grid
-        other = self.launch.clock.owner(int(stamps[cell]))
-        programs = (
-            triton_findings.program_words(self.launch.program, grid),
-            triton_findings.program_words(other, grid),
-        )
-        self._report(
-            "race",
-            region,
-            at,
-            lambda: triton_findings.programs_collide(
-                (self.access, theirs), region.name, at, programs
-            ),
-            severity=severity,
-            other_program=list(other),
-        )
-
-    def _report(
-        self, kind: str, region: triton_regions.Region, offset: int, message: Any, **more: Any
-    ) -> None:
-        self._owner.report(
-            kind, self, region.name, message=message, offset=offset, buffer=region.buffer, **more
-        )
-
-
-def _bits(values: _Array) -> _Array:
-    """The values' bits, so that NaN equals itself and 0.0 is not -0.0."""
-    found: _Array = np.ascontiguousarray(values).view(f"u{values.itemsize}")
-    return found

@@ -264,6 +264,7 @@ class Checks:
             )
 
     def mask(self, lanes: _Array) -> Any:
+        """Return lanes as the interpreter has masks."""
         import triton.language as tl
 
         return self._interpreter.TensorHandle(lanes, tl.int1)

@@ -25,7 +25,7 @@ _SAMPLES = frozenset({8, 64, 512})
 _MARGIN = 2
 
 
-class InterpreterLimit(BaseException):  # noqa: N818 # no error of the hand-in's
+class InterpreterLimit(BaseException):
     """The interpreter cannot run this kernel.
 
     Not an `Exception`: triton would wrap it and hand-ins catch `Exception`.

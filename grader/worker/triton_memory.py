@@ -14,6 +14,8 @@ else:
     import triton_scratch
     import triton_shadow
 
+_PRUNE_AT = 1000
+
 
 @dataclass(slots=True)
 class Buffer:
@@ -36,7 +38,7 @@ class Memory:
         from torch.multiprocessing.reductions import StorageWeakRef
 
         self._torch = torch
-        self._alive = StorageWeakRef
+        self._alive: Any = StorageWeakRef
         self._shadows: dict[int, triton_shadow.Shadow] = {}
         self._fresh: dict[int, Any] = {}
         self._buffers: list[tuple[Buffer, int, int, int]] = []
@@ -44,7 +46,7 @@ class Memory:
     def begin(self, buffers: list[Buffer]) -> None:
         """Start a call with these buffers."""
         self._shadows.clear()
-        self._fresh.clear()
+        self._prune()
         self._buffers.clear()
         for buffer in buffers:
             low = int(buffer.tensor.data_ptr())
@@ -63,9 +65,12 @@ class Memory:
         """A storage was just allocated and filled with the scratch pattern."""
         self._fresh[storage.data_ptr()] = self._alive(storage)
         self._shadows.pop(storage.data_ptr(), None)
-        if len(self._fresh) > 1000:
-            kept = {at: ref for at, ref in self._fresh.items() if not ref.expired()}
-            self._fresh = kept
+        if len(self._fresh) > _PRUNE_AT:
+            self._prune()
+
+    def _prune(self) -> None:
+        # Never-written scratch of earlier calls stays known: content tells what was filled since.
+        self._fresh = {at: ref for at, ref in self._fresh.items() if not ref.expired()}
 
     def _shadow(self, tensor: Any) -> triton_shadow.Shadow:
         storage = tensor.untyped_storage()

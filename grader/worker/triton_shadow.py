@@ -194,7 +194,7 @@ class Shadow:
         return self.updaters
 
     def met(self, where: _Where) -> _Array | None:
-        """Return, for each entry of `where`, the last entry with the same cell; None if all differ."""
+        """Return each entry's last entry with the same cell; None if all cells differ."""
         if isinstance(where, slice):
             return None
         if self._lanes is None:

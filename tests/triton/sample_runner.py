@@ -10,6 +10,7 @@ the output's bytes are poisoned.
 """
 
 import fcntl
+import importlib
 import importlib.util
 import json
 import os
@@ -34,7 +35,8 @@ def buffer(torch: Any, n: int) -> Any:
 def run(file: str, operations: int | None) -> dict[str, Any]:
     """Load one sample under the checks and call it; return what happened."""
     import torch
-    import triton_checks
+
+    triton_checks: Any = importlib.import_module("triton_checks")
 
     result: dict[str, Any] = {"right": None, "error": None}
     checks = triton_checks.install(file, operations=operations)
@@ -74,7 +76,8 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--operations"]:
         operations, arguments = int(arguments[1]), arguments[2:]
     import torch
-    import triton_canary
+
+    triton_canary: Any = importlib.import_module("triton_canary")
 
     torch.set_num_threads(1)
     triton_canary.check()

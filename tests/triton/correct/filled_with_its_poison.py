@@ -1,4 +1,5 @@
 """torch fills the output with the value that it was poisoned with."""
+# mypy: ignore-errors
 
 import torch
 import triton

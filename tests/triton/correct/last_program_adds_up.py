@@ -1,4 +1,5 @@
 """Whoever counts last reads everybody's sum; the counter orders them."""
+# mypy: ignore-errors
 
 import torch
 import triton

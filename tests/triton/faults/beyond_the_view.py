@@ -1,4 +1,5 @@
 """The row passed in ends before the storage does."""
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
@@ -7,7 +8,7 @@ import triton.language as tl
 @triton.jit
 def kernel(row, out, cols, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
-    value = tl.load(row + offsets)  # finding: out_of_bounds error load row 127
+    value = tl.load(row + offsets)  # ! out_of_bounds error load row 127
     tl.store(out + offsets, value, mask=offsets < cols)
 
 

@@ -1,4 +1,5 @@
 """A stencil that writes where its neighbours still read."""
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
@@ -8,9 +9,8 @@ import triton.language as tl
 def kernel(data, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
-    left = tl.load(
-        data + offsets - 1, mask=mask & (offsets > 0), other=0.0
-    )  # finding: race error load data 255
+    # ! race error load data 255
+    left = tl.load(data + offsets - 1, mask=mask & (offsets > 0), other=0.0)
     tl.store(data + offsets, left, mask=mask)
 
 

@@ -1,4 +1,5 @@
 """The second kernel adds up more partial sums than the first one wrote."""
+# mypy: ignore-errors
 
 import torch
 import triton
@@ -16,7 +17,7 @@ def partial_sums(x, partial, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def add_up(partial, out, BLOCK: tl.constexpr):
-    sums = tl.load(partial + tl.arange(0, BLOCK))  # finding: uninitialized error load partial 4
+    sums = tl.load(partial + tl.arange(0, BLOCK))  # ! uninitialized error load partial 4
     tl.store(out, tl.sum(sums, axis=0))
 
 

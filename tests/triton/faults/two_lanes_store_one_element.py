@@ -1,4 +1,5 @@
 """Pairs of lanes write to the same element."""
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
@@ -9,7 +10,7 @@ def kernel(x, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     value = tl.load(x + offsets, mask=mask, other=0.0)
-    tl.store(out + offsets // 2, value, mask=mask)  # finding: race error store out 0
+    tl.store(out + offsets // 2, value, mask=mask)  # ! race error store out 0
 
 
 def entry(input, output, n):

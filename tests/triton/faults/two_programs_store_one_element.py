@@ -1,4 +1,5 @@
 """Blocks overlap by one element, and each writes its own idea of it."""
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
@@ -10,7 +11,7 @@ def kernel(x, out, n, BLOCK: tl.constexpr):
     offsets = pid * (BLOCK - 1) + tl.arange(0, BLOCK)
     mask = offsets < n
     value = tl.load(x + offsets, mask=mask) + pid
-    tl.store(out + offsets, value, mask=mask)  # finding: race error store out 255
+    tl.store(out + offsets, value, mask=mask)  # ! race error store out 255
 
 
 def entry(input, output, n):

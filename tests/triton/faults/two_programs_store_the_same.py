@@ -1,4 +1,5 @@
 """Blocks overlap by one element; both write the same value there."""
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
@@ -8,9 +9,8 @@ import triton.language as tl
 def kernel(x, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * (BLOCK - 1) + tl.arange(0, BLOCK)
     mask = offsets < n
-    tl.store(
-        out + offsets, tl.load(x + offsets, mask=mask), mask=mask
-    )  # finding: race warning store out 255
+    # ! race warning store out 255
+    tl.store(out + offsets, tl.load(x + offsets, mask=mask), mask=mask)
 
 
 def entry(input, output, n):

@@ -1,4 +1,5 @@
 """The last program reads the others' sums; a relaxed counter does not order them."""
+# mypy: ignore-errors
 
 import torch
 import triton
@@ -12,7 +13,7 @@ def kernel(x, partial, counter, out, n, BLOCK: tl.constexpr):
     tl.store(partial + pid, tl.sum(tl.load(x + offsets, mask=offsets < n, other=0.0), axis=0))
     done = tl.atomic_add(counter, 1, sem="relaxed")
     if done == tl.num_programs(0) - 1:
-        all = tl.load(partial + tl.arange(0, 4))  # finding: race error load partial 0
+        all = tl.load(partial + tl.arange(0, 4))  # ! race error load partial 0
         tl.store(out, tl.sum(all, axis=0))
 
 

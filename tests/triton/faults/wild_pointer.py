@@ -1,4 +1,5 @@
 """An index computed with the wrong stride lands in no memory at all."""
+# mypy: ignore-errors
 
 import triton
 import triton.language as tl
@@ -10,10 +11,8 @@ def kernel(x, out, n, BLOCK: tl.constexpr):
     offsets = first + tl.arange(0, BLOCK)
     mask = offsets < n
     far = offsets * 1000000007
-    value = tl.load(
-        x + far, mask=mask, other=0.0
-    )  # finding: out_of_bounds error load x 255000001785
-    tl.store(out + far, value, mask=mask)  # finding: out_of_bounds error store out 255000001785
+    value = tl.load(x + far, mask=mask, other=0.0)  # ! out_of_bounds error load x 255000001785
+    tl.store(out + far, value, mask=mask)  # ! out_of_bounds error store out 255000001785
 
 
 def entry(input, output, n):
