@@ -51,14 +51,26 @@ def cli() -> None:
     "assignment's files. Default: this folder, or student_template/ in the course repository.",
 )
 @click.option(
-    "--device", type=click.Choice(["auto", "cuda", "cpu"]), default="auto", show_default=True
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
 )
 @click.option("--kernel", "kernels", multiple=True, help="Only this kernel (repeatable).")
 @click.option(
-    "--language", "languages", multiple=True, type=click.Choice([str(word) for word in Language])
+    "--language",
+    "languages",
+    multiple=True,
+    type=click.Choice([str(word) for word in Language]),
+    help="Only this language (repeatable).",
 )
 @click.option(
-    "--check", "checks", multiple=True, type=click.Choice([str(word) for word in CheckName])
+    "--check",
+    "checks",
+    multiple=True,
+    type=click.Choice([str(word) for word in CheckName]),
+    help="Only this check, and what it needs (repeatable).",
 )
 @click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
 @click.option(
@@ -76,9 +88,9 @@ def local(**arguments: Any) -> None:
     grade local silu --language triton     one language only
     grade local --json reports/            every assignment that is handed in
     """
-    from grader import local as command
+    from grader.local import Request, grade_local
 
-    sys.exit(command.grade_local(command.Request(**arguments)))
+    sys.exit(grade_local(Request(**arguments)))
 
 
 @cli.command("list")
@@ -108,9 +120,9 @@ def _all_assignments() -> list[Assignment]:
 @cli.command()
 def doctor() -> None:
     """Say what this machine can grade, what is missing, and how to mend it."""
-    from grader import doctor as command
+    from grader.doctor import main as examine
 
-    sys.exit(command.main())
+    sys.exit(examine())
 
 
 @contextlib.contextmanager
@@ -132,7 +144,7 @@ def main() -> None:
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
         with _terminable():
-            cli(standalone_mode=False)
+            cli(prog_name="grade", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

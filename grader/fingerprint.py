@@ -22,14 +22,13 @@ from pathlib import Path
 
 from grader.catalogue import ASSIGNMENTS, find_assignments
 from grader.errors import GraderError, SpecError
-from grader.spec import Assignment
+from grader.spec import PROGRAM_FILE, Assignment
 from grader.spec_reader import read_assignment
 from grader.stub import stub_text
 
 STUBS_FILE = "stubs.json"
 TEMPLATES = "student_template"
 REFERENCES = "reference"
-PROGRAM_FILE = "main.cu"
 
 
 def fingerprint(text: str) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from grader import catalogue, gpu
 from grader.errors import GraderError, ToolError, UsageError
+from grader.fingerprint import TEMPLATES
 from grader.formats.terminal import print_report
 from grader.gpu import Gpu
 from grader.pipeline import grade
@@ -21,8 +22,6 @@ from grader.toml_source import did_you_mean
 from grader.verdict import Verdict
 from grader.words import CheckName, Language
 from grader.workshop import Options
-
-TEMPLATES = "student_template"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

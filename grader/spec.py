@@ -16,6 +16,9 @@ from pathlib import Path
 from grader.signature import Signature
 from grader.words import CheckName, Device, Language, Visibility
 
+ORACLE_FILE = "oracle.py"
+# The student's own program around the kernel, where an assignment has one.
+PROGRAM_FILE = "main.cu"
 # What a case's values are called if the spec does not say.
 DEFAULT_VALUES = "random"
 
@@ -73,6 +76,7 @@ class CaseTemplate:
 
     sizes: Mapping[str, int | float | Range]
     values: str = DEFAULT_VALUES
+    memory: bool = False
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -82,7 +86,8 @@ class CaseTemplate:
 class Case:
     """One input for correctness, concrete: what the oracle receives.
 
-    `seed` seeds the generator of its data and of nothing else.
+    `seed` seeds the generator of its data and of nothing else. `memory` says
+    that it is run under the memory tools too.
     """
 
     name: str
@@ -90,6 +95,7 @@ class Case:
     values: str
     visibility: Visibility
     seed: int
+    memory: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +119,7 @@ class Assignment:
     @property
     def oracle(self) -> Path:
         """The file with `inputs`, `expected` and `baseline`."""
-        return self.folder / "oracle.py"
+        return self.folder / ORACLE_FILE
 
     def draw_cases(
         self, device: Device, language: Language, *, public_seed: int, secret_seed: int
@@ -128,20 +134,20 @@ class Assignment:
             seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
             case_seed = _derive(seed, self.name, position)
             # Drawn before the filters: a device sees the same case as another.
-            sizes = _draw(template.sizes, case_seed)
+            sizes = _draw(template.sizes, _derive(case_seed, "sizes"))
             if device in template.devices and language in template.languages:
                 cases.append(_concrete(template, sizes, case_seed, cases))
         return tuple(cases)
 
 
 def _derive(seed: int, *path: str | int) -> int:
-    """Return a 63-bit seed that depends on all its arguments."""
+    """Return a 63-bit seed that depends on all its arguments, on any machine."""
     text = "/".join(map(str, (seed, *path)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
 
 
-def _draw(sizes: Mapping[str, int | float | Range], case_seed: int) -> dict[str, int | float]:
-    chooser = random.Random(case_seed)
+def _draw(sizes: Mapping[str, int | float | Range], seed: int) -> dict[str, int | float]:
+    chooser = random.Random(seed)
     return {
         name: chooser.randint(value.min, value.max) if isinstance(value, Range) else value
         for name, value in sizes.items()
@@ -159,6 +165,7 @@ def _concrete(
         name=f"{name} #{twins + 1}" if twins else name,
         sizes=sizes,
         values=template.values,
+        memory=template.memory,
         visibility=template.visibility,
         seed=seed,
     )

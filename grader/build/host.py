@@ -85,7 +85,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
         compiler=str(cxx.path), mode=mode, source=Path(), runtime=Path(), output=Path()
     )
     return Compiler(
-        name=f"g++ {cxx.version}, host device, {mode}",
+        name=f"g++ {cxx.version}",
         kind=f"host-{mode}",
         suffix=".cpp",
         key=content_key(runtime_key, *flags),

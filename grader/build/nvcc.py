@@ -13,7 +13,26 @@ from grader.build.compiler import Compiler
 from grader.cache import content_key
 from grader.toolchain import Tool
 
+# What course machines have at least, and every nvcc of today knows.
+_GATE_ARCHITECTURE = 80
+
 _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall", "--threads=2")
+
+
+def nvcc_gate(nvcc: Tool) -> Compiler:
+    """Return the compiler that only asks whether nvcc accepts a file; it needs no GPU."""
+    flags = ("-std=c++17", "-c", f"-arch=sm_{_GATE_ARCHITECTURE}", "-Xcompiler=-fPIC")
+
+    def command(trampoline: Path, include: Path, output: Path) -> list[str]:
+        return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), str(trampoline)]
+
+    return Compiler(
+        name=f"nvcc {nvcc.version}",
+        kind="nvcc-gate",
+        suffix=".cu",
+        key=content_key("nvcc-gate", nvcc.version, str(nvcc.path), *flags),
+        command=command,
+    )
 
 
 def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import toolchain
 from grader.build.compiler import Compiled, Compiler, compile_file, limit_verdict
 from grader.build.entry import entry_problem
 from grader.build.host import host_compiler, prepare
-from grader.build.nvcc import nvcc_compiler
+from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.product import Built, Rejected
 from grader.build.python import build_python
 from grader.build.trampoline import trampoline
 from grader.evidence import BuildEvidence
+from grader.host import Mode
 from grader.spec import Assignment
 from grader.submission import HandIn
+from grader.toolchain import Tool
 from grader.verdict import Verdict
 from grader.words import Device, Language
 
@@ -54,10 +58,68 @@ def build(
     cxx = toolchain.find_cxx()
     if cxx is None:
         return _missing("g++", "CUDA C++ cannot run on this machine's processor")
+    return _for_processor(assignment, hand_in, cxx)
+
+
+def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built | Rejected:
+    """Build for the host device; nvcc, where there is one, has the last word.
+
+    Our host device and a GPU's compiler accept different code. What nvcc
+    rejects is a compile error; what only we cannot compile is not the
+    student's fault.
+    """
+    nvcc = toolchain.find_nvcc()
+    with ThreadPoolExecutor(1, thread_name_prefix="gate") as side:
+        gate = (
+            side.submit(_compile, assignment, hand_in, Device.CUDA, nvcc_gate(nvcc), hand_in.text)
+            if nvcc is not None
+            else None
+        )
+        prepared = prepare(hand_in)
+        ours = (
+            prepared
+            if isinstance(prepared, Rejected)
+            else _compile(assignment, hand_in, Device.CPU, host_compiler(cxx), prepared.text)
+        )
+        theirs = gate.result() if gate is not None else None
+    if theirs is None or (isinstance(ours, Rejected) and ours.verdict is Verdict.FORBIDDEN):
+        return ours
+    if isinstance(theirs, Rejected):
+        broken = not theirs.evidence.diagnostics
+        return ours if isinstance(ours, Rejected) or broken else theirs
+    if isinstance(ours, Rejected) and ours.verdict is Verdict.COMPILE_ERROR:
+        return replace(
+            ours,
+            verdict=Verdict.NOT_MEASURED,
+            message=f"nvcc compiles {hand_in.path}, but this machine's stand-in for a GPU "
+            f"cannot: {ours.message}",
+            hint="grade it on a machine with a GPU",
+        )
+    if isinstance(ours, Built):
+        tools = f"{ours.evidence.tool}; {theirs.evidence.tool} accepts it"
+        return replace(ours, evidence=replace(ours.evidence, tool=tools))
+    return ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The checked host build of a file, and the file's text as it was compiled."""
+
+    built: Built
+    text: str
+
+
+def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected:
+    """Build a CUDA C++ file for the processor with every memory access checked."""
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return _missing("g++", "memory safety cannot be checked on this machine's processor")
     prepared = prepare(hand_in)
     if isinstance(prepared, Rejected):
         return prepared
-    return _compile(assignment, hand_in, device, host_compiler(cxx), prepared.text)
+    compiler = host_compiler(cxx, Mode.CHECKED)
+    built = _compile(assignment, hand_in, Device.CPU, compiler, prepared.text)
+    return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
 
 
 def _missing(tool: str, cost: str) -> Rejected:

@@ -15,39 +15,23 @@ rest is not run. The first failure of a case is the one that counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from grader.build.product import Built
-from grader.check.ending import Sentence, explain
-from grader.errors import GraderError
+from grader.check.ending import Doing, Sentence, explain
+from grader.check.stage import Bench, Stage
 from grader.evidence import CaseResult, CorrectnessEvidence
-from grader.judge.buffers import Buffer, make_buffer
-from grader.judge.compare import Comparison, compare, poison_bytes
+from grader.judge.buffers import Buffer
+from grader.judge.compare import Comparison
 from grader.judge.oracle import CaseData
 from grader.judge.pattern import Scene, describe
-from grader.judge.server import PythonServer
-from grader.judge.session import Happening, Outcome, Session, pack_arguments
-from grader.spec import Assignment, Case
+from grader.judge.session import Happening, Outcome, Session
+from grader.spec import Case
 from grader.verdict import Verdict
-from grader.words import Device
-from grader.worker import cuda_driver
 
 _CRASHES_ALLOWED = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
-    """What a check of one built hand-in works with."""
-
-    assignment: Assignment
-    built: Built
-    server: PythonServer | None
-    driver: cuda_driver.Driver | None
-    private: bool
 
 
 def check_correctness(
@@ -76,7 +60,7 @@ def check_correctness(
                 judged = _CaseRun(bench, session, case, data(case)).judge()
             else:
                 judged = _failed(
-                    explain(loaded, bench.built, bench.assignment.limits, doing="loading")
+                    explain(loaded, bench.built, bench.assignment.limits, doing=Doing.LOADING)
                 )
                 crashes = _CRASHES_ALLOWED  # it would not load the next time either
             if judged.verdict in _CRASHES:
@@ -168,35 +152,30 @@ class _CaseRun:
     def __init__(self, bench: Bench, session: Session, case: Case, data: CaseData) -> None:
         self._bench = bench
         self._session = session
-        self._case = case
+        self._stage = Stage(bench, case, data)
         self._data = data
-        self._signature = bench.assignment.signature
-        self._language = bench.built.language
-        self._tolerance = bench.assignment.tolerances[self._language]
-        self._poisons = {
-            name: self._poison_pair(name, expected) for name, expected in data.expected.items()
-        }
 
     def judge(self) -> _Judged:
         """Call, snapshot, compare."""
-        with self._buffers() as buffers:
+        with self._stage.buffers(self._session) as buffers:
             judged, snapshots = self._once(buffers, poison=0)
             if judged is not None:
                 return judged
-            comparisons = self._compare(snapshots)
-            wrong = next((c for c in comparisons if not c.accepted), None)
-            elements = sum(c.wrong.numel() for c in comparisons)
             late = self._late(buffers, snapshots)
             if late is not None:
                 return late
+            comparisons = self._stage.compare(snapshots)
+            wrong = next((c for c in comparisons if not c.accepted), None)
+            elements = sum(c.wrong.numel() for c in comparisons)
             if wrong is None:
                 return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
             pattern = self._pattern(buffers, wrong, snapshots)
             mismatched = sum(c.mismatched for c in comparisons)
+        verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
         return _Judged(
             verdict=Verdict.WRONG_ANSWER,
-            message=f"{mismatched} of {elements} elements{of} are wrong"
+            message=f"{mismatched} of {elements} elements{of} {verb} wrong"
             + (f": {pattern}" if pattern else ""),
             comparison=wrong,
             pattern=pattern,
@@ -204,97 +183,21 @@ class _CaseRun:
             mismatched=mismatched,
         )
 
-    def _poison_pair(self, name: str, expected: torch.Tensor) -> tuple[int, int]:
-        argument = next(a for a in self._signature.outputs if a.name == name)
-        kind = self._signature.element_type(argument, self._language)
-        try:
-            return poison_bytes(expected, getattr(torch, kind.word), self._tolerance)
-        except ValueError as error:
-            raise GraderError(
-                f"{self._bench.assignment.oracle}: {self._case.name}: {error}"
-            ) from error
-
-    @contextmanager
-    def _buffers(self) -> Iterator[list[Buffer]]:
-        """Make the case's buffers and show them to the worker, for the time of the block."""
-        made: list[Buffer] = []
-        try:
-            for argument in self._signature.arrays:
-                made.append(
-                    make_buffer(
-                        name=argument.name,
-                        role=argument.role,
-                        kind=self._signature.element_type(argument, self._language),
-                        shape=self._signature.shape(argument, self._case.sizes),
-                        memory=argument.memory,
-                        device=self._bench.built.device,
-                        private=self._bench.private,
-                        driver=self._bench.driver,
-                    )
-                )
-            yield made
-            if self._session.alive:
-                self._session.detach()
-        finally:
-            for buffer in made:
-                buffer.close()
-
     def _once(
         self, buffers: list[Buffer], *, poison: int
     ) -> tuple[_Judged | None, dict[str, torch.Tensor]]:
         """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
-        self._fill(buffers, poison)
-        # Attaching again for the second call would be harmless but is not needed.
-        outcome = self._session.attach(buffers) if poison == 0 else None
-        if outcome is not None and not outcome.done:
-            raise GraderError(f"the worker could not map its buffers ({outcome.happening.value})")
-        outcome = self._session.call(self._arguments(), private=self._bench.private)
+        self._stage.fill(buffers, poison=poison)
+        outcome = self._session.call(self._stage.arguments(), private=self._bench.private)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        breach = self._breach(buffers)
+        breach = _breach(buffers)
         if breach is not None:
             return breach, snapshots
         if not outcome.done:
-            doing = f"calling {self._signature.entry}"
             limits = self._bench.assignment.limits
-            return _failed(explain(outcome, self._bench.built, limits, doing=doing)), snapshots
+            sentence = explain(outcome, self._bench.built, limits, doing=Doing.CALLING)
+            return _failed(sentence), snapshots
         return self._changed_input(buffers), snapshots
-
-    def _fill(self, buffers: list[Buffer], poison: int) -> None:
-        for buffer in buffers:
-            if buffer.role.read:
-                buffer.fill(self._data.inputs[buffer.name])
-            else:
-                buffer.poison(self._poisons[buffer.name][poison])
-        if self._bench.built.device is Device.CUDA:
-            torch.cuda.synchronize()  # the worker's streams know nothing of ours
-
-    def _arguments(self) -> bytes:
-        slots = {argument.name: slot for slot, argument in enumerate(self._signature.arrays)}
-        kinds = [
-            (a, self._signature.element_type(a, self._language)) for a in self._signature.arguments
-        ]
-        values = [
-            slots[a.name] if a.is_array else self._signature.scalar(a, self._case.sizes)
-            for a in self._signature.arguments
-        ]
-        return pack_arguments(kinds, values)
-
-    def _breach(self, buffers: list[Buffer]) -> _Judged | None:
-        for buffer in buffers:
-            offset = buffer.breach()
-            if offset is None:
-                continue
-            width = buffer.size // max(1, _count(buffer))
-            if offset < 0:
-                place = f"{-(offset // width)} elements before the first of"
-            else:
-                place = f"{(offset - buffer.size) // width + 1} elements past the last of"
-            return _Judged(
-                verdict=Verdict.MEMORY_ERROR,
-                message=f"wrote {place.replace('1 elements', '1 element')} `{buffer.name}`",
-                hint="an index is outside its array: look for a missing guard such as `if (i < n)`",
-            )
-        return None
 
     def _changed_input(self, buffers: list[Buffer]) -> _Judged | None:
         for buffer in buffers:
@@ -308,12 +211,6 @@ class _CaseRun:
                     hint="inputs are read-only: write to the output",
                 )
         return None
-
-    def _compare(self, snapshots: dict[str, torch.Tensor]) -> list[Comparison]:
-        return [
-            compare(name, snapshots[name], expected, self._tolerance)
-            for name, expected in self._data.expected.items()
-        ]
 
     def _late(self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]) -> _Judged | None:
         """Look again: nothing of the hand-in should be running any more."""
@@ -335,23 +232,36 @@ class _CaseRun:
         if not buffer.role.read:
             failed, second = self._once(buffers, poison=1)
             if failed is None:
-                low, high = self._poisons[wrong.output]
-                unwritten = _holds(first[wrong.output], low) & _holds(second[wrong.output], high)
+                one, other = self._stage.poisons[wrong.output]
+                unwritten = _holds(first[wrong.output], one) & _holds(second[wrong.output], other)
         return describe(
             Scene(
                 comparison=wrong,
                 inputs=self._data.inputs,
                 unwritten=unwritten,
-                tolerance=self._tolerance,
+                tolerance=self._stage.tolerance,
             )
         )
 
 
-def _count(buffer: Buffer) -> int:
-    count = 1
-    for extent in buffer.shape:
-        count *= extent
-    return count
+def _breach(buffers: list[Buffer]) -> _Judged | None:
+    """Look at the guards: were they written to?"""
+    for buffer in buffers:
+        offset = buffer.breach()
+        if offset is None:
+            continue
+        width = buffer.dtype.itemsize
+        if offset < 0:
+            distance, place = -(offset // width), "before the first"
+        else:
+            distance, place = (offset - buffer.size) // width + 1, "past the last"
+        elements = "1 element" if distance == 1 else f"{distance} elements"
+        return _Judged(
+            verdict=Verdict.MEMORY_ERROR,
+            message=f"wrote {elements} {place} of `{buffer.name}`",
+            hint="an index is outside its array: look for a missing guard such as `if (i < n)`",
+        )
+    return None
 
 
 def _holds(values: torch.Tensor, byte: int) -> torch.Tensor:

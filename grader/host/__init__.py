@@ -3,11 +3,13 @@
     rewrite          a .cu file → C++ that g++ accepts, line for line
     compile_command  the g++ command of a hand-in, fast or checked
     runtime_command  the g++ command of our runtime, once per machine
+    read_report      what a run wrote → findings and counters
+    symbolize        program counters → the student's lines
 
-These are pure: nothing is started, the caller does that inside its sandbox.
-A built object exports the C functions of `runtime/caller.h`. What the parts
-do and what they cannot do is in docs/host.md; `python -m grader.host` is the
-tool on its own.
+Nothing is started here except addr2line, and that through a runner which the
+caller may supply. A built object exports the C functions of
+`runtime/caller.h`. What the parts do and what they cannot do is in
+docs/host.md; `python -m grader.host` is the tool on its own.
 """
 
 from grader.host.commands import (
@@ -17,17 +19,29 @@ from grader.host.commands import (
     runtime_command,
     runtime_key_parts,
 )
+from grader.host.counters import KernelCounters, LineCounters
 from grader.host.features import Refused, Unsupported
+from grader.host.findings import Finding
+from grader.host.report import Fault, Report, read_report
 from grader.host.rewriter import Rewritten, rewrite
+from grader.host.symbols import Place, symbolize
 
 __all__ = [
     "INCLUDE_DIR",
+    "Fault",
+    "Finding",
+    "KernelCounters",
+    "LineCounters",
     "Mode",
+    "Place",
     "Refused",
+    "Report",
     "Rewritten",
     "Unsupported",
     "compile_command",
+    "read_report",
     "rewrite",
     "runtime_command",
     "runtime_key_parts",
+    "symbolize",
 ]

@@ -52,7 +52,7 @@ _STUDENT = {
         "-fsanitize=thread,bounds-strict,alignment",
         # A volatile access is a flag or a spin, and gets a call of its own.
         "--param=tsan-distinguish-volatile=1",
-        # memcpy and memset stay calls, which the runtime answers with checks.
+        # memcpy and memset stay calls, which cuda_runtime.h renames to checked ones.
         "-fno-builtin",
         # Function entries need no call: a finding's inlined frames come from DWARF.
         "--param=tsan-instrument-func-entry-exit=0",

@@ -138,7 +138,15 @@ class _Rewriter:
 
     def _spelling(self, first: int, last: int) -> str:
         """Return the code of a range on one line, comments and breaks left out."""
-        return " ".join(self._text(place) for place in range(first, last + 1))
+        spelling = ""
+        for place in range(first, last + 1):
+            text = self._text(place)
+            if spelling and (spelling[-1].isidentifier() or spelling[-1].isdigit()):
+                spelling += " " if text[0].isidentifier() or text[0].isdigit() else ""
+            elif spelling.endswith(","):
+                spelling += " "
+            spelling += text
+        return spelling
 
     # ---- launches ----
 

@@ -2,8 +2,7 @@
 //
 // Build it  nvcc -o main main.cu silu.cu
 // Grade it  grade local silu --language cuda
-// The grader links this file with a right and with a wrong silu(): the exit
-// status must be 0 with the one and 1 with the other.
+// It proves something only if it can tell: exit 0 with a right silu(), 1 with a wrong one.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -13,6 +13,7 @@ from array import array
 from pathlib import Path
 
 import pytest
+
 from grader.host import Mode, compile_command, rewrite, runtime_command
 
 GUARD = 65536

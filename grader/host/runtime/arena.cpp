@@ -52,13 +52,13 @@ bool reserve() {
         size_t table_bytes = (bytes >> kGranuleShift) * sizeof(uint32_t);
         void* table = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        void* entries = mmap(nullptr, kMaxAllocations * sizeof(Allocation), PROT_READ | PROT_WRITE,
+        void* entries = mmap(nullptr, (kMaxAllocations + 1) * sizeof(Allocation), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (table == MAP_FAILED || entries == MAP_FAILED) return false;
         uintptr_t start = round_up(reinterpret_cast<uintptr_t>(memory), kGranule);
         size_t usable = (bytes - kGranule) / kGranule * kGranule;
         granules = static_cast<uint32_t*>(table);
-        allocations = static_cast<Allocation*>(entries);
+        allocations = static_cast<Allocation*>(entries) + 1;
         base = start;
         limit = start + usable;
         size_t quarter = usable / 4 / kGranule * kGranule;
@@ -118,6 +118,8 @@ Allocation* claim(size_t map_bytes, Zone zone) {
 Allocation* publish(Allocation* a, Allocation::Origin origin, const char* name) {
     a->origin = origin;
     a->live = true;
+    a->leak_reported = false;
+    a->pc = 0;
     a->id = next_id++;
     snprintf(a->name, sizeof a->name, "%s", name && *name ? name : "");
     // The granules before the data belong to it as well: an index of -1 names its buffer.
@@ -151,7 +153,8 @@ Allocation* allocate(size_t bytes, Zone zone, Allocation::Origin origin, const c
 }
 
 Allocation* attach(int fd, size_t map_bytes, size_t data_offset, size_t data_bytes, bool writable, const char* name) {
-    if (data_offset > map_bytes || data_bytes > map_bytes - data_offset) {
+    // The checker counts in words of 4 bytes from the data's start.
+    if (data_offset > map_bytes || data_bytes > map_bytes - data_offset || data_offset % 16 != 0) {
         errno = EINVAL;
         return nullptr;
     }

@@ -24,20 +24,25 @@ struct ShadowCell;
 
 enum class Zone : uint8_t { device, read_only, open };
 
-struct Allocation {
+// The first fields are what the checker's hot path reads; a power of two in size.
+struct alignas(128) Allocation {
     enum class Origin : uint8_t { malloc, attached, pinned, managed };
 
-    uintptr_t begin = 0, end = 0;         // the valid bytes
-    uintptr_t map_begin = 0, map_end = 0; // whole pages, guard bytes included
-    uintptr_t gap_end = 0;                // where the next allocation may start
+    uintptr_t begin = 0, end = 0;          // the valid bytes
+    ShadowCell* shadow = nullptr;          // checked build: one cell per 4 bytes, null once freed
+    uint32_t must_be_written = 0;          // checked build: 0xf if a read needs a write before it
+    uint32_t id = 0;                       // in the order of allocation
+    uintptr_t map_begin = 0, map_end = 0;  // whole pages, guard bytes included
+    uintptr_t gap_end = 0;                 // where the next allocation may start
+    uintptr_t pc = 0;                      // who allocated it
     Origin origin = Origin::malloc;
     Zone zone = Zone::device;
     bool live = false;
-    uint32_t id = 0;                      // in the order of allocation
-    char name[40] = {};
-    ShadowCell* shadow = nullptr;         // checked build: one cell per 4 bytes
+    bool leak_reported = false;
+    char name[48] = {};
     size_t bytes() const { return end - begin; }
 };
+static_assert(sizeof(Allocation) == 128);
 
 namespace arena {
 
@@ -46,7 +51,7 @@ constexpr unsigned kGranuleShift = 16;
 // Addresses of the reservation; both 0 until the first use.
 extern uintptr_t base, limit;
 extern uint32_t* granules;       // allocation index + 1, by granule
-extern Allocation* allocations;  // by index
+extern Allocation* allocations;  // by index; [-1] is an empty one, for granule 0
 
 void configure(bool protect, size_t device_bytes);
 

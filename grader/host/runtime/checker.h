@@ -1,6 +1,13 @@
-// What the rest of the runtime tells the checker, and what it may ask.
+// What the rest of the runtime tells the checker.
 //
-// In the fast build every one of these is an empty inline function.
+// The checked build's student code calls a hook before every access
+// (hooks.cpp). Behind the hooks stand
+//   shadow.h     what is remembered about every word of memory
+//   checker.cpp  the rules: bounds, initialisation, races, copies, leaks
+//   ordering.cpp fences and atomics that put accesses in order
+//   counters.cpp what a warp's accesses cost
+//   findings.cpp the table of what was found, and its records
+// In the fast build every function here is an empty inline one.
 #pragma once
 
 #include <cstddef>
@@ -9,50 +16,47 @@
 #include "arena.h"
 #include "worker.h"
 
-namespace grader {
-
-enum class Kind : uint8_t { out_of_bounds, misaligned, race, uninitialized, barrier, leak, invalid_copy };
+namespace grader::checker {
 
 #if GRADER_CHECKED
-namespace checker {
-void launch_begins();
+void launch_begins(Worker& worker);
 void launch_ends();
 void block_begins(uint64_t number);
 void block_ends();
-void interval_ends();                    // every barrier
-void warp_synced(unsigned warp);
-void fence(uintptr_t pc);
-void shared_placed(const SharedSite& site, size_t offset, bool dynamic);
+void interval_ends();  // every barrier of a block
+void entered(const Thread& thread);
+void fence();
+void shared_placed(const SharedSite& site, size_t offset);
+void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t element_bytes);
 void allocated(Allocation& a, bool initialized);
 void released(Allocation& a);
 void variable(void* address, size_t bytes, size_t element_bytes, const char* name);
-bool host_copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, const char* what, uintptr_t pc);
+// Describes a copy that will not be made; `from` null means a memset.
+void refused_copy(void* to, const void* from, size_t bytes, uintptr_t pc);
 void set_by_host(void* to, size_t bytes);
-void broken_meeting(const char* message, const Thread& first, uintptr_t other_pc);
+void broken_meeting(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
-void atomic(const volatile void* address, size_t bytes, uintptr_t pc);
-void flush();
-}  // namespace checker
+void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
+void flush(bool after_fault);
 #else
-namespace checker {
-inline void launch_begins() {}
+inline void launch_begins(Worker&) {}
 inline void launch_ends() {}
 inline void block_begins(uint64_t) {}
 inline void block_ends() {}
 inline void interval_ends() {}
-inline void warp_synced(unsigned) {}
-inline void fence(uintptr_t) {}
-inline void shared_placed(const SharedSite&, size_t, bool) {}
+inline void entered(const Thread&) {}
+inline void fence() {}
+inline void shared_placed(const SharedSite&, size_t) {}
+inline void dynamic_shared_placed(const char*, size_t, size_t, size_t) {}
 inline void allocated(Allocation&, bool) {}
 inline void released(Allocation&) {}
 inline void variable(void*, size_t, size_t, const char*) {}
-inline bool host_copy(void*, const void*, size_t, cudaMemcpyKind, const char*, uintptr_t) { return true; }
+inline void refused_copy(void*, const void*, size_t, uintptr_t) {}
 inline void set_by_host(void*, size_t) {}
-inline void broken_meeting(const char*, const Thread&, uintptr_t) {}
+inline void broken_meeting(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
-inline void atomic(const volatile void*, size_t, uintptr_t) {}
-inline void flush() {}
-}  // namespace checker
+inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
+inline void flush(bool) {}
 #endif
 
-}  // namespace grader
+}  // namespace grader::checker

@@ -75,7 +75,7 @@ void handle(int signal, siginfo_t* info, void* context) {
             line.triple("thread", threadIdx.x, threadIdx.y, threadIdx.z);
         }
         line.write();
-        checker::flush();
+        checker::flush(true);
     }
     ::signal(signal, SIG_DFL);
     raise(signal);

@@ -43,6 +43,8 @@ public:
 
     // True if `address` is in the page that ends some fiber's stack.
     bool in_guard(uintptr_t address) const;
+    uintptr_t base() const { return base_; }
+    size_t reserved() const { return reserved_; }
     bool in_stacks(uintptr_t address) const { return address - base_ < reserved_; }
 
 private:

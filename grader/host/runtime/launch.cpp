@@ -123,6 +123,7 @@ bool device_lost() { return sticky_error != 0; }
 void run_launch() {
     arena::Opening opening;
     worker = &own_worker();
+    checker::launch_begins(*worker);
     worker->run_blocks(wanted_threads() > 1);
     wait_for_helpers();
     worker = nullptr;
@@ -162,7 +163,6 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     launch_state.body = body;
     placed_end = kSharedGap + round_up(shared_bytes, 128) + kSharedGap;
     static_shared = 0;
-    checker::launch_begins();
     run_launch();
     checker::launch_ends();
     if (launch_state.abandoned) set_error(launch_state.abandoned, true);
@@ -184,7 +184,7 @@ void* grader_place_shared(SharedSite* site) {
                 return grader_shared_base;
             }
             placed = static_cast<unsigned long long>(grader_launch_number) << 32 | placed_end;
-            checker::shared_placed(*site, placed_end, false);
+            checker::shared_placed(*site, placed_end);
             placed_end = end;
             __atomic_store_n(&site->placed, placed, __ATOMIC_RELEASE);
         }
@@ -193,12 +193,7 @@ void* grader_place_shared(SharedSite* site) {
 }
 
 void* grader_dynamic_shared(const char* name, size_t element_bytes) {
-#if GRADER_CHECKED
-    SharedSite site{name, launch_state.dynamic_shared, element_bytes, 0};
-    checker::shared_placed(site, kSharedGap, true);
-#else
-    (void)name, (void)element_bytes;
-#endif
+    checker::dynamic_shared_placed(name, kSharedGap, launch_state.dynamic_shared, element_bytes);
     return grader_shared_base + kSharedGap;
 }
 

@@ -1,6 +1,6 @@
 // cudaMalloc and its relatives, over the arena. Copies go where the pointers
 // point; a direction that contradicts them is an error, as on a GPU.
-#include <cerrno>
+#include <algorithm>
 #include <cstring>
 
 #include "arena.h"
@@ -48,7 +48,7 @@ bool writable(const void* pointer) {
     return !a || a->zone != Zone::read_only;
 }
 
-cudaError_t free_memory(void* pointer, const char* function, bool pinned, uintptr_t pc) {
+cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
     if (!pointer) return cudaSuccess;
     if (device_lost()) return cudaPeekAtLastError();
     Allocation* a = arena::find(address(pointer));
@@ -58,7 +58,6 @@ cudaError_t free_memory(void* pointer, const char* function, bool pinned, uintpt
     else if (a->begin != address(pointer)) problem = "a pointer into the middle of an allocation is freed";
     else if (a->origin == Allocation::Origin::attached) problem = "a buffer of the caller is freed";
     else if ((a->origin == Allocation::Origin::pinned) != pinned) problem = "memory is freed by the wrong function";
-    (void)function;
     if (problem) {
         checker::free_failed(pointer, problem, pc);
         return fail(cudaErrorInvalidValue);
@@ -79,6 +78,7 @@ cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name) {
     if (bytes == 0) return cudaSuccess;
     Allocation* a = arena::allocate(bytes, Zone::device, Allocation::Origin::malloc, name);
     if (!a) return fail(cudaErrorMemoryAllocation);
+    a->pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     checker::allocated(*a, false);
     *pointer = reinterpret_cast<void*>(a->begin);
     return cudaSuccess;
@@ -91,6 +91,7 @@ cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const 
     Allocation* a = arena::allocate(bytes, Zone::open,
                                     managed ? Allocation::Origin::managed : Allocation::Origin::pinned, name);
     if (!a) return fail(cudaErrorMemoryAllocation);
+    a->pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     // The host may fill it without our seeing: initialised as far as we know.
     checker::allocated(*a, true);
     *pointer = reinterpret_cast<void*>(a->begin);
@@ -98,10 +99,10 @@ cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const 
 }
 
 cudaError_t cudaFree(void* pointer) {
-    return free_memory(pointer, "cudaFree", false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    return free_memory(pointer, false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
 cudaError_t cudaFreeHost(void* pointer) {
-    return free_memory(pointer, "cudaFreeHost", true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    return free_memory(pointer, true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -114,14 +115,14 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
     size_t to_span = (height - 1) * to_pitch + width, from_span = (height - 1) * from_pitch + width;
     bool sound = direction_fits(to, from, kind) && writable(to) && stretch_fits(to, to_span) && stretch_fits(from, from_span);
     if (!sound) {
-        checker::host_copy(to, from, width * height, kind, "cudaMemcpy2D", pc);
+        checker::refused_copy(to, from, std::max(to_span, from_span), pc);
         return fail(direction_fits(to, from, kind) ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
     }
     arena::Opening opening;
     for (size_t row = 0; row < height; ++row) {
         char* target = static_cast<char*>(to) + row * to_pitch;
         const char* source = static_cast<const char*>(from) + row * from_pitch;
-        checker::host_copy(target, source, width, kind, "cudaMemcpy2D", pc);
+        checker::set_by_host(target, width);
         memmove(target, source, width);
     }
     return cudaSuccess;
@@ -134,11 +135,11 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     if (!to || !from) return fail(cudaErrorInvalidValue);
     bool fits = direction_fits(to, from, kind);
     if (!fits || !writable(to) || !stretch_fits(to, bytes) || !stretch_fits(from, bytes)) {
-        checker::host_copy(to, from, bytes, kind, "cudaMemcpy", pc);
+        checker::refused_copy(to, from, bytes, pc);
         return fail(fits ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
     }
     arena::Opening opening;
-    checker::host_copy(to, from, bytes, kind, "cudaMemcpy", pc);
+    checker::set_by_host(to, bytes);
     memmove(to, from, bytes);
     return cudaSuccess;
 }
@@ -149,7 +150,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     if (width == 0 || height == 0) return cudaSuccess;
     size_t span = (height - 1) * pitch + width;
     if (!(device_side(pointer) || both_sides(pointer)) || !writable(pointer) || !stretch_fits(pointer, span)) {
-        checker::host_copy(pointer, nullptr, span, cudaMemcpyDefault, "cudaMemset", pc);
+        checker::refused_copy(pointer, nullptr, span, pc);
         return fail(cudaErrorInvalidValue);
     }
     arena::Opening opening;
@@ -192,8 +193,8 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
     const void* other = from ? from : to;
     bool inside = offset <= symbol_bytes && bytes <= symbol_bytes - offset;
     if (!inside || !stretch_fits(other, bytes)) {
-        checker::host_copy(from ? static_cast<void*>(place) : to, from ? from : place, bytes, cudaMemcpyDefault,
-                           from ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol", pc);
+        if (from) checker::refused_copy(place, from, bytes, pc);
+        else checker::refused_copy(to, place, bytes, pc);
         return fail(cudaErrorInvalidValue);
     }
     arena::Opening opening;

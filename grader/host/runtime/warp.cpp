@@ -73,7 +73,7 @@ void answer(const Meeting& m, Op operation) {
                 if (m.has(source)) {
                     self.result = m.lanes[source].value;
                 } else {
-                    checker::broken_meeting("a shuffle reads a lane that does not take part", self, 0);
+                    checker::broken_meeting("a shuffle reads a lane that does not take part", self, 0, true);
                     self.result = self.value;
                 }
                 break;
@@ -117,7 +117,6 @@ void Worker::complete_warp(unsigned warp, unsigned present) {
     unsigned first = static_cast<unsigned>(__builtin_ctz(present));
     answer(meeting, static_cast<Op>(meeting.lanes[first].operation));
     ++warp_syncs[warp];
-    checker::warp_synced(warp);
     for (unsigned lane = 0; lane < kWarpSize; ++lane)
         if (meeting.has(lane)) wake(meeting.lanes[lane]);
 }
@@ -136,7 +135,7 @@ uint64_t Worker::meet_warp(int operation, unsigned mask, uint64_t value, int ope
         self.state = ThreadState::in_warp;
     } else {
         if (!(mask >> self.lane() & 1)) {
-            checker::broken_meeting("the calling lane is not in the mask of a warp function", self, 0);
+            checker::broken_meeting("the calling lane is not in the mask of a warp function", self, 0, false);
             mask |= 1u << self.lane();
         }
         self.mask = mask;
@@ -177,7 +176,7 @@ bool Worker::mend_broken_meeting() {
                 if (same) present |= 1u << lane;
                 else if (other.state != ThreadState::done && (thread.mask >> lane & 1) && !elsewhere) elsewhere = other.pc;
             }
-            if (!active) checker::broken_meeting("lanes named by the mask of a warp function wait elsewhere", thread, elsewhere);
+            if (!active) checker::broken_meeting("lanes named by the mask of a warp function wait elsewhere", thread, elsewhere, false);
             complete_warp(thread.warp(), present);
             return true;
         }

@@ -10,7 +10,7 @@
 // The student's code sees these as const (execution.h); only enter() and the
 // launch write them.
 __thread uint3 threadIdx, blockIdx;
-dim3 blockDim, gridDim;
+uint3 blockDim, gridDim;
 __thread char* grader_shared_base;
 
 namespace grader {
@@ -117,12 +117,12 @@ void Worker::run_block(uint64_t number) {
     for (unsigned w = 0; w * kWarpSize < count_; ++w) warp_syncs[w] = 0;
     live_ = runnable_ = count_;
     waiting_ = cursor_ = 0;
-    checker::block_begins(number);
     Fiber* first = fibers.take();
     if (!first) {
         launch_state.abandoned = cudaErrorLaunchOutOfResources;
         return;
     }
+    checker::block_begins(number);
     enter(*choose());
     running_ = first;
     Fiber::switch_to(home_, *first);
@@ -164,6 +164,7 @@ void Worker::enter(Thread& next) {
     --runnable_;
     current = &next;
     threadIdx = indices_[next.index];
+    checker::entered(next);
 }
 
 // The next thread in order that can run, or null if the block is over.
@@ -214,7 +215,7 @@ void Worker::release_barrier() {
         if (!first) {
             first = &thread;
         } else if (thread.pc != first->pc) {
-            checker::broken_meeting("threads of one block wait at different barriers", *first, thread.pc);
+            checker::broken_meeting("threads of one block wait at different barriers", *first, thread.pc, false);
         }
         wake(thread);
     }
@@ -282,7 +283,7 @@ int grader_syncthreads_reduce(int predicate, int operation) {
 
 void grader_fence() {
     if (!grader::in_kernel()) return;
-    grader::checker::fence(reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    grader::checker::fence();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -295,10 +296,17 @@ void grader_trap(int error) {
     abort();
 }
 
-// An atomic in a loop may be a lock or a flag whose owner has yet to run.
-void grader_atomic(const volatile void* address, unsigned bytes) {
+// An atomic in a loop may be a lock or a flag whose owner has yet to run. The
+// others run before the access is looked at: it sees what they leave.
+static void announce(const volatile void* address, unsigned bytes, bool replaces, uintptr_t pc) {
     if (!grader::in_kernel()) return;
-    grader::checker::atomic(address, bytes, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
     if (++worker->current->spins % 1024 == 0) worker->pause();
+    grader::checker::atomic(address, bytes, replaces, pc);
+}
+void grader_atomic(const volatile void* address, unsigned bytes) {
+    announce(address, bytes, false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+}
+void grader_atomic_exchange(const volatile void* address, unsigned bytes) {
+    announce(address, bytes, true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
 }

@@ -20,8 +20,8 @@
 #endif
 extern GRADER_INDEX __thread uint3 threadIdx;
 extern GRADER_INDEX __thread uint3 blockIdx;
-extern GRADER_INDEX dim3 blockDim;
-extern GRADER_INDEX dim3 gridDim;
+extern GRADER_INDEX uint3 blockDim;  // converts to dim3
+extern GRADER_INDEX uint3 gridDim;
 static constexpr int warpSize = 32;
 
 namespace grader {

@@ -1,0 +1,62 @@
+// The running thread as the hooks see it: everything the hot path reads, in
+// one place. The checked build has one worker, so these are plain globals.
+#pragma once
+
+#include <cstdint>
+
+#include "counters.h"
+#include "shadow.h"
+#include "worker.h"
+
+namespace grader {
+
+struct Finding;
+
+struct CheckerState {
+    bool active;          // a kernel is running
+    bool log;             // its block is counted
+    int64_t countdown;    // accesses until break_point() has something to do
+    uint64_t me;          // the running thread's stamp
+    uint32_t epoch;       // now
+    uint32_t block_first; // the running block's first epoch
+    uint32_t launch_first;
+    uintptr_t image;      // start of the shared object
+    uintptr_t shared_base;
+    ShadowCell* shared_shadow;
+    uintptr_t stacks_base;
+    size_t stacks_bytes;
+    counters::Log* thread_log;
+    uint64_t read_words, written_words;  // of global memory, first time in this launch
+};
+extern CheckerState state;
+
+enum class Space : uint8_t { global, shared };
+
+// One access, for the rules that are not on the hot path.
+struct Access {
+    uintptr_t address;
+    unsigned bytes;
+    bool write;
+    bool strong;  // atomic or volatile
+    bool atomic;
+    uintptr_t pc;
+    bool replaces = false;  // an atomic whose old value may be ignored
+
+    bool reads() const { return !write || (atomic && !replaces); }
+};
+
+namespace checker {
+void break_point();                                       // countdown has run out
+void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask,
+              unsigned mask, uint32_t other_pc);
+void uninitialized(const Access& access, Space space);
+void outside(const Access& access);                       // in the arena, but not in a live buffer
+void outside_shared(const Access& access);
+bool elsewhere(const Access& access);                     // neither arena, shared nor stack
+void touched_by_host(const Access& access);
+ShadowCell* variable_cell(uintptr_t address, unsigned bytes);
+void strong(const Access& access);
+void name_shared(Finding& finding);
+}  // namespace checker
+
+}  // namespace grader

@@ -1,0 +1,260 @@
+#include "counters.h"
+
+#if GRADER_CHECKED
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "report.h"
+#include "worker.h"
+
+namespace grader::counters {
+
+namespace {
+
+struct Request {
+    uint64_t address[kWarpSize];
+    unsigned lanes;
+};
+
+struct Totals {
+    uint64_t requests = 0, lanes = 0, bytes = 0;
+    uint64_t sectors = 0, ideal_sectors = 0;
+    uint64_t wavefronts = 0, ideal_wavefronts = 0;
+};
+
+// One row of the report: a program counter in a kernel, by kind of access.
+struct Row {
+    uint32_t pc;
+    uint8_t bytes;
+    bool write, shared, atomic;
+    Totals totals;
+};
+
+struct KernelTotals {
+    uint64_t launches = 0;
+    LaunchTotals sum = {};
+    bool truncated = false;
+    dim3 grid, block;
+};
+
+// Never destroyed: the report is written when the program exits.
+Log* const logs = new Log[kMaxThreads];
+std::vector<Row>& rows = *new std::vector<Row>;                                  // of the running launch
+std::map<uint64_t, unsigned>& row_index = *new std::map<uint64_t, unsigned>;     // by key_of
+std::map<std::string, KernelTotals>& kernels = *new std::map<std::string, KernelTotals>;
+using RowKey = std::tuple<std::string, uint32_t, unsigned>;  // kernel, pc, kind of access
+std::map<RowKey, Row>& report_rows = *new std::map<RowKey, Row>;
+bool launch_truncated = false;
+
+uint64_t key_of(const AccessRecord& a) {
+    return uint64_t(a.pc) << 16 | uint64_t(a.bytes) << 3 | uint64_t(a.write) << 2 | uint64_t(a.shared) << 1 | a.atomic;
+}
+
+Row& row_of(const AccessRecord& a) {
+    static uint64_t cached_key = ~uint64_t(0);
+    static unsigned cached = 0;
+    uint64_t key = key_of(a);
+    if (key == cached_key && cached < rows.size()) return rows[cached];
+    auto [place, fresh] = row_index.try_emplace(key, unsigned(rows.size()));
+    if (fresh) rows.push_back({a.pc, a.bytes, a.write, a.shared, a.atomic, {}});
+    cached_key = key;
+    cached = place->second;
+    return rows[cached];
+}
+
+unsigned distinct(uint64_t* values, unsigned count) {
+    std::sort(values, values + count);
+    return unsigned(std::unique(values, values + count) - values);
+}
+
+void count_global(const Request& r, unsigned bytes, Totals& t) {
+    uint64_t sectors[2 * kWarpSize], addresses[kWarpSize];
+    unsigned n = 0, lanes = 0;
+    uint64_t low = ~uint64_t(0);
+    bool consecutive = true;  // the usual case needs no sorting
+    for (unsigned lane = 0; lane < kWarpSize; ++lane) {
+        if (!(r.lanes >> lane & 1)) continue;
+        uint64_t a = r.address[lane];
+        if (lanes == 0) low = a;
+        consecutive = consecutive && a == low + uint64_t(lanes) * bytes;
+        addresses[lanes++] = a;
+    }
+    if (consecutive) {
+        t.sectors += ((low + uint64_t(lanes) * bytes - 1) >> 5) - (low >> 5) + 1;
+        t.ideal_sectors += (uint64_t(lanes) * bytes + 31) / 32;
+        return;
+    }
+    for (unsigned i = 0; i < lanes; ++i) {
+        sectors[n++] = addresses[i] >> 5;
+        if ((addresses[i] + bytes - 1) >> 5 != addresses[i] >> 5) sectors[n++] = (addresses[i] + bytes - 1) >> 5;
+    }
+    t.sectors += distinct(sectors, n);
+    t.ideal_sectors += (uint64_t(distinct(addresses, lanes)) * bytes + 31) / 32;
+}
+
+void count_shared(const Request& r, unsigned bytes, uintptr_t base, Totals& t) {
+    unsigned group = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+    for (unsigned first = 0; first < kWarpSize; first += group) {
+        uint64_t words[4 * kWarpSize];
+        unsigned n = 0;
+        for (unsigned lane = first; lane < first + group; ++lane) {
+            if (!(r.lanes >> lane & 1)) continue;
+            uint64_t word = (r.address[lane] - base) >> 2, last = (r.address[lane] - base + bytes - 1) >> 2;
+            for (; word <= last && n < 4 * kWarpSize; ++word) words[n++] = word;
+        }
+        if (n == 0) continue;
+        n = distinct(words, n);
+        uint8_t in_bank[32] = {};
+        unsigned most = 0;
+        for (unsigned i = 0; i < n; ++i) most = std::max<unsigned>(most, ++in_bank[words[i] & 31]);
+        t.wavefronts += most;
+        t.ideal_wavefronts += (n + 31) / 32;
+    }
+}
+
+void count(const AccessRecord& a, const Request& r, uintptr_t shared_base) {
+    Totals& t = row_of(a).totals;
+    unsigned lanes = unsigned(__builtin_popcount(r.lanes));
+    ++t.requests;
+    t.lanes += lanes;
+    t.bytes += uint64_t(lanes) * a.bytes;
+    if (a.shared) count_shared(r, a.bytes, shared_base, t);
+    else count_global(r, a.bytes, t);
+}
+
+// All lanes that did anything did the same: the i-th records are one request.
+bool in_step(const Log* lanes, unsigned n, unsigned& active) {
+    const Log* first = nullptr;
+    active = 0;
+    for (unsigned lane = 0; lane < n; ++lane) {
+        const Log& log = lanes[lane];
+        if (log.empty()) continue;
+        active |= 1u << lane;
+        if (!first) {
+            first = &log;
+            continue;
+        }
+        if (log.size() != first->size()) return false;
+        for (size_t i = 0; i < log.size(); ++i)
+            if (key_of(log[i]) != key_of((*first)[i])) return false;
+    }
+    return true;
+}
+
+void match_by_execution(const Log* lanes, unsigned n, uintptr_t shared_base) {
+    std::map<uint64_t, std::vector<std::pair<AccessRecord, Request>>> requests;
+    for (unsigned lane = 0; lane < n; ++lane) {
+        std::map<uint64_t, size_t> executions;
+        for (const AccessRecord& a : lanes[lane]) {
+            uint64_t key = key_of(a);
+            size_t k = executions[key]++;
+            auto& list = requests[key];
+            if (list.size() <= k) list.resize(k + 1, {a, Request{{}, 0}});
+            list[k].second.address[lane] = a.address;
+            list[k].second.lanes |= 1u << lane;
+        }
+    }
+    for (const auto& [key, list] : requests)
+        for (const auto& [access, request] : list) count(access, request, shared_base);
+}
+
+void write_row(const std::string& kernel, const Row& row) {
+    const Totals& t = row.totals;
+    ReportLine line("access");
+    line.text("kernel", kernel.c_str()).number("pc", row.pc);
+    line.text("space", row.shared ? "shared" : "global");
+    line.text("operation", row.atomic ? "atomic" : row.write ? "store" : "load");
+    line.number("access_bytes", row.bytes).number("requests", t.requests).number("lanes", t.lanes).number("bytes", t.bytes);
+    if (row.shared) line.number("wavefronts", t.wavefronts).number("ideal_wavefronts", t.ideal_wavefronts);
+    else line.number("sectors", t.sectors).number("ideal_sectors", t.ideal_sectors);
+    line.write();
+}
+
+}  // namespace
+
+Log& log_of(unsigned thread) { return logs[thread]; }
+
+void truncated() { launch_truncated = true; }
+
+// The counted blocks are spread evenly over the grid, the first among them.
+bool wants_block(uint64_t number) {
+    uint64_t blocks = launch_state.blocks, wanted = settings.counted_blocks;
+    if (!settings.count) return false;
+    if (wanted == 0 || blocks <= wanted) return true;
+    uint64_t i = (number * wanted + blocks - 1) / blocks;  // is number == floor(i * blocks / wanted) for some i?
+    return i < wanted && i * blocks / wanted == number;
+}
+
+void interval_ends(unsigned threads, uintptr_t shared_base) {
+    for (unsigned first = 0; first < threads; first += kWarpSize) {
+        Log* lanes = &logs[first];
+        unsigned n = std::min(kWarpSize, threads - first), active;
+        if (in_step(lanes, n, active)) {
+            if (active) {
+                size_t length = lanes[__builtin_ctz(active)].size();
+                Request request{{}, active};
+                for (size_t i = 0; i < length; ++i) {
+                    for (unsigned lane = 0; lane < n; ++lane)
+                        if (active >> lane & 1) request.address[lane] = lanes[lane][i].address;
+                    count(lanes[__builtin_ctz(active)][i], request, shared_base);
+                }
+            }
+        } else {
+            match_by_execution(lanes, n, shared_base);
+        }
+        for (unsigned lane = 0; lane < n; ++lane) lanes[lane].clear();
+    }
+}
+
+void launch_ends(const LaunchTotals& totals) {
+    KernelTotals& k = kernels[launch_state.name];
+    ++k.launches;
+    k.grid = launch_state.grid;
+    k.block = launch_state.block;
+    k.truncated = k.truncated || launch_truncated;
+    k.sum.accesses += totals.accesses;
+    k.sum.read_bytes += totals.read_bytes;
+    k.sum.written_bytes += totals.written_bytes;
+    k.sum.blocks += totals.blocks;
+    k.sum.counted_blocks += totals.counted_blocks;
+    for (const Row& row : rows) {
+        unsigned kind = unsigned(row.bytes) << 3 | unsigned(row.write) << 2 | unsigned(row.shared) << 1 | row.atomic;
+        auto [place, fresh] = report_rows.try_emplace({launch_state.name, row.pc, kind}, row);
+        if (fresh) continue;
+        Totals& sum = place->second.totals;
+        sum.requests += row.totals.requests;
+        sum.lanes += row.totals.lanes;
+        sum.bytes += row.totals.bytes;
+        sum.sectors += row.totals.sectors;
+        sum.ideal_sectors += row.totals.ideal_sectors;
+        sum.wavefronts += row.totals.wavefronts;
+        sum.ideal_wavefronts += row.totals.ideal_wavefronts;
+    }
+    rows.clear();
+    row_index.clear();
+    launch_truncated = false;
+    for (unsigned i = 0; i < kMaxThreads; ++i) logs[i].clear();
+}
+
+void write() {
+    for (const auto& [name, k] : kernels) {
+        ReportLine line("kernel");
+        line.text("kernel", name.c_str()).number("launches", k.launches);
+        line.triple("grid", k.grid.x, k.grid.y, k.grid.z).triple("block", k.block.x, k.block.y, k.block.z);
+        line.number("accesses", k.sum.accesses).number("read_bytes", k.sum.read_bytes);
+        line.number("written_bytes", k.sum.written_bytes);
+        line.number("blocks", k.sum.blocks).number("counted_blocks", k.sum.counted_blocks);
+        line.truth("truncated", k.truncated).write();
+    }
+    for (const auto& [key, row] : report_rows) write_row(std::get<0>(key), row);
+    kernels.clear();
+    report_rows.clear();
+}
+
+}  // namespace grader::counters
+
+#endif

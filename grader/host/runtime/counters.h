@@ -1,0 +1,46 @@
+// What the accesses of a warp cost: requests, sectors, wavefronts.
+//
+// In a counted block every access is logged per thread. At the end of each
+// barrier interval the threads of a warp are matched: the k-th execution of a
+// program counter by each lane is one request, as lanes that run in step would
+// make it. Then, as the hardware counts them:
+//   global   distinct 32-byte sectors per request
+//   shared   per group of 32, 16 or 8 lanes (accesses of up to 4, 8, 16
+//            bytes) the largest number of distinct 4-byte words in one bank
+// The log is in program order of each thread, so nothing depends on timing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace grader {
+
+struct AccessRecord {
+    uint64_t address;
+    uint32_t pc;  // offset in the shared object
+    uint8_t bytes;
+    bool write, shared, atomic;
+};
+
+namespace counters {
+
+using Log = std::vector<AccessRecord>;
+constexpr size_t kLogLimit = size_t(1) << 17;  // records of one thread in one interval
+
+Log& log_of(unsigned thread);
+void interval_ends(unsigned threads, uintptr_t shared_base);
+
+struct LaunchTotals {
+    uint64_t accesses;      // of all blocks
+    uint64_t read_bytes;    // distinct bytes of global memory read: the least to move
+    uint64_t written_bytes;
+    uint64_t blocks, counted_blocks;
+};
+void launch_ends(const LaunchTotals& totals);
+bool wants_block(uint64_t number);
+void truncated();  // a log was cut at kLogLimit
+void write();      // all of it, as records, and forgets it
+
+}  // namespace counters
+}  // namespace grader

@@ -1,0 +1,139 @@
+// The functions that the compiler's instrumentation calls.
+//
+// -fsanitize=thread puts __tsan_read4(address) before every 4-byte load, and
+// so on; -fsanitize=bounds-strict,alignment call __ubsan_handle_… when a check
+// fails. Linked with the sanitizers' own libraries these would look for races
+// between operating-system threads; linked with this file they check a GPU's.
+//
+// memcpy, memset and memmove of student code come here too (-fno-builtin).
+#if GRADER_CHECKED
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "access.h"
+#include "findings.h"
+
+using namespace grader;
+
+namespace {
+
+__attribute__((always_inline)) inline void hook(const void* address, unsigned bytes, bool write, bool strong, void* pc) {
+    checker::check({reinterpret_cast<uintptr_t>(address), bytes, write, strong, false, reinterpret_cast<uintptr_t>(pc)});
+}
+
+// A range, word by word where it is aligned.
+void hook_range(const void* address, size_t bytes, bool write, void* pc) {
+    uintptr_t a = reinterpret_cast<uintptr_t>(address), end = a + bytes;
+    while (a < end) {
+        unsigned n = a % 4 == 0 && end - a >= 4 ? 4 : 1;
+        hook(reinterpret_cast<void*>(a), n, write, false, pc);
+        a += n;
+    }
+}
+
+}  // namespace
+
+#define GRADER_HOOK(name, bytes, write, strong)                                     \
+    extern "C" void __tsan_##name##bytes(void* address) {                           \
+        hook(address, bytes, write, strong, __builtin_return_address(0));           \
+    }
+#define GRADER_HOOKS(bytes)                          \
+    GRADER_HOOK(read, bytes, false, false)           \
+    GRADER_HOOK(write, bytes, true, false)           \
+    GRADER_HOOK(volatile_read, bytes, false, true)   \
+    GRADER_HOOK(volatile_write, bytes, true, true)
+#define GRADER_UNALIGNED_HOOKS(bytes)                          \
+    GRADER_HOOK(unaligned_read, bytes, false, false)           \
+    GRADER_HOOK(unaligned_write, bytes, true, false)           \
+    GRADER_HOOK(unaligned_volatile_read, bytes, false, true)   \
+    GRADER_HOOK(unaligned_volatile_write, bytes, true, true)
+
+GRADER_HOOKS(1)
+GRADER_HOOKS(2)
+GRADER_HOOKS(4)
+GRADER_HOOKS(8)
+GRADER_HOOKS(16)
+GRADER_UNALIGNED_HOOKS(2)
+GRADER_UNALIGNED_HOOKS(4)
+GRADER_UNALIGNED_HOOKS(8)
+GRADER_UNALIGNED_HOOKS(16)
+
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_vptr_read(void**) {}
+void __tsan_read_range(void* address, unsigned long bytes) { hook_range(address, bytes, false, __builtin_return_address(0)); }
+void __tsan_write_range(void* address, unsigned long bytes) { hook_range(address, bytes, true, __builtin_return_address(0)); }
+
+// ---- library functions that move memory (renamed in cuda_runtime.h) ----
+
+void* grader_memcpy(void* to, const void* from, size_t bytes) {
+    if (state.active) {
+        hook_range(from, bytes, false, __builtin_return_address(0));
+        hook_range(to, bytes, true, __builtin_return_address(0));
+    }
+    return memmove(to, from, bytes);
+}
+
+void* grader_memmove(void* to, const void* from, size_t bytes) {
+    if (state.active) {
+        hook_range(from, bytes, false, __builtin_return_address(0));
+        hook_range(to, bytes, true, __builtin_return_address(0));
+    }
+    return memmove(to, from, bytes);
+}
+
+void* grader_memset(void* to, int value, size_t bytes) {
+    if (state.active) hook_range(to, bytes, true, __builtin_return_address(0));
+    return memset(to, value, bytes);
+}
+
+}  // extern "C"
+
+// ---- C++ and compiler atomics ----
+
+#define GRADER_ATOMIC(T, bits)                                                                                     \
+    static void announce##bits(const volatile void* a, bool write, void* pc) {                                     \
+        checker::check({reinterpret_cast<uintptr_t>(a), bits / 8, write, true, write, reinterpret_cast<uintptr_t>(pc)}); \
+    }                                                                                                              \
+    extern "C" T __tsan_atomic##bits##_load(const volatile T* a, int) {                                            \
+        announce##bits(a, false, __builtin_return_address(0));                                                     \
+        return __atomic_load_n(a, __ATOMIC_SEQ_CST);                                                               \
+    }                                                                                                              \
+    extern "C" void __tsan_atomic##bits##_store(volatile T* a, T v, int) {                                         \
+        announce##bits(a, true, __builtin_return_address(0));                                                      \
+        __atomic_store_n(a, v, __ATOMIC_SEQ_CST);                                                                  \
+    }                                                                                                              \
+    GRADER_FETCH(T, bits, exchange, __atomic_exchange_n)                                                           \
+    GRADER_FETCH(T, bits, fetch_add, __atomic_fetch_add)                                                           \
+    GRADER_FETCH(T, bits, fetch_sub, __atomic_fetch_sub)                                                           \
+    GRADER_FETCH(T, bits, fetch_and, __atomic_fetch_and)                                                           \
+    GRADER_FETCH(T, bits, fetch_or, __atomic_fetch_or)                                                             \
+    GRADER_FETCH(T, bits, fetch_xor, __atomic_fetch_xor)                                                           \
+    GRADER_FETCH(T, bits, fetch_nand, __atomic_fetch_nand)                                                         \
+    extern "C" bool __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int, int) {            \
+        announce##bits(a, true, __builtin_return_address(0));                                                      \
+        return __atomic_compare_exchange_n(a, c, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
+    }                                                                                                              \
+    extern "C" bool __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int, int) {              \
+        announce##bits(a, true, __builtin_return_address(0));                                                      \
+        return __atomic_compare_exchange_n(a, c, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
+    }
+#define GRADER_FETCH(T, bits, name, builtin)                                   \
+    extern "C" T __tsan_atomic##bits##_##name(volatile T* a, T v, int) {       \
+        announce##bits(a, true, __builtin_return_address(0));                  \
+        return builtin(a, v, __ATOMIC_SEQ_CST);                                \
+    }
+GRADER_ATOMIC(unsigned char, 8)
+GRADER_ATOMIC(unsigned short, 16)
+GRADER_ATOMIC(unsigned int, 32)
+GRADER_ATOMIC(unsigned long, 64)
+extern "C" void __tsan_atomic_thread_fence(int) { grader_fence(); }
+extern "C" void __tsan_atomic_signal_fence(int) {}
+
+#endif

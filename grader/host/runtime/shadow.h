@@ -1,0 +1,61 @@
+// What is remembered about every 4-byte word of device and shared memory.
+//
+// A stamp says who accessed the word last and when:
+//
+//   63        32 31    22 21       10 9       2    1        0
+//   | epoch 32 | thread 10 | warp sync 12 | segment 8 | strong | unused |
+//
+// The epoch is a count of barriers, blocks and launches: two accesses of one
+// block with different epochs are ordered by a barrier. The warp-sync count
+// orders lanes of one warp, the segment counts a thread's fences (ordering.h).
+// A strong access is atomic or volatile. The counts stop at their largest
+// value, which means "unknown, take it for ordered".
+//
+// Two readers are kept, the latest and another thread of the same epoch: any
+// writer differs from at least one of them.
+#pragma once
+
+#include <cstdint>
+
+namespace grader {
+
+struct ShadowCell {
+    uint64_t write;
+    uint64_t read;
+    uint64_t other_read;
+    uint64_t detail;
+};
+static_assert(sizeof(ShadowCell) == 32);
+
+// detail, four bits being a mask of the word's bytes:
+//   | other read pc 16 | read pc 16 | write pc 16 | valid 4 | read mask 4 | write mask 4 | written 4 |
+// `valid` is used by shared memory only: which bytes belong to a variable. A
+// program counter is a return address's offset in the shared object in steps
+// of 4 bytes: two calls are further apart, and one byte before the start of
+// the step is still inside the call. 0 is unknown (beyond 256 KiB of code).
+namespace detail {
+constexpr unsigned kWritten = 0, kWriteMask = 4, kReadMask = 8, kValid = 12, kWritePc = 16, kReadPc = 32, kOtherPc = 48;
+constexpr uint64_t kPcMask = 0xffff;
+constexpr unsigned nibble(uint64_t d, unsigned at) { return d >> at & 15; }
+constexpr uint64_t encode_pc(uint64_t offset) { return offset >> 2 <= kPcMask ? offset >> 2 : 0; }
+constexpr uint64_t decode_pc(uint64_t code) { return code << 2; }
+}  // namespace detail
+
+namespace stamp {
+constexpr unsigned kThreadShift = 22, kSyncShift = 10, kSegmentShift = 2;
+constexpr uint64_t kSyncMax = 4095, kSegmentMax = 255;
+constexpr uint64_t kStrong = 2;
+
+constexpr uint64_t make(uint64_t epoch, uint64_t thread, uint64_t sync, uint64_t segment) {
+    return epoch << 32 | thread << kThreadShift | (sync < kSyncMax ? sync : kSyncMax) << kSyncShift |
+           (segment < kSegmentMax ? segment : kSegmentMax) << kSegmentShift;
+}
+constexpr uint32_t epoch(uint64_t s) { return static_cast<uint32_t>(s >> 32); }
+constexpr unsigned thread(uint64_t s) { return s >> kThreadShift & 1023; }
+constexpr unsigned sync(uint64_t s) { return s >> kSyncShift & 4095; }
+constexpr unsigned segment(uint64_t s) { return s >> kSegmentShift & 255; }
+constexpr bool strong(uint64_t s) { return s & kStrong; }
+constexpr bool same_thread_and_epoch(uint64_t a, uint64_t b) { return ((a ^ b) >> kThreadShift) == 0; }
+}  // namespace stamp
+
+}  // namespace grader
