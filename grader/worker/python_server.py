@@ -113,7 +113,9 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
         else:
             import python_worker
 
-        python_worker.serve(request["file"], request["entry"], request["device"])
+        python_worker.serve(
+            request["file"], request["entry"], request["device"], request.get("checks")
+        )
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:
