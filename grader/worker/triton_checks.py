@@ -12,6 +12,7 @@ through `telling`: it can cost points and never earn any.
 """
 
 import inspect
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,8 +47,6 @@ else:
     import triton_scratch
     import triton_shadow
     from triton_memory import Buffer
-
-__all__ = ["Buffer", "Checks", "install"]
 
 _Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -94,10 +93,13 @@ class Checks:
         self._stamp = 1
         self.begin([])
 
-    def begin(self, buffers: list[Buffer]) -> None:
-        """Start a call of the entry with these buffers."""
+    def begin(self, buffers: Iterable[tuple[str, Any, bool, bool]]) -> None:
+        """Start a call of the entry with these buffers: (name, tensor, writable, bare).
+
+        An input is not writable; a bare one is an output that nobody has written.
+        """
         self.budget.begin()
-        self.memory.begin(buffers)
+        self.memory.begin([Buffer(*buffer) for buffer in buffers])
         self._ledger.begin()
         self._counters.begin()
         self._garbage.begin()

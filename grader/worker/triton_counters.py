@@ -112,7 +112,7 @@ class Counters:
     def end(self) -> None:
         """Tell the counts, a kernel a record."""
         for kernel in self._kernels.values():
-            telling.tell("counters", counters=kernel.record())
+            telling.tell("counters", **kernel.record())
 
 
 def sectors_of(

@@ -1,9 +1,9 @@
 """Findings of the interpreter's checks: folded, counted, put into words, told.
 
 A finding is told when it is first seen, because the worker may not live to see
-its second time; those seen more often are told again at the end of the call
-under the same `id`, with their count. The last record of an id is the one that
-counts. Whatever a loop does, at most `TOLD` are told in one call.
+its second time; what was seen more often is told again at the end of the call,
+with the count of what was not told yet. So counts add up. Whatever a loop
+does, at most `TOLD` different findings are told in one call.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -18,20 +18,29 @@ TOLD = 50
 _VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
 
 
+# What to do about it, in the words of a Triton kernel.
+_HINTS = {
+    "out_of_bounds": "the last program has lanes past the end: give every load and store a mask, "
+    "as in `mask=offsets < n`",
+    "misaligned": "an address must be a multiple of the size of what is read there",
+    "race": "programs run in any order: let each write elements of its own, use an atomic "
+    "operation, or end the kernel and launch another",
+    "uninitialized": "something must write an element before it is read: fill it "
+    "(`torch.zeros`), or store to it first",
+}
+
+
 class Ledger:
     """The findings of one worker."""
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._next = 1
         self._records: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self._again: set[int] = set()
         self.total = 0
 
     def begin(self) -> None:
         """Start a call: what it finds is folded and counted by itself."""
         self._records.clear()
-        self._again.clear()
         self.total = 0
 
     def known(
@@ -43,7 +52,6 @@ class Ledger:
         if record is None:
             return False
         record["count"] += 1
-        self._again.add(record["id"])
         return True
 
     def add(
@@ -62,10 +70,10 @@ class Ledger:
     ) -> None:
         """Record a finding that is not `known`, and tell it."""
         record = {
-            "id": self._next,
             "kind": kind,
             "severity": severity,
             "message": message,
+            "hint": _HINTS[kind],
             "file": self._file,
             "line": line,
             "kernel": kernel,
@@ -76,17 +84,18 @@ class Ledger:
             "count": 1,
             **more,
         }
-        self._next += 1
         self._records[(kind, severity, access, tensor, line)] = record
         if len(self._records) <= TOLD:
-            telling.tell("finding", finding=record)
+            telling.tell("finding", **record)
+        record["count"] = 0
 
     def end(self) -> None:
-        """Tell the final counts."""
+        """Tell the counts that were not told yet, and how many findings there are in all."""
         told = list(self._records.values())[:TOLD]
         for record in told:
-            if record["id"] in self._again:
-                telling.tell("finding", finding=record)
+            if record["count"]:
+                telling.tell("finding", **record)
+                record["count"] = 0
         telling.tell(
             "findings", told=len(told), distinct=len(self._records), occurrences=self.total
         )

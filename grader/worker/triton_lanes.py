@@ -168,7 +168,7 @@ class OneAccess:
             triton_races.programs_meet(self, region, shadow.writers, "store", where)
             if shadow.updaters is not None:
                 triton_races.programs_meet(self, region, shadow.updaters, "atomic", where)
-            shadow.readers.mark(where, clock)
+            shadow.readers.mark(where, clock, self.line)
         elif self.access == "store":
             if not increasing:
                 triton_races.lanes_meet(self, region, where, offsets)
@@ -176,12 +176,12 @@ class OneAccess:
             triton_races.programs_meet(self, region, shadow.readers, "load", where)
             if shadow.updaters is not None:
                 triton_races.programs_meet(self, region, shadow.updaters, "atomic", where)
-            shadow.writers.mark(where, clock)
+            shadow.writers.mark(where, clock, self.line)
         else:
             triton_races.programs_meet(self, region, shadow.writers, "store", where)
             if self._writes:
                 triton_races.programs_meet(self, region, shadow.readers, "load", where)
-                shadow.atomics().mark(where, clock)
+                shadow.atomics().mark(where, clock, self.line)
         if self._reads:
             fresh = shadow.unwritten(offsets, size, self.owner.peek)
             if fresh is not None:

@@ -21,14 +21,14 @@ _PRUNE_AT = 1000
 class Buffer:
     """An array argument of the entry.
 
-    `written` is False for an input, which nobody may write. `unwritten` is
-    True for an output: every byte of it has one value now, which means nothing.
+    An input is not `writable`. An output is `bare`: what it holds now means
+    nothing, and a kernel that reads it before writing is at fault.
     """
 
     name: str
     tensor: Any
-    written: bool
-    unwritten: bool
+    writable: bool
+    bare: bool
 
 
 class Memory:
@@ -52,14 +52,18 @@ class Memory:
             low = int(buffer.tensor.data_ptr())
             high = low + buffer.tensor.numel() * buffer.tensor.element_size()
             self._buffers.append((buffer, low, high, _version(buffer.tensor)))
-            if buffer.unwritten and high > low:
+            if buffer.bare and high > low:
                 self._uninitialise(buffer.tensor, low, high)
 
     def _uninitialise(self, tensor: Any, low: int, high: int) -> None:
         raw = tensor.view(-1).view(self._torch.uint8)
         byte = int(raw[0])
-        if bool((raw == byte).all()):
-            self._shadow(tensor).uninitialise(low, high, bytes([byte]))
+        pattern = bytes([byte])
+        if byte == 0 or not bool((raw == byte).all()):
+            # Not the judge's poison. Zero is a likely value, ours is not.
+            pattern = triton_scratch.PATTERN
+            triton_scratch.fill(low, high - low)
+        self._shadow(tensor).uninitialise(low, high, pattern)
 
     def register(self, storage: Any) -> None:
         """A storage was just allocated and filled with the scratch pattern."""
@@ -95,9 +99,9 @@ class Memory:
         for buffer, low, high, version in self._buffers:
             if region.low < high and low < max(region.high, region.low + 1):
                 region.buffer = buffer.name
-                region.read_only = not buffer.written
+                region.read_only = not buffer.writable
                 # torch itself has written there (`output.zero_()`).
-                if buffer.unwritten and _version(buffer.tensor) != version:
+                if buffer.bare and _version(buffer.tensor) != version:
                     region.shadow.initialise(low, high)
         return region
 

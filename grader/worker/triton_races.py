@@ -85,6 +85,7 @@ def programs_meet(
         lambda: triton_findings.programs_collide((one.access, theirs), region.name, at, programs),
         severity=severity,
         other_program=list(other),
+        other_line=trace.line(int(stamps[cell])),
     )
 
 

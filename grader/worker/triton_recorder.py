@@ -41,7 +41,7 @@ class Recorder:
         text = json.dumps(record, sort_keys=True)
         if text not in self._told and len(self._told) < _TOLD:
             self._told.add(text)
-            telling.tell("launch", launch=record)
+            telling.tell("launch", **record)
 
     def _record(
         self, kernel: str, arguments: dict[str, Any], constants: list[str], options: dict[str, Any]

@@ -6,6 +6,7 @@ What they promise stays true, and a sum over forgotten cells is no longer right
 by luck. Only here, in the process that runs the hand-in.
 """
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def _watching(allocate: Any, torch: Any, register: Any) -> Any:
         if kwargs.get("out") is None and _plain(tensor, torch):
             storage = tensor.untyped_storage()
             if 0 < storage.nbytes() <= _LARGEST:
-                _fill(storage)
+                fill(storage.data_ptr(), storage.nbytes())
                 register(storage)
         return tensor
 
@@ -53,11 +54,9 @@ def _plain(tensor: Any, torch: Any) -> bool:
     )
 
 
-def _fill(storage: Any) -> None:
-    import ctypes
-
-    size = storage.nbytes()
-    memory = (ctypes.c_uint8 * size).from_address(storage.data_ptr())
+def fill(address: int, size: int) -> None:
+    """Fill memory with the pattern."""
+    memory: Any = (ctypes.c_uint8 * size).from_address(address)
     view = np.frombuffer(memory, np.uint8)
     view[0::2] = PATTERN[0]
     view[1::2] = PATTERN[1]

@@ -96,6 +96,7 @@ class Trace:
         self._before: _Array | None = None
         self._twice = twice
         self.newest = 0
+        self._lines: dict[int, int | None] = {}
 
     def conflict(self, where: _Where, clock: Clock) -> tuple[_Array, _Array] | None:
         """Return (which cells another program touched, their stamps), None if none."""
@@ -115,8 +116,12 @@ class Trace:
                 return None
         return foreign, stamps
 
-    def mark(self, where: _Where, clock: Clock) -> None:
-        """This program touches these cells."""
+    def line(self, stamp: int) -> int | None:
+        """Return the line of the accesses with that stamp; None if there were several."""
+        return self._lines.get(stamp)
+
+    def mark(self, where: _Where, clock: Clock, line: int | None) -> None:
+        """This program touches these cells, in this line."""
         if self._twice and self.newest >= clock.launch and clock.own > clock.launch:
             stamps = self.last[where]
             foreign = clock.foreign(stamps)
@@ -128,7 +133,11 @@ class Trace:
                 else:
                     self._before[where[foreign]] = stamps[foreign]
         self.last[where] = clock.now
+        if self.newest < clock.launch:
+            self._lines.clear()
         self.newest = clock.now
+        if self._lines.setdefault(clock.now, line) != line:
+            self._lines[clock.now] = None
 
     def refine(self, factor: int) -> None:
         """Make the cells smaller."""
