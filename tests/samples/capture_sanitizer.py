@@ -177,8 +177,7 @@ def student_lines(record: dict[str, Any], file: str) -> list[int]:
     """Return the lines of the sample that a record names, first named first."""
     lines = []
     for place in record["places"]:
-        path = next((v for k, v in place.items() if "path" in k or "file" in k), "")
-        if Path(path).name == file and place["line"].isdigit():
+        if any(Path(v).name == file for v in place.values()) and place["line"].isdigit():
             lines.append(int(place["line"]))
     return lines
 
@@ -218,8 +217,9 @@ def build(sample: Sample, folder: Path, nvcc: str, architecture: str) -> tuple[P
     (folder / "main.cu").write_text(PROGRAM)
     (folder / "silu.h").write_text(HEADER)
     # -g is for the host's frames (leaks, copies); device code stays optimised.
-    flags = ("-std=c++17", "-O3", "-g", "-lineinfo", f"-arch={architecture}", "-Xcompiler=-rdynamic")
-    command = [nvcc, *flags, f"-I{sample.folder}", f"-I{folder}", "-o", "program", "main.cu"]
+    flags = ("-std=c++17", "-O3", "-g", "-lineinfo", "-Xcompiler=-rdynamic")
+    command = [nvcc, *flags, f"-arch={architecture}", f"-I{sample.folder}", f"-I{folder}"]
+    command += ["-o", "program", "main.cu"]
     code, output = ended(command, timeout_s=90, cwd=folder)
     return (folder / "program" if code == 0 else None), output
 
@@ -257,7 +257,6 @@ class Capture:
             timeout_s=min(self._options.timeout, left_s),
             cwd=folder,
             PYTORCH_NO_CUDA_MEMORY_CACHING="1",
-            PYTHONPATH=str(Path(__file__).parent),
         )
         cell.wall_s = round(time.monotonic() - started, 2)
         if cell.exit_code is None:
@@ -453,7 +452,7 @@ def run_all(
         }
         for sample in samples:
             if sample.language == "triton":
-                program = [sys.executable, Path(__file__), "--triton-sample", sample.path]
+                program = (sys.executable, Path(__file__), "--triton-sample", sample.path)
                 futures += [pool.submit(capture.run, sample, tool, program) for tool in TOOLS]
         for sample in samples:
             if sample.language != "cuda":
