@@ -65,6 +65,13 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             with progress.step(f"{unit.title} · correctness", total=len(cases)) as step:
                 verified = shop.check_correctness(unit, built, cases, step.advance)
             checks += score.correctness_checks(unit.kernel, verified)
+        if isinstance(built, Built) and shop.checks_memory(unit):
+            correct = score.accepted(checks, CheckName.CORRECTNESS)
+            with progress.step(f"{unit.title} · memory") as step:
+                judged = shop.check_memory(unit, built, step.advance)
+            checks.append(
+                score.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
+            )
     except GraderError as error:
         checks.append(score.grader_error(unit.kernel, error))
     return score.kernel_result(unit.kernel, unit.language, checks)

@@ -7,46 +7,38 @@
              descriptor 3… as given (channel, report pipe)
 
 A program ends in one of two ways: by itself (exit code or signal), or by us,
-for a reason that is a verdict: time, output or memory. Its end is seen by
-pidfd, never by end-of-file: a grandchild can hold a pipe open for ever.
+for a reason that is a verdict: time, output, memory or processes. Its end is
+seen by pidfd, never by end-of-file: a grandchild can hold a pipe open for ever.
 
-When it has ended, everything it started is ended too. Its process group is
-killed; what fled into another session was orphaned to us, because we are a
-subreaper, and is recognised as a child that we did not start and that is not
-in our session. `sweep` kills those until none is left.
+When it has ended, everything it started is ended too: its process group is
+killed while the dead leader still holds the group's number, and `family`
+sweeps up what fled into another session.
 
-Threads: `spawn`, `adopt` and `sweep` exclude each other, so that no sweep sees
-a child that is not registered yet. The kernel kills a program when the thread
-that spawned it ends: spawn from threads that live as long as the program.
+Threads: the kernel kills a program when the thread that spawned it ends: spawn
+from threads that live as long as the program.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import selectors
 import signal
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-import psutil
-
+from grader import family
+from grader.capture import Capture
 from grader.worker import confine
 
-_PR_SET_CHILD_SUBREAPER = 36
-_KEEP_BYTES = 32 * 1024  # of a program's output, at its head and again at its tail
-_MEMORY_POLL_S = 0.05
+_POLL_S = 0.05  # between two looks at memory and processes
+_REPORT_BYTES = 1 << 20
 _CONFINE = Path(confine.__file__)
-
-_family = threading.Lock()
-_own_children: set[int] = set()
 
 
 class End(Enum):
@@ -57,6 +49,7 @@ class End(Enum):
     TIME_LIMIT = "time limit"
     OUTPUT_LIMIT = "output limit"
     MEMORY_LIMIT = "memory limit"
+    PROCESS_LIMIT = "process limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +57,13 @@ class Limits:
     """What one program may use.
 
     There is no limit on address space: CUDA and the device arena reserve far
-    more of it than they use. Memory is watched instead.
+    more of it than they use. Memory is watched instead; so are processes, for
+    the kernel's limit counts all of a user's.
     """
 
     memory_mib: int = 4096
     output_kib: int = 1024
+    processes: int = 256
     file_mib: int = 2048
     open_files: int = 1024
     cpu_s: int = 600
@@ -77,6 +72,7 @@ class Limits:
         """Return what `confine.py` is told."""
         return {
             "cwd": str(cwd),
+            "judge": os.getpid(),
             "keep": list(keep),
             "limits": {
                 "core": 0,
@@ -89,11 +85,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A finished run: the positive record that a verdict can rest on."""
+    """A finished run: the positive record that a verdict can rest on.
+
+    `signal` is a number: real-time signals have no name.
+    """
 
     end: End
     exit_code: int | None
-    signal: signal.Signals | None
+    signal: int | None
     output: str
     wall_s: float
 
@@ -101,50 +100,6 @@ class Ended:
     def ok(self) -> bool:
         """True if the program ended by itself with exit code 0."""
         return self.end is End.EXITED and self.exit_code == 0
-
-
-class Capture:
-    """The reading end of a program's output: its head, its tail, its size."""
-
-    def __init__(self, descriptor: int, limit_bytes: int) -> None:
-        os.set_blocking(descriptor, False)
-        self.descriptor = descriptor
-        self.total_bytes = 0
-        self._limit = limit_bytes
-        self._head = bytearray()
-        self._tail = bytearray()
-
-    @property
-    def over_limit(self) -> bool:
-        """True if more came than is allowed."""
-        return self.total_bytes > self._limit
-
-    def drain(self) -> bool:
-        """Read what is there; False once all writers have closed."""
-        while not self.over_limit:
-            try:
-                data = os.read(self.descriptor, 65536)
-            except BlockingIOError:
-                return True
-            if not data:
-                return False
-            self.total_bytes += len(data)
-            room = _KEEP_BYTES - len(self._head)
-            self._head += data[:room]
-            self._tail = (self._tail + data[max(room, 0) :])[-_KEEP_BYTES:]
-        return True
-
-    def text(self) -> str:
-        """Return the output, its middle left out if it was long."""
-        left_out = self.total_bytes - len(self._head) - len(self._tail)
-        middle = f"\n… {left_out} bytes left out …\n".encode() if left_out else b""
-        return bytes(self._head + middle + self._tail).decode("utf-8", "replace")
-
-    def close(self) -> None:
-        """Close our end."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -156,14 +111,10 @@ class Program:
     output: Capture
     limits: Limits
     report: Capture | None = None
+    granted_mib: float = 0.0  # of shared buffers, which are not the program's own
     started_s: float = field(default_factory=time.monotonic)
-    _status: int | None = None
-    _baseline_mib: float | None = None
-
-    @property
-    def ended(self) -> bool:
-        """True once the program has been waited for."""
-        return self._status is not None
+    _died: os.waitid_result | None = None
+    _baseline_mib: float = 0.0
 
     def wait_for(self, channel: int | None, deadline_s: float) -> End | None:
         """Wait until `channel` is readable (None), or for the end that came instead.
@@ -171,7 +122,7 @@ class Program:
         `deadline_s` is on the monotonic clock. An answer that is there counts
         even if the program has died since: it is looked at first.
         """
-        memory_check_s = time.monotonic() + _MEMORY_POLL_S
+        check_s = time.monotonic() + _POLL_S
         with selectors.DefaultSelector() as selector:
             selector.register(self.pidfd, selectors.EVENT_READ)
             for capture in self._captures():
@@ -180,8 +131,8 @@ class Program:
                 selector.register(channel, selectors.EVENT_READ)
             while True:
                 now = time.monotonic()
-                wait_s = max(0.0, min(deadline_s, memory_check_s) - now)
-                ready = {key.fd: key for key, _ in selector.select(wait_s)}
+                wait_s = max(0.0, min(deadline_s, check_s) - now)
+                ready = {key.fd for key, _ in selector.select(wait_s)}
                 for capture in self._captures():
                     if capture.descriptor in ready and not capture.drain():
                         selector.unregister(capture.descriptor)
@@ -190,14 +141,15 @@ class Program:
                 if channel is not None and channel in ready:
                     return None
                 if self.pidfd in ready:
-                    return self._reap()
+                    return self._look_at_death()
                 now = time.monotonic()
                 if now >= deadline_s:
                     return End.TIME_LIMIT
-                if now >= memory_check_s:
-                    if self._over_memory():
-                        return End.MEMORY_LIMIT
-                    memory_check_s = now + _MEMORY_POLL_S
+                if now >= check_s:
+                    over = self._over_limit()
+                    if over is not None:
+                        return over
+                    check_s = time.monotonic() + _POLL_S
 
     def drain(self) -> None:
         """Read what the program has written by now."""
@@ -209,37 +161,39 @@ class Program:
 
     def mark_memory(self) -> None:
         """Count memory from here: what the worker holds now is not the hand-in's."""
-        self._baseline_mib = self._memory_mib()
+        self._baseline_mib = self._usage().memory_mib
 
-    def _memory_mib(self) -> float:
-        total = 0
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(self.pid)
-            for member in (process, *process.children(recursive=True)):
-                with contextlib.suppress(psutil.Error):
-                    memory = member.memory_info()
-                    # Shared pages are the judge's buffers, or counted in another member.
-                    total += memory.rss - memory.shared
-        return total / 2**20
+    def _usage(self) -> family.Usage:
+        return family.usage(self.pid, granted_mib=self.granted_mib)
 
-    def _over_memory(self) -> bool:
-        return self._memory_mib() - (self._baseline_mib or 0.0) > self.limits.memory_mib
+    def _over_limit(self) -> End | None:
+        usage = self._usage()
+        most_mib = self.limits.memory_mib
+        if usage.memory_mib - self._baseline_mib > most_mib and most_mib < family.exact_memory_mib(
+            self.pid, granted_mib=self.granted_mib
+        ):
+            return End.MEMORY_LIMIT
+        if usage.processes > self.limits.processes:
+            return End.PROCESS_LIMIT
+        return None
 
-    def _reap(self) -> End:
-        if self._status is None:
-            _, self._status = os.waitpid(self.pid, 0)
-        return End.SIGNALED if os.WIFSIGNALED(self._status) else End.EXITED
+    def _look_at_death(self) -> End:
+        """See how it died and leave it a zombie: that keeps its number ours."""
+        if self._died is None:
+            self._died = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        assert self._died is not None  # None would mean WNOHANG
+        return End.EXITED if self._died.si_code == os.CLD_EXITED else End.SIGNALED
 
     def finish(self, end: End) -> Ended:
         """End whatever still runs, collect the last output and say how it ended."""
         self.kill()
-        assert self._status is not None
-        exited, status = os.WIFEXITED(self._status), self._status
+        assert self._died is not None
         by_itself = end in (End.EXITED, End.SIGNALED)
+        exited = self._died.si_code == os.CLD_EXITED
         return Ended(
             end=end,
-            exit_code=os.WEXITSTATUS(status) if by_itself and exited else None,
-            signal=signal.Signals(os.WTERMSIG(status)) if by_itself and not exited else None,
+            exit_code=self._died.si_status if by_itself and exited else None,
+            signal=self._died.si_status if by_itself and not exited else None,
             output=self.output.text(),
             wall_s=time.monotonic() - self.started_s,
         )
@@ -250,61 +204,19 @@ class Program:
             return
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        # Its group is its own only once it has confined itself.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._reap()
-        with _family:
-            _own_children.discard(self.pid)
-        sweep()
-        for capture in self._captures():
-            if capture.descriptor >= 0:
-                capture.drain()
-            capture.close()
+        self._look_at_death()
+        family.reap(self.pid)
         os.close(self.pidfd)
         self.pidfd = -1
-
-
-def become_subreaper() -> None:
-    """Make orphans of our programs our children. Call once, early."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def sweep() -> int:
-    """Kill children that we did not start and that left our session; return how many."""
-    ours, killed = os.getsid(0), 0
-    while True:
-        with _family:
-            strays = [pid for pid in _children() if _is_stray(pid, ours)]
-            for pid in strays:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            for pid in strays:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
-        killed += len(strays)
-        if not strays:
-            return killed
-
-
-def kill_all() -> None:
-    """Kill everything that we started; whoever waits for it sees its end."""
-    with _family:
-        for pid in _own_children:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
-
-
-def _children() -> list[int]:
-    return [child.pid for child in psutil.Process().children()]
-
-
-def _is_stray(pid: int, our_session: int) -> bool:
-    if pid in _own_children:
-        return False
-    try:
-        return os.getsid(pid) != our_session
-    except ProcessLookupError:
-        return False
+        try:
+            family.sweep()
+        finally:
+            for capture in self._captures():
+                capture.drain()
+                capture.close()
 
 
 def spawn(
@@ -331,12 +243,13 @@ def spawn(
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     # Two steps through high numbers, so that no source is overwritten before its turn.
     moves = [(null, 0), (writing, 1), (writing, 2), *((o, t) for t, o in descriptors.items())]
-    actions = [(os.POSIX_SPAWN_DUP2, source, 200 + i) for i, (source, _) in enumerate(moves)]
-    actions += [(os.POSIX_SPAWN_DUP2, 200 + i, target) for i, (_, target) in enumerate(moves)]
+    high = max(200, *(source + 1 for source, _ in moves))
+    actions = [(os.POSIX_SPAWN_DUP2, source, high + i) for i, (source, _) in enumerate(moves)]
+    actions += [(os.POSIX_SPAWN_DUP2, high + i, target) for i, (_, target) in enumerate(moves)]
     try:
-        with _family:
+        with family.hold():
             pid = os.posix_spawn(sys.executable, command, dict(environment), file_actions=actions)
-            _own_children.add(pid)
+            family.register(pid)
         pidfd = os.pidfd_open(pid)
     finally:
         os.close(null)
@@ -347,26 +260,19 @@ def spawn(
         pid=pid,
         pidfd=pidfd,
         output=Capture(reading, limits.output_kib << 10),
-        report=Capture(report_ends[0], 1 << 20) if report_ends is not None else None,
+        report=Capture(report_ends[0], _REPORT_BYTES) if report_ends is not None else None,
         limits=limits,
     )
 
 
-@contextlib.contextmanager
-def adoption() -> Iterator[None]:
-    """Hold off sweeps while a server forks a worker that will become our child."""
-    with _family:
-        yield
-
-
 def adopt(pid: int, pidfd: int, output: int, report: int, limits: Limits) -> Program:
-    """Take charge of a worker that a fork server orphaned to us (inside `adoption`)."""
-    _own_children.add(pid)
+    """Take charge of a worker that a fork server orphaned to us (inside `family.hold`)."""
+    family.register(pid)
     return Program(
         pid=pid,
         pidfd=pidfd,
         output=Capture(output, limits.output_kib << 10),
-        report=Capture(report, 1 << 20),
+        report=Capture(report, _REPORT_BYTES),
         limits=limits,
     )
 

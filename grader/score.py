@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from grader.build.product import Built, Rejected
+from grader.check.ending import Sentence
 from grader.errors import GraderError
-from grader.evidence import CorrectnessEvidence
+from grader.evidence import CorrectnessEvidence, MemoryEvidence
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.verdict import Verdict, aggregate
@@ -123,6 +124,32 @@ def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[Ch
     return checks
 
 
+def accepted(checks: Iterable[CheckResult], name: CheckName) -> bool:
+    """True if there are entries of this check and all of them earn points."""
+    verdicts = [check.verdict for check in checks if check.check is name]
+    return bool(verdicts) and all(verdict.earns_points for verdict in verdicts)
+
+
+def memory_check(
+    kernel: Kernel, sentence: Sentence, evidence: MemoryEvidence | None, *, correct: bool
+) -> CheckResult:
+    """Return the entry for memory safety, whose points need an accepted correctness."""
+    result = _check(
+        CheckName.MEMORY,
+        "memory",
+        sentence.verdict,
+        kernel.points[CheckName.MEMORY],
+        message=sentence.message,
+        hint=sentence.hint,
+        evidence=evidence,
+        wall_s=sum(tool.wall_s for tool in evidence.tools) if evidence else 0.0,
+    )
+    if correct or not result.score:
+        return result
+    unearned = "its points count only when the cases are right"
+    return replace(result, score=0.0, message=f"{result.message}; {unearned}")
+
+
 def _check(
     check: CheckName,
     name: str,
@@ -133,7 +160,7 @@ def _check(
     hint: str = "",
     visibility: Visibility = Visibility.VISIBLE,
     wall_s: float = 0.0,
-    evidence: CorrectnessEvidence | None = None,
+    evidence: CorrectnessEvidence | MemoryEvidence | None = None,
 ) -> CheckResult:
     won, pending = points(verdict, most)
     return CheckResult(

@@ -76,6 +76,7 @@ class CaseTemplate:
 
     sizes: Mapping[str, int | float | Range]
     values: str = DEFAULT_VALUES
+    memory: bool = False
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -85,7 +86,8 @@ class CaseTemplate:
 class Case:
     """One input for correctness, concrete: what the oracle receives.
 
-    `seed` seeds the generator of its data and of nothing else.
+    `seed` seeds the generator of its data and of nothing else. `memory` says
+    that it is run under the memory tools too.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Case:
     values: str
     visibility: Visibility
     seed: int
+    memory: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +165,7 @@ def _concrete(
         name=f"{name} #{twins + 1}" if twins else name,
         sizes=sizes,
         values=template.values,
+        memory=template.memory,
         visibility=template.visibility,
         seed=seed,
     )

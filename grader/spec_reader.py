@@ -153,6 +153,7 @@ def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
                 for name, value in data["sizes"].items()
             },
             values=data.get("values", DEFAULT_VALUES),
+            memory=data.get("memory", False),
             visibility=Visibility(data.get("visibility", "visible")),
             devices=frozenset(map(Device, data.get("devices", Device))),
             languages=frozenset(map(Language, data.get("languages", Language))),

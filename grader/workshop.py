@@ -20,21 +20,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import grader
+from grader import family, toolchain
 from grader import gpu as nvidia
-from grader import sandbox, toolchain
 from grader.build.product import Built, Rejected
-from grader.build.unit import build
+from grader.build.unit import Checked, build, build_checked
 from grader.errors import ToolError
 from grader.evidence import CorrectnessEvidence
 from grader.gpu import Gpu
 from grader.judge.server import PythonServer
 from grader.spec import Assignment, Case, Kernel
 from grader.submission import HandIn
+from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language
 from grader.worker import cuda_driver
 
 if TYPE_CHECKING:
     # They import torch, which takes a second: only once the compilers are busy.
+    from grader.check.memory import MemoryVerdict
+    from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
 
 Transport = Literal["shared", "private"]
@@ -86,7 +89,7 @@ def open_workshop(
     assignment: Assignment, options: Options, units: Sequence[Unit]
 ) -> Iterator[Workshop]:
     """Start all builds, and torch, side by side; end every process on the way out."""
-    sandbox.become_subreaper()
+    family.become_subreaper()
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
         shop = Workshop(assignment, options, Path(folder), pool)
@@ -95,12 +98,12 @@ def open_workshop(
             yield shop
         except BaseException:
             # Builds still running would be waited for; nobody wants their result.
-            sandbox.kill_all()
+            family.kill_all()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
             shop.close()
-            sandbox.sweep()
+            family.sweep()
 
 
 class Workshop:
@@ -114,6 +117,7 @@ class Workshop:
         self._folder = folder
         self._pool = pool
         self._builds: dict[tuple[str, Language], Future[Built | Rejected]] = {}
+        self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
         self._server: PythonServer | None = None
         self._oracle: Oracle | None = None
         self._driver: cuda_driver.Driver | None = None
@@ -132,6 +136,12 @@ class Workshop:
                 architecture=gpu.compute_capability if gpu else None,
                 scratch=self._folder / unit.kernel.name / unit.language.value,
             )
+        for unit in units:
+            on_host = self._options.device is Device.CPU and unit.language is Language.CUDA
+            if on_host and self.checks_memory(unit):
+                self._checked[unit.kernel.name, unit.language] = self._pool.submit(
+                    build_checked, self._assignment, unit.hand_in
+                )
         if any(unit.language is Language.TRITON for unit in units):
             # Spawned from here, not from the pool: it dies with its thread.
             self._server = PythonServer(self._options.device)
@@ -167,18 +177,57 @@ class Workshop:
     ) -> CorrectnessEvidence:
         """Run the cases of one built file."""
         from grader.check.correctness import check_correctness
-        from grader.check.stage import Bench
 
         oracle = self._prepare()
-        bench = Bench(
+        bench = self._bench(built, private=self._private)
+        return check_correctness(
+            bench, cases, lambda case: oracle.data(case, unit.language), advance
+        )
+
+    def checks_memory(self, unit: Unit) -> bool:
+        """True if the unit's memory safety is to be checked."""
+        return CheckName.MEMORY in unit.kernel.points and self.wants(CheckName.MEMORY)
+
+    def check_memory(
+        self, unit: Unit, built: Built, advance: Callable[[str], None]
+    ) -> MemoryVerdict:
+        """Run the small cases of one built file under the tool for its device."""
+        from grader.check.ending import Sentence
+        from grader.check.memory import MemoryVerdict, check_gpu_memory, check_host_memory
+
+        oracle = self._prepare()
+        cases = [
+            (case, oracle.data(case, unit.language)) for case in self.cases(unit) if case.memory
+        ]
+        if self._options.device is Device.CUDA:
+            tool = toolchain.find_compute_sanitizer()
+            if tool is None:
+                message = "compute-sanitizer is not on this machine"
+                sentence = Sentence(verdict=Verdict.NOT_MEASURED, message=message)
+                return MemoryVerdict(sentence=sentence, evidence=None)
+            bench = self._bench(built, private=True)
+            return check_gpu_memory(bench, tool, cases, advance)
+        checked = self._checked.get((unit.kernel.name, unit.language))
+        if checked is None:
+            message = f"not checked yet for {unit.language.phrase} on {self._options.device}"
+            sentence = Sentence(verdict=Verdict.NOT_MEASURED, message=message)
+            return MemoryVerdict(sentence=sentence, evidence=None)
+        product = checked.result()
+        if isinstance(product, Rejected):
+            sentence = Sentence(verdict=product.verdict, message=product.message)
+            return MemoryVerdict(sentence=sentence, evidence=None)
+        bench = self._bench(product.built, private=self._private)
+        return check_host_memory(bench, product.text, cases, advance)
+
+    def _bench(self, built: Built, *, private: bool) -> Bench:
+        from grader.check.stage import Bench
+
+        return Bench(
             assignment=self._assignment,
             built=built,
             server=self._server,
             driver=self._driver,
-            private=self._private,
-        )
-        return check_correctness(
-            bench, cases, lambda case: oracle.data(case, unit.language), advance
+            private=private,
         )
 
     def _prepare(self) -> Oracle:

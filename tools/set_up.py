@@ -181,13 +181,12 @@ def stale(
 
 def run_pip(wanted: Sequence[Any], pins: Mapping[str, str], *, missing: Sequence[Any]) -> None:
     """Install all requirements at the given versions."""
-    if importlib.util.find_spec("pip") is None:
-        names = ", ".join(str(one) for one in missing)
-        fail(f"missing {names}, and there is no pip", install_hint("python3-venv"))
+    provide_pip()
     held = VENV / "constraints.txt"
     held.write_text("".join(f"{name}=={version}\n" for name, version in pins.items()))
     names = ", ".join(sorted(one.name for one in missing)) or "the tested versions"
-    print(f"set-up: installing {names} (torch alone can take minutes)", flush=True)
+    patience = " (this can take minutes)" if "torch" in names else ""
+    print(f"set-up: installing {names}{patience}", flush=True)
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
     # A person watches the progress; in a log only errors matter.
     command += [] if sys.stdout.isatty() else ["-qq"]
@@ -197,6 +196,19 @@ def run_pip(wanted: Sequence[Any], pins: Mapping[str, str], *, missing: Sequence
             f"pip could not install {names} (its words are above)",
             "check the network and the free space, then: make setup",
         )
+
+
+def provide_pip() -> None:
+    """Make sure that the environment has pip: it may have been made without."""
+    if importlib.util.find_spec("pip") is not None:
+        return
+    if importlib.util.find_spec("ensurepip") is None:
+        fail(
+            "python3-venv is missing: .venv has no pip to install packages with",
+            install_hint("python3-venv"),
+        )
+    subprocess.run([sys.executable, "-m", "ensurepip"], check=True, stdout=subprocess.DEVNULL)
+    importlib.invalidate_caches()
 
 
 def working_torch() -> str | None:
@@ -277,6 +289,7 @@ def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
+        provide_pip()
         return importlib.import_module(f"pip._vendor.{name}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import toolchain
@@ -15,6 +15,7 @@ from grader.build.product import Built, Rejected
 from grader.build.python import build_python
 from grader.build.trampoline import trampoline
 from grader.evidence import BuildEvidence
+from grader.host import Mode
 from grader.spec import Assignment
 from grader.submission import HandIn
 from grader.toolchain import Tool
@@ -98,6 +99,27 @@ def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built 
         tools = f"{ours.evidence.tool}; {theirs.evidence.tool} accepts it"
         return replace(ours, evidence=replace(ours.evidence, tool=tools))
     return ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The checked host build of a file, and the file's text as it was compiled."""
+
+    built: Built
+    text: str
+
+
+def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected:
+    """Build a CUDA C++ file for the processor with every memory access checked."""
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return _missing("g++", "memory safety cannot be checked on this machine's processor")
+    prepared = prepare(hand_in)
+    if isinstance(prepared, Rejected):
+        return prepared
+    compiler = host_compiler(cxx, Mode.CHECKED)
+    built = _compile(assignment, hand_in, Device.CPU, compiler, prepared.text)
+    return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
 
 
 def _missing(tool: str, cost: str) -> Rejected:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.check.ending import Sentence, explain
+from grader.check.ending import Doing, Sentence, explain
 from grader.check.stage import Bench, Stage
 from grader.evidence import CaseResult, CorrectnessEvidence
 from grader.judge.buffers import Buffer
@@ -60,7 +60,7 @@ def check_correctness(
                 judged = _CaseRun(bench, session, case, data(case)).judge()
             else:
                 judged = _failed(
-                    explain(loaded, bench.built, bench.assignment.limits, doing="loading")
+                    explain(loaded, bench.built, bench.assignment.limits, doing=Doing.LOADING)
                 )
                 crashes = _CRASHES_ALLOWED  # it would not load the next time either
             if judged.verdict in _CRASHES:
@@ -194,9 +194,9 @@ class _CaseRun:
         if breach is not None:
             return breach, snapshots
         if not outcome.done:
-            doing = f"calling {self._bench.built.entry}"
             limits = self._bench.assignment.limits
-            return _failed(explain(outcome, self._bench.built, limits, doing=doing)), snapshots
+            sentence = explain(outcome, self._bench.built, limits, doing=Doing.CALLING)
+            return _failed(sentence), snapshots
         return self._changed_input(buffers), snapshots
 
     def _changed_input(self, buffers: list[Buffer]) -> _Judged | None:

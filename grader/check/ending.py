@@ -1,7 +1,7 @@
 """How a worker ended → verdict, message and hint for the student.
 
-A worker's own words are used only here, and only to explain a failure that the
-judge has seen by itself.
+A worker's own words are used only here and in `crash`, and only to explain a
+failure that the judge has seen by itself.
 """
 
 from __future__ import annotations
@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 import signal
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from grader.build.product import Built
+from grader.check.crash import OUTSIDE_HINT, Crash, source_place, understand
 from grader.judge.session import Happening, Outcome
 from grader.spec import Limits
 from grader.verdict import Verdict
 
 _WORDS_SHOWN = 500
+_MOST_LINES = 10_000_000  # a line number beyond is no line number
 
 # cudaError_t values that a hand-in causes, with the runtime's own words.
 _CUDA_ERRORS = {
@@ -44,23 +47,34 @@ _CUDA_HINTS = {
     1: "look at the launch (at most 1024 threads a block) and at the arguments of CUDA calls",
     7: "use fewer threads per block, or fewer registers or less shared memory",
     9: "check grid and block: at least 1 each, and at most 1024 threads a block",
-    700: "an index is outside its array: look for a missing guard such as `if (i < n)`",
+    700: OUTSIDE_HINT,
     701: "use fewer threads per block, or fewer registers or less shared memory",
     716: "a vector type such as float4 needs an address that is a multiple of its size",
 }
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
+_CUDA_ASSERT = 710
 
-_SIGNAL_WORDS = {
-    signal.SIGSEGV: "segmentation fault",
-    signal.SIGBUS: "bus error",
-    signal.SIGFPE: "arithmetic error, such as a division by zero",
-    signal.SIGABRT: "aborted",
-    signal.SIGILL: "illegal instruction",
-    signal.SIGKILL: "killed",
-    signal.SIGXCPU: "out of processor time",
-    signal.SIGXFSZ: "a file grew too large",
-}
-_FAULT_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\w+)')
+_EXIT_HINT = "return from the function instead: the grader's worker runs in the same program"
+_LEFTOVER_HINT = "end every thread and process that you start before the function returns"
+# _Z7preparei: a C++ name with its length before it.
+_MANGLED = re.compile(r"_Z(\d+)(\w+)")
+
+
+class Doing(Enum):
+    """What the worker was asked to do when it ended."""
+
+    LOADING = "loading"
+    CALLING = "calling"
+    BETWEEN = "between two calls"
+
+    def phrase(self, built: Built) -> str:
+        """Return the subject of a sentence."""
+        match self:
+            case Doing.LOADING:
+                return f"loading {built.file}"
+            case Doing.CALLING:
+                return f"calling {built.entry}"
+        return "something that a call left running"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,138 +86,206 @@ class Sentence:
     hint: str = ""
 
 
-def explain(outcome: Outcome, built: Built, limits: Limits, *, doing: str) -> Sentence:
-    """Say what an outcome other than done means; `doing` is "loading" or "calling silu"."""
+def explain(outcome: Outcome, built: Built, limits: Limits, doing: Doing) -> Sentence:
+    """Say what an outcome other than done means."""
+    subject = doing.phrase(built)
     match outcome.happening:
         case Happening.TIME_LIMIT:
-            limit_s = limits.load_s if doing == "loading" else limits.call_s
-            return Sentence(
-                verdict=Verdict.TIME_LIMIT,
-                message=f"{doing} did not end within {limit_s:g} s",
-                hint="look for a loop whose condition never becomes false",
-            )
+            return _time_limit(subject, limits, doing)
         case Happening.OUTPUT_LIMIT:
             return Sentence(
                 verdict=Verdict.OUTPUT_LIMIT,
-                message=f"printed more than {limits.output_kib} KiB",
+                message=f"{subject} printed more than {limits.output_kib} KiB",
                 hint="take out the printing: nobody reads it",
             )
         case Happening.MEMORY_LIMIT:
             return Sentence(
                 verdict=Verdict.MEMORY_LIMIT,
-                message=f"used more than {limits.memory_mib} MiB of memory",
+                message=f"{subject} used more than {limits.memory_mib} MiB of memory",
+                hint="look for an allocation in a loop",
+            )
+        case Happening.PROCESS_LIMIT:
+            return Sentence(
+                verdict=Verdict.RUNTIME_ERROR,
+                message=f"{subject} started too many processes",
+                hint="a kernel needs no process of its own",
             )
         case Happening.STRAY_ANSWER:
             return Sentence(
                 verdict=Verdict.TAMPERED,
                 message=f"the hand-in wrote on the grader's channel: {outcome.detail}",
+                hint="write on no descriptor that you did not open",
             )
         case Happening.CUDA_ERROR:
-            return _cuda_error(outcome.code, doing)
+            return _cuda_error(outcome, built, subject)
         case Happening.EXCEPTION | Happening.LOAD_FAILED:
             return _told_failure(outcome, built, doing)
-        case _:
-            return _death(outcome, built, doing)
+    return _death(outcome, built, doing)
 
 
-def _cuda_error(code: int, doing: str) -> Sentence:
+def _time_limit(subject: str, limits: Limits, doing: Doing) -> Sentence:
+    if doing is Doing.BETWEEN:
+        message, hint = f"{subject} kept the grader from going on", _LEFTOVER_HINT
+    else:
+        limit_s = limits.load_s if doing is Doing.LOADING else limits.call_s
+        message = f"{subject} did not end within {limit_s:g} s"
+        hint = "look for a loop whose condition never becomes false"
+    return Sentence(verdict=Verdict.TIME_LIMIT, message=message, hint=hint)
+
+
+def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
+    code = outcome.code
+    if code == _CUDA_ASSERT:
+        record = _last(outcome, "assertion")
+        if record is not None:
+            return Sentence(
+                verdict=Verdict.RUNTIME_ERROR,
+                message=f"{subject}: the assertion `{_words(record, 'expression')}` failed"
+                f"{_in_kernel(_words(record, 'kernel'))}{_at(_place_of(record, built))}",
+            )
     words = _CUDA_ERRORS.get(code, "see the CUDA documentation")
-    memory = code in _MEMORY_ERRORS
     return Sentence(
-        verdict=Verdict.MEMORY_ERROR if memory else Verdict.RUNTIME_ERROR,
-        message=f"{doing} gave CUDA error {code}: {words}",
+        verdict=Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
+        message=f"{subject} gave CUDA error {code}: {words}",
         hint=_CUDA_HINTS.get(code, ""),
     )
 
 
-def _told_failure(outcome: Outcome, built: Built, doing: str) -> Sentence:
-    record = _last(outcome, "exception")
-    if record is not None:
-        kind, text = str(record.get("type", "")), str(record.get("message", ""))
-        line = record.get("line")
-        place = f"{built.file}:{line}" if isinstance(line, int) else built.file
-        # Triton's compiler names its errors so; the rest happened at run time.
-        compiling = kind in ("CompilationError", "UnsupportedLanguageConstruct")
-        what = f"{kind}: {_clip(text)}" if text else kind
-        return Sentence(
-            verdict=Verdict.COMPILE_ERROR if compiling else Verdict.RUNTIME_ERROR,
-            message=f"{doing} raised {what} ({place})",
-        )
+def _told_failure(outcome: Outcome, built: Built, doing: Doing) -> Sentence:
+    raised = _last(outcome, "exception")
+    if raised is not None:
+        return _exception(raised, built, doing)
+    unfit = _last(outcome, "entry")
+    if unfit is not None:
+        return _unfit_entry(_words(unfit, "problem"), built)
     record = _last(outcome, "load")
-    text = _clip(str(record.get("message", ""))) if record else "no reason was given"
+    text = _words(record, "message") if record else ""
+    return _unloadable(text, built)
+
+
+# Triton's compiler names its errors so; Python's say that there is nothing to run.
+_COMPILE_ERRORS = frozenset({"CompilationError", "UnsupportedLanguageConstruct"})
+_IMPORT_ERRORS = frozenset(
+    {"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "TabError"}
+)
+
+
+def _exception(record: dict[str, Any], built: Built, doing: Doing) -> Sentence:
+    kind, text = _words(record, "type"), _words(record, "message")
+    subject = doing.phrase(built)
+    place, hint = _at(_place_of(record, built)), ""
+    if kind == "SystemExit":
+        return Sentence(
+            verdict=Verdict.RUNTIME_ERROR,
+            message=f"{subject} ended the program with exit(){place}",
+            hint=_EXIT_HINT,
+        )
+    compiling = kind in _COMPILE_ERRORS or (doing is Doing.LOADING and kind in _IMPORT_ERRORS)
+    if kind == "ModuleNotFoundError":
+        hint = f"only {built.file} is graded: put everything into it, and import what is installed"
     return Sentence(
-        verdict=Verdict.COMPILE_ERROR,
-        message=f"{built.file} was built but cannot be loaded: {text}",
-        hint="a function is declared and used but defined nowhere" if "undefined" in text else "",
+        verdict=Verdict.COMPILE_ERROR if compiling else Verdict.RUNTIME_ERROR,
+        message=f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",
+        hint=hint,
     )
 
 
-def _death(outcome: Outcome, built: Built, doing: str) -> Sentence:
-    ended = outcome.ended
+def _unfit_entry(problem: str, built: Built) -> Sentence:
+    match problem:
+        case "missing":
+            message = f"{built.file} defines no function `{built.entry}` when it is imported"
+        case "kernel":
+            message = (
+                f"`{built.entry}` in {built.file} is a @triton.jit kernel; "
+                "it must be an ordinary function that launches one"
+            )
+        case _:
+            message = f"`{built.entry}` in {built.file} is no function but of the type {problem}"
+    return Sentence(
+        verdict=Verdict.COMPILE_ERROR,
+        message=message,
+        hint=f"define it at the top level: def {built.entry}(...)",
+    )
+
+
+def _unloadable(text: str, built: Built) -> Sentence:
+    _, undefined, symbol = text.partition("undefined symbol: ")
+    if undefined:
+        name = _plain_name(symbol)
+        does = "declares" if name == built.entry else "uses"
+        return Sentence(
+            verdict=Verdict.COMPILE_ERROR,
+            message=f"{built.file} {does} `{name}` but does not define it",
+            hint="write its body into the file",
+        )
+    # The folder that it was loaded from means nothing to the student.
+    reason = text.replace(f"{built.path.parent}/", "").rpartition("/")[2] or "no reason was given"
+    return Sentence(
+        verdict=Verdict.COMPILE_ERROR, message=f"{built.file} cannot be loaded: {reason}"
+    )
+
+
+def _plain_name(symbol: str) -> str:
+    symbol = symbol.split()[0] if symbol.split() else symbol
+    match = _MANGLED.match(symbol)
+    return match[2][: int(match[1][:4])] if match else symbol
+
+
+def _death(outcome: Outcome, built: Built, doing: Doing) -> Sentence:
+    subject, ended = doing.phrase(built), outcome.ended
+    left = doing is Doing.BETWEEN
     if ended is None or outcome.detail:
         return Sentence(
-            verdict=Verdict.RUNTIME_ERROR, message=f"{doing}: the program {outcome.detail}"
+            verdict=Verdict.RUNTIME_ERROR,
+            message=f"{subject} {outcome.detail}",
+            hint="close no descriptor that you did not open",
         )
     if ended.signal is None:
         return Sentence(
             verdict=Verdict.RUNTIME_ERROR,
-            message=f"{doing} ended the program with exit code {ended.exit_code}",
-            hint="return from the function instead of calling exit()",
+            message=f"{subject} ended the program with exit code {ended.exit_code}",
+            hint=_LEFTOVER_HINT if left else _EXIT_HINT,
         )
-    fault = _fault(outcome, doing)
-    if fault is not None:
-        return fault
-    words = _SIGNAL_WORDS.get(ended.signal, ended.signal.name)
-    place = _crash_place(ended.output, built)
-    return Sentence(
-        verdict=Verdict.RUNTIME_ERROR,
-        message=f"{doing} crashed: {words}{place}",
-        hint=_host_hint(ended.signal, built),
-    )
-
-
-def _fault(outcome: Outcome, doing: str) -> Sentence | None:
-    """The host runtime's account of a crash, if it could still give one."""
-    record = _last(outcome, "fault")
-    if record is None or not record.get("in_kernel"):
-        return None
-    kernel = record.get("kernel")
-    where = f" in the kernel {_clip(str(kernel))}" if kernel else ""
-    buffer = record.get("buffer")
-    what = f"`{_clip(str(buffer))}`" if buffer else "no buffer at all"
-    if record.get("access") == "write" and record.get("read_only"):
+    if ended.signal == signal.SIGXCPU:
         return Sentence(
-            verdict=Verdict.WRONG_ANSWER,
-            message=f"{doing} wrote to {what}, which is an input{where}",
-            hint="inputs are read-only: write to the output",
+            verdict=Verdict.TIME_LIMIT, message=f"{subject} used up all its processor time"
         )
-    return Sentence(
-        verdict=Verdict.MEMORY_ERROR,
-        message=f"{doing} made an illegal memory access{where}: the address belongs to {what}",
-        hint=_CUDA_HINTS[700],
-    )
+    crash = understand(ended.signal, ended.output, outcome.told, built)
+    hint = _LEFTOVER_HINT if left and not crash.in_kernel else crash.hint
+    return _crash(crash, subject, hint)
 
 
-def _crash_place(output: str, built: Built) -> str:
-    """Python's fault handler prints a stack; the student's own frame is the place."""
-    for match in _FAULT_FRAME.finditer(output):
-        if match["file"].endswith(built.path.name):
-            return f" at {built.file}:{match['line']}, in {match['name']}"
-    return ""
+def _crash(crash: Crash, subject: str, hint: str) -> Sentence:
+    where = f"{_in_kernel(crash.kernel)}{_at(crash.place)}"
+    if crash.wrote_input:
+        # What a GPU permits and the comparison of inputs finds there.
+        verdict = Verdict.WRONG_ANSWER
+    else:
+        memory = crash.in_kernel and crash.bad_access
+        verdict = Verdict.MEMORY_ERROR if memory else Verdict.RUNTIME_ERROR
+    return Sentence(verdict=verdict, message=f"{subject} crashed: {crash.what}{where}", hint=hint)
 
 
-def _host_hint(number: signal.Signals, built: Built) -> str:
-    if number is signal.SIGSEGV and built.path.suffix == ".so":
-        return "host code must not follow device pointers, nor a kernel host pointers"
-    if number is signal.SIGSEGV:
-        return "an address is outside its tensor: look for a missing mask, or a store to an input"
-    return ""
+def _place_of(record: dict[str, Any], built: Built) -> str:
+    line = record.get("line")
+    if type(line) is int and 0 < line < _MOST_LINES:
+        return f"{built.file}:{line}"
+    return source_place(record, built) or built.file
 
 
-def _last(outcome: Outcome, kind: str) -> dict[str, Any] | None:
-    return next((record for record in reversed(outcome.told) if record.get("record") == kind), None)
+def _at(place: str) -> str:
+    return f" ({place})" if place else ""
 
 
-def _clip(text: str) -> str:
-    text = text.strip()
+def _in_kernel(name: str) -> str:
+    return f" in the kernel {name}" if name else ""
+
+
+def _last(outcome: Outcome, word: str) -> dict[str, Any] | None:
+    return next((record for record in reversed(outcome.told) if record.get("record") == word), None)
+
+
+def _words(record: dict[str, Any], key: str) -> str:
+    value = record.get(key)
+    text = value.strip() if isinstance(value, str) else ""
     return text if len(text) <= _WORDS_SHOWN else text[:_WORDS_SHOWN] + " …"

@@ -67,9 +67,11 @@ class Stage:
             raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
 
     @contextmanager
-    def buffers(self, session: Session) -> Iterator[list[Buffer]]:
+    def buffers(self, session: Session, *, bare: bool = False) -> Iterator[list[Buffer]]:
         """Make the case's buffers and show them to the worker, for the time of the block.
 
+        With `bare` the worker takes outputs as never written, so that a tool
+        can see a read before the first write.
         Raises GraderError if the worker cannot map them.
         """
         made: list[Buffer] = []
@@ -87,7 +89,7 @@ class Stage:
                         driver=self._bench.driver,
                     )
                 )
-            outcome = session.attach(made)
+            outcome = session.attach(made, bare=bare)
             if not outcome.done:
                 how = outcome.happening.value
                 raise GraderError(f"the worker could not map its buffers ({how})")

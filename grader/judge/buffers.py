@@ -111,13 +111,14 @@ class Buffer:
             return int((low != self._guards[0]).nonzero()[-1]) - GUARD_BYTES
         return None
 
-    def message(self, slot: int) -> bytes:
-        """Return the payload of ATTACH."""
+    def message(self, slot: int, *, bare: bool = False) -> bytes:
+        """Return the payload of ATTACH; `bare` says that outputs hold nothing."""
+        flags = wire.WRITABLE * self.role.written | wire.BARE * (bare and not self.role.read)
         shape = (*self.shape, 0, 0, 0, 0)[:4]
         return wire.BUFFER.pack(
             slot,
             self.where,
-            int(self.role.written),
+            flags,
             self.wire_dtype,
             len(self.shape),
             self.whole.numel(),

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader import sandbox
+from grader import family, sandbox
 from grader.errors import ToolError
 from grader.words import Device
 from grader.worker import python_server
@@ -80,7 +80,7 @@ class PythonServer:
             }
         )
         try:
-            with sandbox.adoption():
+            with family.hold():
                 socket.send_fds(
                     self._socket, [message.encode()], [channel, report_theirs, output_theirs]
                 )

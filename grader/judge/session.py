@@ -11,16 +11,17 @@ import json
 import shutil
 import struct
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from grader import sandbox
+from grader.box import box
 from grader.build.product import Built
+from grader.capture import Capture
 from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
@@ -28,9 +29,13 @@ from grader.judge.server import PythonServer, Request
 from grader.signature import Argument, ElementType
 from grader.spec import Limits
 from grader.words import Language
-from grader.worker import cuda_worker, wire
+from grader.worker import cuda_worker, python_worker, wire
 
-_COMMAND_S = 30.0  # for commands that run no student code
+_END_S = 1.0  # from the end of the channel to that of the process
+_WATCHER_S = 30.0  # the same, while a tool writes what it saw
+# For commands that run no student code: mapping gigabytes takes seconds.
+COMMAND_S = 30.0
+_CHANNEL_CLOSED = "closed its channel to the grader"
 
 
 class Happening(Enum):
@@ -44,6 +49,7 @@ class Happening(Enum):
     TIME_LIMIT = "time limit"
     OUTPUT_LIMIT = "output limit"
     MEMORY_LIMIT = "memory limit"
+    PROCESS_LIMIT = "process limit"
     STRAY_ANSWER = "stray answer"
 
 
@@ -57,6 +63,7 @@ _OF_LIMIT = {
     sandbox.End.TIME_LIMIT: Happening.TIME_LIMIT,
     sandbox.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
     sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
+    sandbox.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
 }
 
 
@@ -64,7 +71,8 @@ _OF_LIMIT = {
 class Outcome:
     """What became of a command, with all that there is to explain it.
 
-    `told` is what the worker said in words: untrusted, and perhaps forged.
+    `told` is what the worker said in words during the command: untrusted, and
+    perhaps forged.
     """
 
     happening: Happening
@@ -79,27 +87,46 @@ class Outcome:
         return self.happening is Happening.DONE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """A tool that runs the worker and looks at what it does: its command and environment."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
 class Session:
     """A worker process for one built hand-in; use as a context manager."""
 
-    def __init__(self, built: Built, limits: Limits, server: PythonServer | None) -> None:
+    def __init__(
+        self,
+        built: Built,
+        limits: Limits,
+        server: PythonServer | None,
+        *,
+        watcher: Watcher | None = None,
+    ) -> None:
         self._limits = limits
-        self._folder = tempfile.TemporaryDirectory(prefix="grade-box-", ignore_cleanup_errors=True)
-        self._box = Path(self._folder.name)
-        self._channel = Channel()
+        self._watcher = watcher
+        self._ended: sandbox.Ended | None = None
         self._alive = True
-        # The worker gets a copy: the cache's own path is none of its business.
-        self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
-        shutil.copyfile(built.path, self._copy)
-        try:
+        with contextlib.ExitStack() as undo:
+            self._box = undo.enter_context(box("grade-box-"))
+            self._channel = undo.enter_context(contextlib.closing(Channel()))
+            # The worker gets a copy: the cache's own path is none of its business.
+            self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
+            shutil.copyfile(built.path, self._copy)
             self._program = self._start(built, server)
-        finally:
+            undo.callback(self._program.kill)
             self._channel.started()
+            self._undo = undo.pop_all()
 
     def _start(self, built: Built, server: PythonServer | None) -> sandbox.Program:
         limits = sandbox.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
+        if self._watcher is not None:
+            return self._start_watched(built, self._watcher, limits)
         if built.language is Language.TRITON:
             if server is None:
                 raise GraderError("a Python hand-in needs the Python server")
@@ -111,6 +138,23 @@ class Session:
             [sys.executable, "-I", "-S", cuda_worker.__file__, str(self._copy), built.device.value],
             cwd=self._box,
             environment=sandbox.clean_environment(self._box),
+            limits=limits,
+            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            report=True,
+        )
+
+    def _start_watched(
+        self, built: Built, watcher: Watcher, limits: sandbox.Limits
+    ) -> sandbox.Program:
+        worker = [sys.executable, "-I"]
+        if built.language is Language.TRITON:
+            worker += [python_worker.__file__, str(self._copy), built.entry, built.device.value]
+        else:
+            worker += ["-S", cuda_worker.__file__, str(self._copy), built.device.value]
+        return sandbox.spawn(
+            [*watcher.command, *worker],
+            cwd=self._box,
+            environment={**sandbox.clean_environment(self._box), **watcher.environment},
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
@@ -128,6 +172,16 @@ class Session:
         return self._alive
 
     @property
+    def box(self) -> Path:
+        """The worker's own folder, its current one; gone when the session is closed."""
+        return self._box
+
+    @property
+    def copy_name(self) -> str:
+        """The name under which the worker and its watcher see the hand-in."""
+        return self._copy.name
+
+    @property
     def output(self) -> str:
         """What the hand-in has printed so far."""
         return self._program.output.text()
@@ -137,12 +191,15 @@ class Session:
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
-    def attach(self, buffers: Sequence[Buffer]) -> Outcome:
-        """Show the worker the buffers of one case, slot by slot."""
+    def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
+        """Show the worker the buffers of one case, slot by slot.
+
+        With `bare`, outputs count as memory that nobody has written yet.
+        """
+        self._program.granted_mib = sum(buffer.whole.numel() for buffer in buffers) / 2**20
         for slot, buffer in enumerate(buffers):
-            outcome = self._command(
-                wire.ATTACH, buffer.message(slot), (buffer.descriptor,), wall_s=_COMMAND_S
-            )
+            message = buffer.message(slot, bare=bare)
+            outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
         return Outcome(happening=Happening.DONE)
@@ -150,17 +207,30 @@ class Session:
     def call(self, arguments: bytes, *, private: bool) -> Outcome:
         """Call the entry once; with private buffers, copy in before and out after."""
         if private:
-            outcome = self._command(wire.COPY_IN, wall_s=_COMMAND_S)
+            outcome = self._command(wire.COPY_IN, wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
         outcome = self._command(wire.CALL, arguments, wall_s=self._limits.call_s)
         if outcome.done and private:
-            return self._command(wire.COPY_OUT, wall_s=_COMMAND_S)
+            return self._command(wire.COPY_OUT, wall_s=COMMAND_S)
         return outcome
 
     def detach(self) -> Outcome:
         """Make the worker forget the buffers."""
-        return self._command(wire.DETACH, wall_s=_COMMAND_S)
+        return self._command(wire.DETACH, wall_s=COMMAND_S)
+
+    def finish(self, wall_s: float) -> sandbox.Ended:
+        """Let the worker end in good order, and its watcher write what it saw."""
+        deadline_s = time.monotonic() + wall_s
+        if self._alive:
+            self._command(wire.FINISH, wall_s=wall_s)
+        if self._ended is not None:
+            return self._ended
+        self._channel.hang_up()
+        end = self._program.wait_for(None, deadline_s)
+        assert end is not None  # there is no channel to become readable
+        self._alive = False
+        return self._program.finish(end)
 
     def _command(
         self,
@@ -171,6 +241,8 @@ class Session:
         wall_s: float,
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
+        self._program.drain()
+        self._report.forget()
         try:
             # If it is gone already, the wait below sees how.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
@@ -179,26 +251,32 @@ class Session:
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:
                 # The socket was closed: an end is near, or the hand-in closed it.
-                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + 1.0))
+                patience_s = _END_S if self._watcher is None else _WATCHER_S
+                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
                 if end is sandbox.End.TIME_LIMIT:
-                    return self._over(Happening.DIED, end, "closed its channel to the grader")
+                    return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
             self._channel.quiet()
         except StrayAnswerError as error:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
         if answer is not None:
             return self._answered(answer)
         assert end is not None
-        return self._over(_OF_LIMIT.get(end, Happening.DIED), end)
+        outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
+        assert outcome.ended is not None
+        if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
+            return replace(outcome, detail=_CHANNEL_CLOSED)
+        return outcome
 
     def _answered(self, answer: Answer) -> Outcome:
         happening = _OF_STATUS.get(answer.status)
         if happening is None:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
-        if happening is Happening.DONE:
-            return Outcome(happening=happening)
-        if happening is Happening.EXCEPTION:
+        if happening in (Happening.DONE, Happening.EXCEPTION):
             self._program.drain()
             return Outcome(happening=happening, told=self._told())
+        if self._watcher is not None:
+            # It has yet to write what it saw: `finish` will end it.
+            return Outcome(happening=happening, code=answer.code, told=self._told())
         # After a CUDA error the context may be poisoned: this worker is done.
         return self._over(happening, sandbox.End.EXITED, code=answer.code)
 
@@ -206,15 +284,19 @@ class Session:
         self, happening: Happening, end: sandbox.End, detail: str = "", *, code: int = 0
     ) -> Outcome:
         self._alive = False
-        ended = self._program.finish(end)
+        self._ended = ended = self._program.finish(end)
         return Outcome(
             happening=happening, code=code, ended=ended, told=self._told(), detail=detail
         )
 
-    def _told(self) -> tuple[dict[str, Any], ...]:
+    @property
+    def _report(self) -> Capture:
         assert self._program.report is not None
+        return self._program.report
+
+    def _told(self) -> tuple[dict[str, Any], ...]:
         records = []
-        for line in self._program.report.text().splitlines():
+        for line in self._report.text().splitlines():
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):
@@ -226,9 +308,7 @@ class Session:
     def close(self) -> None:
         """End the worker and all that it started, and remove its folder."""
         self._alive = False
-        self._program.kill()
-        self._channel.close()
-        self._folder.cleanup()
+        self._undo.close()
 
 
 def pack_arguments(

@@ -2,7 +2,7 @@
 
     python -I -S confine.py SETTINGS PROGRAM ARGUMENT...
 
-SETTINGS is JSON: {"cwd": str, "keep": [fd...], "limits": {"core": n, ...}}.
+SETTINGS is JSON: {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...}}.
 Runs between the judge's spawn and the untrusted program, in a process of its
 own, because code between fork and exec is not safe in a judge with threads.
 The Triton server calls `confine` in its forked children for the same reason:
@@ -43,6 +43,8 @@ def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != settings["judge"]:
+        os._exit(0)  # it died before the kernel was told
     _close_all_but(settings["keep"])
     for name, value in settings["limits"].items():
         _, hard = resource.getrlimit(_LIMITS[name])

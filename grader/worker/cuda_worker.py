@@ -10,6 +10,7 @@ buffers into its device arena; on a GPU they are mapped through the driver.
 Every command is answered, or this process has died; the judge sees which.
 """
 
+import contextlib
 import ctypes
 import os
 import socket
@@ -35,7 +36,8 @@ class Buffer:
     def __init__(self, fields: tuple, descriptor: int) -> None:  # type: ignore[type-arg]
         self.slot: int = fields[0]
         self.where: int = fields[1]
-        self.writable: int = fields[2]
+        self.writable = bool(fields[2] & wire.WRITABLE)
+        self.bare = bool(fields[2] & wire.BARE)
         self.file_bytes: int = fields[5]
         self.offset: int = fields[6]
         self.size: int = fields[7]
@@ -80,6 +82,8 @@ class CpuDevice:
         )
         if not address:
             raise OSError(f"cannot attach {buffer.name!r}")
+        if buffer.bare:
+            self._library.grader_expect_output(ctypes.c_void_p(address))
         return int(address)
 
     def allocate(self, size: int) -> int:
@@ -109,6 +113,10 @@ class CpuDevice:
 
     def after_call(self) -> None:
         """Let the runtime write what it saw."""
+        self._library.grader_flush_report()
+
+    def finish(self) -> None:
+        """Let the runtime write the rest."""
         self._library.grader_flush_report()
 
 
@@ -149,6 +157,10 @@ class GpuDevice:
     def after_call(self) -> None:
         """Nothing to do: `grader_call` synchronised."""
 
+    def finish(self) -> None:
+        """Destroy the context, so that a leak checker can look."""
+        self._driver.reset()
+
 
 class Worker:
     """The commands of `wire`, one method each."""
@@ -176,7 +188,7 @@ class Worker:
         assert self._device is not None
         buffer = Buffer(wire.BUFFER.unpack_from(payload), descriptor)
         if buffer.where == wire.HOST:
-            buffer.address = buffer.map_file(writable=bool(buffer.writable))
+            buffer.address = buffer.map_file(writable=buffer.writable)
         elif buffer.where == wire.DEVICE:
             buffer.address = self._device.attach(buffer)
         else:
@@ -203,6 +215,8 @@ class Worker:
             if buffer.where != wire.PRIVATE:
                 continue
             data = buffer.file_address + buffer.offset
+            if kind == _HOST_TO_DEVICE and buffer.bare:
+                continue
             if kind == _HOST_TO_DEVICE:
                 self._device.copy(buffer.address, data, buffer.size, kind)
             elif buffer.writable:
@@ -216,6 +230,14 @@ class Worker:
             if buffer.file_address:
                 host_memory.unmap(buffer.file_address, buffer.file_bytes)
         self._buffers.clear()
+
+    def finish(self) -> None:
+        """Give everything back, as a program in good order would."""
+        assert self._device is not None
+        # After an error of the hand-in's, nothing can be freed any more.
+        with contextlib.suppress(RuntimeError, OSError):
+            self.detach()
+            self._device.finish()
 
 
 def serve(channel: socket.socket, worker: Worker) -> None:
@@ -236,9 +258,13 @@ def serve(channel: socket.socket, worker: Worker) -> None:
             worker.copy(_DEVICE_TO_HOST)
         elif command == wire.DETACH:
             worker.detach()
+        elif command == wire.FINISH:
+            worker.finish()
         for descriptor in descriptors:
             os.close(descriptor)
         wire.answer(channel, number, status, code)
+        if command == wire.FINISH:
+            return
 
 
 def main() -> None:
@@ -250,6 +276,9 @@ def main() -> None:
     except EOFError:
         # The judge is done. No destructors of the hand-in: they owe us nothing.
         os._exit(0)
+    except BaseException as error:
+        print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(wire.EXIT_FAILED)
 
 
 if __name__ == "__main__":

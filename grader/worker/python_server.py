@@ -109,7 +109,7 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:
-        os._exit(70)
+        os._exit(wire.EXIT_FAILED)
 
 
 def main() -> None:

@@ -5,7 +5,9 @@ memory (shared transport) or are filled from it (private); outputs are written
 in place, so that a return value means nothing.
 """
 
+import contextlib
 import ctypes
+import faulthandler
 import importlib.util
 import os
 import socket
@@ -13,6 +15,8 @@ import struct
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
 
 if TYPE_CHECKING:
     from grader.worker import host_memory, telling, wire
@@ -60,13 +64,27 @@ class Worker:
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-            self._function = getattr(module, self._entry)
         except BaseException as error:
             telling.tell_exception(error, self._file)
+            return wire.LOAD_FAILED
+        self._function = getattr(module, self._entry, None)
+        unfit = self._unfit(self._function)
+        if unfit:
+            telling.tell("entry", problem=unfit)
             return wire.LOAD_FAILED
         if self._device == "cuda":
             self._open_driver()
         return wire.OK
+
+    def _unfit(self, function: Any) -> str | None:
+        """Say why this cannot be called, None if it can."""
+        from triton.runtime.jit import KernelInterface
+
+        if function is None:
+            return "missing"
+        if isinstance(function, KernelInterface):
+            return "kernel"
+        return None if callable(function) else type(function).__name__
 
     def _open_driver(self) -> None:
         if TYPE_CHECKING:
@@ -79,23 +97,24 @@ class Worker:
 
     def attach(self, payload: bytes, descriptor: int) -> None:
         """Make one tensor over, or for, the judge's buffer."""
-        slot, where, writable, dtype, dimensions, file_bytes, offset, size, *rest = (
+        slot, where, flags, dtype, dimensions, file_bytes, offset, size, *rest = (
             wire.BUFFER.unpack_from(payload)
         )
         shape = rest[:dimensions]
+        writable = bool(flags & wire.WRITABLE)
         torch_type = getattr(self._torch, wire.DTYPES[dtype])
         if where == wire.DEVICE and self._device == "cuda":
             address = self._driver.import_shared(descriptor, file_bytes)
             self._mapped.append(("cuda", address, file_bytes))
             whole = self._torch.as_tensor(_CudaBytes(address, file_bytes), device="cuda")
         else:
-            address = host_memory.map_file(descriptor, file_bytes, writable=bool(writable))
+            address = host_memory.map_file(descriptor, file_bytes, writable=writable)
             self._mapped.append(("host", address, file_bytes))
             memory = (ctypes.c_uint8 * file_bytes).from_address(address)
             whole = self._torch.frombuffer(memory, dtype=self._torch.uint8)
         tensor = whole[offset : offset + size].view(torch_type).view(shape)
         if where == wire.PRIVATE:
-            self._files[slot] = (tensor, bool(writable))
+            self._files[slot] = (tensor, writable, bool(flags & wire.BARE))
             tensor = self._torch.empty_like(tensor, device=self._device)
         self._tensors[slot] = tensor
 
@@ -129,12 +148,13 @@ class Worker:
 
     def copy_in(self) -> None:
         """Fill private tensors from their files."""
-        for slot, (file, _) in self._files.items():
-            self._tensors[slot].copy_(file)
+        for slot, (file, _, bare) in self._files.items():
+            if not bare:
+                self._tensors[slot].copy_(file)
 
     def copy_out(self) -> None:
         """Write private outputs to their files."""
-        for slot, (file, writable) in self._files.items():
+        for slot, (file, writable, _) in self._files.items():
             if writable:
                 file.copy_(self._tensors[slot])
 
@@ -149,10 +169,19 @@ class Worker:
                 host_memory.unmap(address, size)
         self._mapped.clear()
 
+    def finish(self) -> None:
+        """Give everything back, as a program in good order would."""
+        with contextlib.suppress(RuntimeError, OSError):
+            self.detach()
+            if self._device == "cuda":
+                self._torch.cuda.empty_cache()
+
 
 def serve(file: str, entry: str, device: str) -> None:
     """Carry out commands until the judge closes the channel, then end the process."""
     channel = socket.socket(fileno=wire.CHANNEL_FD)
+    # A crash names the student's line on its way out.
+    faulthandler.enable(file=2, all_threads=False)
     worker = Worker(file, entry, device)
     while True:
         try:
@@ -172,6 +201,15 @@ def serve(file: str, entry: str, device: str) -> None:
             worker.copy_out()
         elif command == wire.DETACH:
             worker.detach()
+        elif command == wire.FINISH:
+            worker.finish()
         for descriptor in descriptors:
             os.close(descriptor)
         wire.answer(channel, number, status)
+        if command == wire.FINISH:
+            return
+
+
+if __name__ == "__main__":
+    # By itself, not forked: under a tool that watches a process from its start.
+    serve(*sys.argv[1:])

@@ -10,8 +10,13 @@ cost points and never earn any.
 Descriptors in every worker: 0 /dev/null, 1 and 2 the captured output, and:
 """
 
+import os
 import socket
 import struct
+from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 CHANNEL_FD = 3
 REPORT_FD = 4
@@ -23,6 +28,7 @@ CALL = 3  # call the entry
 COPY_IN = 4  # private transport: fill the worker's allocations from the mapped files
 COPY_OUT = 5  # private transport: the reverse, for outputs
 DETACH = 6  # forget all buffers
+FINISH = 7  # give everything back and end in good order, for a tool that watches
 
 # Where an attached buffer lies.
 HOST = 0  # ordinary memory of the worker
@@ -35,10 +41,18 @@ EXCEPTION: int = 1  # Python raised; details in the report pipe
 CUDA_ERROR = 2  # `code` is the cudaError_t
 LOAD_FAILED: int = 3  # the hand-in could not be loaded; details in the report pipe
 
+# How a worker's own program ends when it cannot go on; a hand-in may forge them.
+EXIT_FAILED = 70
+EXIT_CHANNEL_LOST = 71  # the hand-in closed the channel
+
 COMMAND = struct.Struct("<QI")  # number, command
 ANSWER = struct.Struct("<QIi")  # number, status, code
 
-# slot, where, writable, dtype, dimensions, file bytes, data offset, data bytes, shape, name
+# Flags of a buffer.
+WRITABLE = 1
+BARE = 2  # nobody has written it: a read before the first write is a fault
+
+# slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes, shape, name
 BUFFER = struct.Struct("<IIIIIQQQ4q32s")
 
 # An argument of CALL: kind, then 64 bits.
@@ -56,7 +70,7 @@ DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64")
 
 def receive(channel: socket.socket) -> tuple[int, int, bytes, list[int]]:
     """Return (number, command, payload, descriptors); EOFError if the judge is gone."""
-    data, descriptors, _, _ = socket.recv_fds(channel, MESSAGE_BYTES, 8)
+    data, descriptors, _, _ = _or_lost(socket.recv_fds, channel, MESSAGE_BYTES, 8)
     if not data:
         raise EOFError
     number, command = COMMAND.unpack_from(data)
@@ -65,4 +79,12 @@ def receive(channel: socket.socket) -> tuple[int, int, bytes, list[int]]:
 
 def answer(channel: socket.socket, number: int, status: int = OK, code: int = 0) -> None:
     """Answer the command `number`."""
-    channel.send(ANSWER.pack(number, status, code))
+    _or_lost(channel.send, ANSWER.pack(number, status, code))
+
+
+def _or_lost(function: Callable[..., Result], *arguments: object) -> Result:
+    """Call a function of the socket; if a hand-in has closed it, end this worker."""
+    try:
+        return function(*arguments)
+    except OSError:
+        os._exit(EXIT_CHANNEL_LOST)

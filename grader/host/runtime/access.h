@@ -11,7 +11,8 @@ namespace grader::checker {
 
 #define GRADER_RARE(condition) __builtin_expect(!!(condition), 0)
 
-inline uint64_t pc_offset(uintptr_t pc) { return (pc - state.image) & detail::kPcMask; }
+inline uint64_t pc_code(uintptr_t pc) { return detail::encode_pc(pc - state.image); }
+inline uint32_t pc_at(uint64_t d, unsigned where) { return uint32_t(detail::decode_pc(d >> where & detail::kPcMask)); }
 
 // True if a word's last access with this stamp may race with the running thread's.
 template <Space space> inline bool suspicious(uint64_t other) {
@@ -24,37 +25,37 @@ template <Space space> inline void touch_word(ShadowCell& cell, unsigned mask, u
     const uint64_t me = state.me | (access.strong ? stamp::kStrong : 0);
     uint64_t d = cell.detail;
     if (GRADER_RARE(suspicious<space>(cell.write)))
-        conflict(access, space, cell.write, true, detail::nibble(d, detail::kWriteMask), mask,
-                 uint32_t(d >> detail::kWritePc & detail::kPcMask));
+        conflict(access, space, cell.write, true, detail::nibble(d, detail::kWriteMask), mask, pc_at(d, detail::kWritePc));
+    unsigned written = detail::nibble(d, detail::kWritten);
+    // What an earlier block left in shared memory is gone.
+    if (space == Space::shared && stamp::epoch(cell.write) < state.block_first) written = 0;
+    if (access.reads() && GRADER_RARE(~written & mask & must_be_written)) uninitialized(access, space);
     if (access.write) {
         if (GRADER_RARE(suspicious<space>(cell.read)))
-            conflict(access, space, cell.read, false, detail::nibble(d, detail::kReadMask), mask,
-                     uint32_t(d >> detail::kReadPc & detail::kPcMask));
+            conflict(access, space, cell.read, false, detail::nibble(d, detail::kReadMask), mask, pc_at(d, detail::kReadPc));
         if (GRADER_RARE(suspicious<space>(cell.other_read)))
-            conflict(access, space, cell.other_read, false, 15, mask, 0);
-        if (space == Space::global) {
-            if (stamp::epoch(cell.write) < state.launch_first) ++state.written_words;
-        } else if (stamp::epoch(cell.write) < state.block_first) {
-            d &= ~(uint64_t(15) << detail::kWritten);  // what an earlier block wrote is gone
+            conflict(access, space, cell.other_read, false, 15, mask, pc_at(d, detail::kOtherPc));
+        if (space == Space::global && stamp::epoch(cell.write) < state.launch_first) ++state.written_words;
+        // A plain write is not made good by the same thread's atomic after it.
+        if (!(access.strong && stamp::same_thread_and_epoch(cell.write, me) && !stamp::strong(cell.write))) {
+            d &= ~(detail::kPcMask << detail::kWritePc | uint64_t(0xf0));
+            d |= uint64_t(mask) << detail::kWriteMask | pc_code(access.pc) << detail::kWritePc;
+            cell.write = me;
         }
-        d |= uint64_t(mask) << detail::kWritten;
-        d &= ~(uint64_t(15) << detail::kWriteMask | detail::kPcMask << detail::kWritePc);
-        d |= uint64_t(mask) << detail::kWriteMask | pc_offset(access.pc) << detail::kWritePc;
-        cell.write = me;
+        d = (d & ~uint64_t(15)) | written | mask;
     } else {
-        unsigned written = detail::nibble(d, detail::kWritten);
-        if (space == Space::shared && stamp::epoch(cell.write) < state.block_first) written = 0;
-        if (GRADER_RARE(~written & mask & must_be_written)) uninitialized(access, space);
         if (!stamp::same_thread_and_epoch(cell.read, me)) {
             if (stamp::epoch(cell.read) == state.epoch) {
-                if (stamp::epoch(cell.other_read) != state.epoch || stamp::same_thread_and_epoch(cell.other_read, me))
+                if (stamp::epoch(cell.other_read) != state.epoch || stamp::same_thread_and_epoch(cell.other_read, me)) {
                     cell.other_read = cell.read;
+                    d = (d & ~(detail::kPcMask << detail::kOtherPc)) | (d >> detail::kReadPc & detail::kPcMask) << detail::kOtherPc;
+                }
             } else if (space == Space::global && stamp::epoch(cell.read) < state.launch_first) {
                 ++state.read_words;
             }
         }
-        d &= ~(uint64_t(15) << detail::kReadMask | detail::kPcMask << detail::kReadPc);
-        d |= uint64_t(mask) << detail::kReadMask | pc_offset(access.pc) << detail::kReadPc;
+        d &= ~(detail::kPcMask << detail::kReadPc | uint64_t(0xf00));
+        d |= uint64_t(mask) << detail::kReadMask | pc_code(access.pc) << detail::kReadPc;
         cell.read = me;
     }
     cell.detail = d;

@@ -290,14 +290,14 @@ void break_point() {
 // ---- accesses ----
 
 void strong(const Access& access) {
-    ordering::strong_access(running->index, access.address);
     // A volatile read in a loop may wait for a thread that has yet to run.
     if (!access.atomic && ++worker->current->spins % 256 == 0) worker->pause();
+    ordering::strong_access(running->index, access.address);
 }
 
-void atomic(const volatile void* address, size_t bytes, uintptr_t pc) {
+void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
     if (!state.active) return;
-    check({reinterpret_cast<uintptr_t>(const_cast<const void*>(address)), unsigned(bytes), true, true, true, pc});
+    check({reinterpret_cast<uintptr_t>(const_cast<const void*>(address)), unsigned(bytes), true, true, true, pc, replaces});
 }
 
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,
@@ -305,9 +305,12 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
     if (!(other_mask & mask)) return;
     bool other_strong = stamp::strong(other);
     bool same_block = stamp::epoch(other) == state.epoch;
-    // Volatile alone orders nothing among the lanes of a warp that share a tile;
-    // on global flags it is how programs wait.
-    if (access.strong && other_strong && (access.atomic || space == Space::global)) return;
+    if (access.strong && other_strong) {
+        if (access.atomic || space == Space::global) return;
+        // Volatile alone orders nothing among threads that share a tile; after
+        // a fence of the one who writes it is a flag.
+        if (stamp::segment(other_write ? other : state.me) > 0) return;
+    }
     Finding f = about(access, Kind::race, "");
     if (same_block) {
         unsigned mine = running->index, theirs = stamp::thread(other);
@@ -533,7 +536,8 @@ void free_failed(const void* pointer, const char* message, uintptr_t pc) {
 }
 
 void flush(bool after_fault) {
-    if (!after_fault) {
+    // On a lost device nothing can be freed.
+    if (!after_fault && !device_lost()) {
         for (uint32_t i = 0; i < arena::count(); ++i) {
             Allocation& a = arena::allocations[i];
             if (!a.live || a.leak_reported || a.origin != Allocation::Origin::malloc) continue;

@@ -40,6 +40,9 @@ struct Access {
     bool strong;  // atomic or volatile
     bool atomic;
     uintptr_t pc;
+    bool replaces = false;  // an atomic whose old value may be ignored
+
+    bool reads() const { return !write || (atomic && !replaces); }
 };
 
 namespace checker {

@@ -1,0 +1,67 @@
+"""What a program writes into a pipe, kept within bounds: its head, its tail, its size.
+
+A hand-in may write gigabytes, or hold the pipe open for ever: reading never
+blocks, and stops for good once the limit is passed.
+"""
+
+from __future__ import annotations
+
+import os
+
+_KEEP_BYTES = 32 * 1024  # at the head, and again at the tail
+
+
+class Capture:
+    """The reading end of a pipe, which it owns."""
+
+    def __init__(self, descriptor: int, limit_bytes: int) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self.total_bytes = 0
+        self._limit = limit_bytes
+        self._left_out = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    @property
+    def over_limit(self) -> bool:
+        """True if more came than is allowed."""
+        return self.total_bytes > self._limit
+
+    def drain(self) -> bool:
+        """Read what is there; False once all writers have closed."""
+        while not self.over_limit:
+            try:
+                data = os.read(self.descriptor, 65536)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            self.total_bytes += len(data)
+            self._keep(data)
+        return True
+
+    def _keep(self, data: bytes) -> None:
+        room = _KEEP_BYTES - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        surplus = max(0, len(self._tail) - _KEEP_BYTES)
+        del self._tail[:surplus]
+        self._left_out += surplus
+
+    def text(self) -> str:
+        """Return what was kept; a line in the middle says how much was not."""
+        middle = f"\n… {self._left_out} bytes left out …\n".encode() if self._left_out else b""
+        return bytes(self._head + middle + self._tail).decode("utf-8", "replace")
+
+    def forget(self) -> None:
+        """Drop what was kept; it still counts towards the limit."""
+        self._left_out = 0
+        self._head.clear()
+        self._tail.clear()
+
+    def close(self) -> None:
+        """Close our end."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
