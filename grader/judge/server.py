@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +22,16 @@ _START_S = 120.0  # importing torch from a cold network file system
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the server is asked to fork: a worker for `file` in the folder `cwd`."""
+    """What the server is asked to fork: a worker for `file` in the folder `cwd`.
+
+    `checks` are the arguments of `triton_checks.install`, None for none of it.
+    """
 
     file: Path
     entry: str
     device: Device
     cwd: Path
+    checks: Mapping[str, int | bool] | None = None
 
 
 class PythonServer:
@@ -75,6 +80,7 @@ class PythonServer:
                 "file": str(request.file),
                 "entry": request.entry,
                 "device": request.device.value,
+                "checks": None if request.checks is None else dict(request.checks),
                 "environment": sandbox.clean_environment(request.cwd),
                 "settings": limits.settings(request.cwd, (3, 4)),
             }
