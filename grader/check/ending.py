@@ -94,6 +94,12 @@ def explain(
     match outcome.happening:
         case Happening.TIME_LIMIT:
             return _time_limit(subject, limits, doing)
+        case Happening.OUTPUT_LIMIT if outcome.detail:
+            return Sentence(
+                verdict=Verdict.OUTPUT_LIMIT,
+                message=f"{subject} {outcome.detail}",
+                hint="write on no descriptor that you did not open",
+            )
         case Happening.OUTPUT_LIMIT:
             return Sentence(
                 verdict=Verdict.OUTPUT_LIMIT,

@@ -33,6 +33,7 @@ from grader.worker import cuda_worker, wire
 
 # For commands that run no student code: mapping gigabytes takes seconds.
 COMMAND_S = 30.0
+_REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports to the grader"
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
 
@@ -209,6 +210,8 @@ class Session:
         if answer is not None:
             return self._answered(answer)
         assert end is not None
+        if end is sandbox.End.OUTPUT_LIMIT and self._report.over_limit:
+            return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
         outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
