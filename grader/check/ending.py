@@ -257,7 +257,7 @@ def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Senten
         return Sentence(
             verdict=Verdict.TIME_LIMIT, message=f"{subject} used up all its processor time"
         )
-    crash = understand(ended.signal, ended.output, outcome.told, built)
+    crash = understand(ended.signal, outcome, built)
     hint = _LEFTOVER_HINT if left and not crash.in_kernel else crash.hint
     return _crash(crash, subject, hint)
 

@@ -88,7 +88,7 @@ class PythonServer:
             program = self._fork(request, channel, limits)
             if program is not None:
                 return program
-            self.close()
+            self._undo.close()
             self._start()
         raise ToolError("the process that Python kernels are forked from died twice")
 

@@ -70,14 +70,15 @@ _OF_LIMIT = {
 class Outcome:
     """What became of a command, with all that there is to explain it.
 
-    `told` is what the worker said in words during the command: untrusted, and
-    perhaps forged.
+    `told` and `stack` are what the worker said during the command, as records
+    and as Python's fault handler prints: untrusted, and perhaps forged.
     """
 
     happening: Happening
     code: int = 0
     ended: sandbox.Ended | None = None
     told: tuple[dict[str, Any], ...] = ()
+    stack: str = ""
     detail: str = ""
 
     @property
@@ -238,6 +239,7 @@ class Session:
             code=code,
             ended=ended,
             told=self._told(self._told_before),
+            stack=self._report.text(self._told_before),
             detail=detail,
         )
 

