@@ -94,6 +94,12 @@ def explain(
     match outcome.happening:
         case Happening.TIME_LIMIT:
             return _time_limit(subject, limits, doing)
+        case Happening.OUTPUT_LIMIT if outcome.detail:
+            return Sentence(
+                verdict=Verdict.OUTPUT_LIMIT,
+                message=f"{subject} {outcome.detail}",
+                hint="write on no descriptor that you did not open",
+            )
         case Happening.OUTPUT_LIMIT:
             return Sentence(
                 verdict=Verdict.OUTPUT_LIMIT,
@@ -260,7 +266,7 @@ def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Senten
         return Sentence(
             verdict=Verdict.TIME_LIMIT, message=f"{subject} used up all its processor time"
         )
-    crash = understand(ended.signal, ended.output, outcome.told, built)
+    crash = understand(ended.signal, outcome, built)
     hint = _LEFTOVER_HINT if left and not crash.in_kernel else crash.hint
     return _crash(crash, subject, hint)
 

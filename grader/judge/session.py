@@ -36,6 +36,7 @@ _END_S = 1.0  # from the end of the channel to that of the process
 _WATCHER_S = 30.0  # the same, while a tool writes what it saw
 # For commands that run no student code: mapping gigabytes takes seconds.
 COMMAND_S = 30.0
+_REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports to the grader"
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
 
@@ -72,14 +73,15 @@ _OF_LIMIT = {
 class Outcome:
     """What became of a command, with all that there is to explain it.
 
-    `told` is what the worker said in words during the command: untrusted, and
-    perhaps forged.
+    `told` and `stack` are what the worker said during the command, as records
+    and as Python's fault handler prints: untrusted, and perhaps forged.
     """
 
     happening: Happening
     code: int = 0
     ended: sandbox.Ended | None = None
     told: tuple[dict[str, Any], ...] = ()
+    stack: str = ""
     detail: str = ""
 
     @property
@@ -286,6 +288,8 @@ class Session:
         if answer is not None:
             return self._answered(answer)
         assert end is not None
+        if end is sandbox.End.OUTPUT_LIMIT and self._report.over_limit:
+            return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
         outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
@@ -317,6 +321,7 @@ class Session:
             code=code,
             ended=ended,
             told=self._told(self._told_before),
+            stack=self._report.text(self._told_before),
             detail=detail,
         )
 

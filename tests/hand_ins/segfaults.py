@@ -1,4 +1,4 @@
-# A segfault in the entry, line 18.
+# A segfault in the entry, line 17.
 import ctypes
 
 import triton
