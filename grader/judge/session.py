@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,6 @@ from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.server import PythonServer, Request
-from grader.signature import Argument, ElementType
 from grader.spec import Limits
 from grader.words import Device, Language
 from grader.worker import cuda_worker, python_worker, wire
@@ -351,24 +349,3 @@ class Session:
         """End the worker and all that it started, and remove its folder."""
         self._alive = False
         self._undo.close()
-
-
-def pack_arguments(
-    arguments: Sequence[tuple[Argument, ElementType]], values: Sequence[int | float]
-) -> bytes:
-    """Return the payload of CALL: a slot number for each array, a value for each scalar."""
-    packed = b""
-    for (argument, kind), value in zip(arguments, values, strict=True):
-        if argument.is_array:
-            packed += wire.ARGUMENT.pack(wire.SLOT, int(value))
-        elif kind is ElementType.FLOAT32:
-            packed += wire.ARGUMENT.pack(wire.FLOAT32, _bits("<fxxxx", value))
-        elif kind is ElementType.FLOAT64:
-            packed += wire.ARGUMENT.pack(wire.FLOAT64, _bits("<d", value))
-        else:
-            packed += wire.ARGUMENT.pack(wire.INTEGER, _bits("<q", int(value)))
-    return packed
-
-
-def _bits(layout: str, value: int | float) -> int:
-    return int.from_bytes(struct.pack(layout, value), "little")
