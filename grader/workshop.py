@@ -37,6 +37,7 @@ from grader.worker import cuda_driver
 if TYPE_CHECKING:
     # They import torch, which takes a second: only once the compilers are busy.
     from grader.check.memory import MemoryVerdict
+    from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
 
 Transport = Literal["shared", "private"]
@@ -176,16 +177,9 @@ class Workshop:
     ) -> CorrectnessEvidence:
         """Run the cases of one built file."""
         from grader.check.correctness import check_correctness
-        from grader.check.stage import Bench
 
         oracle = self._prepare()
-        bench = Bench(
-            assignment=self._assignment,
-            built=built,
-            server=self._server,
-            driver=self._driver,
-            private=self._private,
-        )
+        bench = self._bench(built, private=self._private)
         return check_correctness(
             bench, cases, lambda case: oracle.data(case, unit.language), advance
         )
@@ -199,11 +193,20 @@ class Workshop:
     ) -> MemoryVerdict:
         """Run the small cases of one built file under the tool for its device."""
         from grader.check.ending import Sentence
-        from grader.check.memory import MemoryVerdict, check_host_memory
-        from grader.check.stage import Bench
+        from grader.check.memory import MemoryVerdict, check_gpu_memory, check_host_memory
 
         oracle = self._prepare()
-        cases = [case for case in self.cases(unit) if case.memory]
+        cases = [
+            (case, oracle.data(case, unit.language)) for case in self.cases(unit) if case.memory
+        ]
+        if self._options.device is Device.CUDA:
+            tool = toolchain.find_compute_sanitizer()
+            if tool is None:
+                message = "compute-sanitizer is not on this machine"
+                sentence = Sentence(verdict=Verdict.NOT_MEASURED, message=message)
+                return MemoryVerdict(sentence=sentence, evidence=None)
+            bench = self._bench(built, private=True)
+            return check_gpu_memory(bench, tool, cases, advance)
         checked = self._checked.get((unit.kernel.name, unit.language))
         if checked is None:
             message = f"not checked yet for {unit.language.phrase} on {self._options.device}"
@@ -213,15 +216,18 @@ class Workshop:
         if isinstance(product, Rejected):
             sentence = Sentence(verdict=product.verdict, message=product.message)
             return MemoryVerdict(sentence=sentence, evidence=None)
-        bench = Bench(
+        bench = self._bench(product.built, private=self._private)
+        return check_host_memory(bench, product.text, cases, advance)
+
+    def _bench(self, built: Built, *, private: bool) -> Bench:
+        from grader.check.stage import Bench
+
+        return Bench(
             assignment=self._assignment,
-            built=product.built,
-            server=None,
-            driver=None,
-            private=self._private,
-        )
-        return check_host_memory(
-            bench, product.text, cases, lambda case: oracle.data(case, unit.language), advance
+            built=built,
+            server=self._server,
+            driver=self._driver,
+            private=private,
         )
 
     def _prepare(self) -> Oracle:

@@ -7,6 +7,7 @@ written by the hand-in: it cannot know the number before the command is sent.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 from dataclasses import dataclass
@@ -78,6 +79,11 @@ class Channel:
         """Raise StrayAnswerError if anything lies in the socket."""
         if self._receive() is not None:
             raise StrayAnswerError("answered twice")
+
+    def hang_up(self) -> None:
+        """Tell the worker, if it still listens, that no more commands come."""
+        with contextlib.suppress(OSError):
+            self._ours.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close both ends."""

@@ -12,7 +12,7 @@ import shutil
 import struct
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -29,8 +29,10 @@ from grader.judge.server import PythonServer, Request
 from grader.signature import Argument, ElementType
 from grader.spec import Limits
 from grader.words import Language
-from grader.worker import cuda_worker, wire
+from grader.worker import cuda_worker, python_worker, wire
 
+_END_S = 1.0  # from the end of the channel to that of the process
+_WATCHER_S = 30.0  # the same, while a tool writes what it saw
 # For commands that run no student code: mapping gigabytes takes seconds.
 COMMAND_S = 30.0
 _REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports to the grader"
@@ -87,11 +89,28 @@ class Outcome:
         return self.happening is Happening.DONE
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """A tool that runs the worker and looks at what it does: its command and environment."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
 class Session:
     """A worker process for one built hand-in; use as a context manager."""
 
-    def __init__(self, built: Built, limits: Limits, server: PythonServer | None) -> None:
+    def __init__(
+        self,
+        built: Built,
+        limits: Limits,
+        server: PythonServer | None,
+        *,
+        watcher: Watcher | None = None,
+    ) -> None:
         self._limits = limits
+        self._watcher = watcher
+        self._ended: sandbox.Ended | None = None
         self._alive = True
         self._told_before = 0
         with contextlib.ExitStack() as undo:
@@ -109,6 +128,8 @@ class Session:
         limits = sandbox.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
+        if self._watcher is not None:
+            return self._start_watched(built, self._watcher, limits)
         if built.language is Language.TRITON:
             if server is None:
                 raise GraderError("a Python hand-in needs the Python server")
@@ -125,6 +146,23 @@ class Session:
             report=True,
         )
 
+    def _start_watched(
+        self, built: Built, watcher: Watcher, limits: sandbox.Limits
+    ) -> sandbox.Program:
+        worker = [sys.executable, "-I"]
+        if built.language is Language.TRITON:
+            worker += [python_worker.__file__, str(self._copy), built.entry, built.device.value]
+        else:
+            worker += ["-S", cuda_worker.__file__, str(self._copy), built.device.value]
+        return sandbox.spawn(
+            [*watcher.command, *worker],
+            cwd=self._box,
+            environment={**sandbox.clean_environment(self._box), **watcher.environment},
+            limits=limits,
+            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            report=True,
+        )
+
     def __enter__(self) -> Session:
         return self
 
@@ -135,6 +173,16 @@ class Session:
     def alive(self) -> bool:
         """True while commands can be sent."""
         return self._alive
+
+    @property
+    def box(self) -> Path:
+        """The worker's own folder, its current one; gone when the session is closed."""
+        return self._box
+
+    @property
+    def copy_name(self) -> str:
+        """The name under which the worker and its watcher see the hand-in."""
+        return self._copy.name
 
     @property
     def output(self) -> str:
@@ -158,12 +206,8 @@ class Session:
         """
         self._program.granted_mib = sum(buffer.whole.numel() for buffer in buffers) / 2**20
         for slot, buffer in enumerate(buffers):
-            outcome = self._command(
-                wire.ATTACH,
-                buffer.message(slot, bare=bare),
-                (buffer.descriptor,),
-                wall_s=COMMAND_S,
-            )
+            message = buffer.message(slot, bare=bare)
+            outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
         return Outcome(happening=Happening.DONE)
@@ -182,6 +226,19 @@ class Session:
     def detach(self) -> Outcome:
         """Make the worker forget the buffers."""
         return self._command(wire.DETACH, wall_s=COMMAND_S)
+
+    def finish(self, wall_s: float) -> sandbox.Ended:
+        """Let the worker end in good order, and its watcher write what it saw."""
+        deadline_s = time.monotonic() + wall_s
+        if self._alive:
+            self._command(wire.FINISH, wall_s=wall_s)
+        if self._ended is not None:
+            return self._ended
+        self._channel.hang_up()
+        end = self._program.wait_for(None, deadline_s)
+        assert end is not None  # there is no channel to become readable
+        self._alive = False
+        return self._program.finish(end)
 
     def _command(
         self,
@@ -202,10 +259,12 @@ class Session:
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:
                 # The socket was closed: an end is near, or the hand-in closed it.
-                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + 1.0))
+                patience_s = _END_S if self._watcher is None else _WATCHER_S
+                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
                 if end is sandbox.End.TIME_LIMIT:
                     return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
-            self._channel.quiet()
+            if answer is not None:
+                self._channel.quiet()
         except StrayAnswerError as error:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
         if answer is not None:
@@ -226,6 +285,11 @@ class Session:
         if happening in (Happening.DONE, Happening.EXCEPTION):
             self._program.drain()
             return Outcome(happening=happening, told=self._told(self._told_before))
+        if self._watcher is not None:
+            # It has yet to write what it saw: `finish` will end it.
+            self._alive = False
+            told = self._told(self._told_before)
+            return Outcome(happening=happening, code=answer.code, told=told)
         # After a CUDA error the context may be poisoned: this worker is done.
         return self._over(happening, sandbox.End.EXITED, code=answer.code)
 
@@ -233,7 +297,7 @@ class Session:
         self, happening: Happening, end: sandbox.End, detail: str = "", *, code: int = 0
     ) -> Outcome:
         self._alive = False
-        ended = self._program.finish(end)
+        self._ended = ended = self._program.finish(end)
         return Outcome(
             happening=happening,
             code=code,

@@ -172,6 +172,12 @@ class Driver:
             ctypes.c_size_t(size),
         )
 
+    def reset(self) -> None:
+        """Destroy the primary context: what is still allocated then has leaked."""
+        handle = ctypes.c_int()
+        self._call("cuDeviceGet", ctypes.byref(handle), self.device)
+        self._call("cuDevicePrimaryCtxReset_v2", handle)
+
     def synchronize(self) -> None:
         """Wait for all work of this context; CudaError if some of it failed."""
         self._call("cuCtxSynchronize")

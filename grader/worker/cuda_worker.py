@@ -10,6 +10,7 @@ buffers into its device arena; on a GPU they are mapped through the driver.
 Every command is answered, or this process has died; the judge sees which.
 """
 
+import contextlib
 import ctypes
 import os
 import socket
@@ -114,6 +115,10 @@ class CpuDevice:
         """Let the runtime write what it saw."""
         self._library.grader_flush_report()
 
+    def finish(self) -> None:
+        """Let the runtime write the rest."""
+        self._library.grader_flush_report()
+
 
 class GpuDevice:
     """Device memory through the driver's virtual memory calls."""
@@ -151,6 +156,10 @@ class GpuDevice:
 
     def after_call(self) -> None:
         """Nothing to do: `grader_call` synchronised."""
+
+    def finish(self) -> None:
+        """Destroy the context, so that a leak checker can look."""
+        self._driver.reset()
 
 
 class Worker:
@@ -222,6 +231,14 @@ class Worker:
                 host_memory.unmap(buffer.file_address, buffer.file_bytes)
         self._buffers.clear()
 
+    def finish(self) -> None:
+        """Give everything back, as a program in good order would."""
+        assert self._device is not None
+        # After an error of the hand-in's, nothing can be freed any more.
+        with contextlib.suppress(RuntimeError, OSError):
+            self.detach()
+            self._device.finish()
+
 
 def serve(channel: socket.socket, worker: Worker) -> None:
     """Carry out commands until the judge closes the channel."""
@@ -241,9 +258,13 @@ def serve(channel: socket.socket, worker: Worker) -> None:
             worker.copy(_DEVICE_TO_HOST)
         elif command == wire.DETACH:
             worker.detach()
+        elif command == wire.FINISH:
+            worker.finish()
         for descriptor in descriptors:
             os.close(descriptor)
         wire.answer(channel, number, status, code)
+        if command == wire.FINISH:
+            return
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ CALL = 3  # call the entry
 COPY_IN = 4  # private transport: fill the worker's allocations from the mapped files
 COPY_OUT = 5  # private transport: the reverse, for outputs
 DETACH = 6  # forget all buffers
+FINISH = 7  # give everything back and end in good order, for a tool that watches
 
 # Where an attached buffer lies.
 HOST = 0  # ordinary memory of the worker

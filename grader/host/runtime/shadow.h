@@ -27,14 +27,24 @@ struct ShadowCell {
 };
 static_assert(sizeof(ShadowCell) == 32);
 
+// Where a word's cell stands. Matrices have rows of a power of two, and the
+// cells of a column would share a few cache sets; one line of padding after
+// every 4 KiB of cells (and one more after every 64 of those) spreads them.
+// Words of one aligned 16-byte access stay side by side.
+constexpr uint64_t cell_index(uint64_t word) { return word + (word >> 7 << 1) + (word >> 13 << 1); }
+
 // detail, four bits being a mask of the word's bytes:
-//   | read pc 24 | write pc 24 | valid 4 | read mask 4 | write mask 4 | written 4 |
-// Program counters are offsets in the shared object. `valid` is used by shared
-// memory only: which bytes belong to a variable.
+//   | other read pc 16 | read pc 16 | write pc 16 | valid 4 | read mask 4 | write mask 4 | written 4 |
+// `valid` is used by shared memory only: which bytes belong to a variable. A
+// program counter is a return address's offset in the shared object in steps
+// of 4 bytes: two calls are further apart, and one byte before the start of
+// the step is still inside the call. 0 is unknown (beyond 256 KiB of code).
 namespace detail {
-constexpr unsigned kWritten = 0, kWriteMask = 4, kReadMask = 8, kValid = 12, kWritePc = 16, kReadPc = 40;
-constexpr uint64_t kPcMask = 0xffffff;
+constexpr unsigned kWritten = 0, kWriteMask = 4, kReadMask = 8, kValid = 12, kWritePc = 16, kReadPc = 32, kOtherPc = 48;
+constexpr uint64_t kPcMask = 0xffff;
 constexpr unsigned nibble(uint64_t d, unsigned at) { return d >> at & 15; }
+constexpr uint64_t encode_pc(uint64_t offset) { return offset >> 2 <= kPcMask ? offset >> 2 : 0; }
+constexpr uint64_t decode_pc(uint64_t code) { return code << 2; }
 }  // namespace detail
 
 namespace stamp {

@@ -296,10 +296,17 @@ void grader_trap(int error) {
     abort();
 }
 
-// An atomic in a loop may be a lock or a flag whose owner has yet to run.
-void grader_atomic(const volatile void* address, unsigned bytes) {
+// An atomic in a loop may be a lock or a flag whose owner has yet to run. The
+// others run before the access is looked at: it sees what they leave.
+static void announce(const volatile void* address, unsigned bytes, bool replaces, uintptr_t pc) {
     if (!grader::in_kernel()) return;
-    grader::checker::atomic(address, bytes, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
     if (++worker->current->spins % 1024 == 0) worker->pause();
+    grader::checker::atomic(address, bytes, replaces, pc);
+}
+void grader_atomic(const volatile void* address, unsigned bytes) {
+    announce(address, bytes, false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+}
+void grader_atomic_exchange(const volatile void* address, unsigned bytes) {
+    announce(address, bytes, true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
 }

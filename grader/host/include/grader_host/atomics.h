@@ -4,6 +4,7 @@
 #pragma once
 
 extern "C" void grader_atomic(const volatile void* address, unsigned bytes);
+extern "C" void grader_atomic_exchange(const volatile void* address, unsigned bytes);  // needs no old value
 
 namespace grader {
 
@@ -12,9 +13,8 @@ template <> struct AtomicWord<float> { typedef unsigned type; };
 template <> struct AtomicWord<double> { typedef unsigned long long type; };
 
 // Replaces *address by change(*address) in one step; returns the old value.
-template <class T, class Change> GRADER_INLINE T atomic_update(T* address, Change change) {
+template <class T, class Change> GRADER_INLINE T atomic_loop(T* address, Change change) {
     typedef typename AtomicWord<T>::type Word;
-    grader_atomic(address, sizeof(T));
     union Both { Word word; T value; };
     Both seen, wanted;
     seen.word = __atomic_load_n(reinterpret_cast<Word*>(address), __ATOMIC_RELAXED);
@@ -25,8 +25,13 @@ template <class T, class Change> GRADER_INLINE T atomic_update(T* address, Chang
     return seen.value;
 }
 
+template <class T, class Change> GRADER_INLINE T atomic_update(T* address, Change change) {
+    grader_atomic(address, sizeof(T));
+    return atomic_loop(address, change);
+}
 template <class T> GRADER_INLINE T atomic_exchange(T* address, T value) {
-    return atomic_update(address, [=](T) { return value; });
+    grader_atomic_exchange(address, sizeof(T));
+    return atomic_loop(address, [=](T) { return value; });
 }
 template <class T> GRADER_INLINE T atomic_cas(T* address, T compare, T value) {
     grader_atomic(address, sizeof(T));
@@ -42,7 +47,7 @@ template <class T> GRADER_INLINE T atomic_cas(T* address, T compare, T value) {
     GRADER_INLINE T atomicAnd(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_and(p, v, __ATOMIC_SEQ_CST); }  \
     GRADER_INLINE T atomicOr(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST); }    \
     GRADER_INLINE T atomicXor(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_fetch_xor(p, v, __ATOMIC_SEQ_CST); }  \
-    GRADER_INLINE T atomicExch(T* p, T v) { grader_atomic(p, sizeof(T)); return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); } \
+    GRADER_INLINE T atomicExch(T* p, T v) { grader_atomic_exchange(p, sizeof(T)); return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST); } \
     GRADER_INLINE T atomicCAS(T* p, T compare, T v) { return grader::atomic_cas(p, compare, v); }                 \
     GRADER_INLINE T atomicMin(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v < old ? v : old; }); }       \
     GRADER_INLINE T atomicMax(T* p, T v) { return grader::atomic_update(p, [=](T old) { return v > old ? v : old; }); }

@@ -1,0 +1,117 @@
+// Cooperative groups: the block, tiles of a warp, and the active lanes.
+//
+// A tile is a run of lanes with a power of two for its size; its operations
+// are warp functions whose mask names its lanes. Grids and clusters are not
+// offered.
+#pragma once
+#include "cuda_runtime.h"
+
+namespace cooperative_groups {
+
+class thread_block {
+public:
+    GRADER_INLINE void sync() const { __syncthreads(); }
+    GRADER_INLINE unsigned thread_rank() const {
+        return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    }
+    GRADER_INLINE unsigned size() const { return blockDim.x * blockDim.y * blockDim.z; }
+    GRADER_INLINE unsigned num_threads() const { return size(); }
+    GRADER_INLINE dim3 group_index() const { return dim3(blockIdx); }
+    GRADER_INLINE dim3 thread_index() const { return dim3(threadIdx); }
+    GRADER_INLINE dim3 group_dim() const { return dim3(blockDim); }
+    GRADER_INLINE dim3 dim_threads() const { return dim3(blockDim); }
+};
+
+GRADER_INLINE thread_block this_thread_block() { return thread_block(); }
+
+// Lanes of one warp, named by a mask; what tiles and coalesced groups share.
+class lanes_of_a_warp {
+public:
+    GRADER_INLINE void sync() const { __syncwarp(mask_); }
+    GRADER_INLINE unsigned thread_rank() const { return rank_; }
+    GRADER_INLINE unsigned size() const { return size_; }
+    GRADER_INLINE unsigned num_threads() const { return size_; }
+    GRADER_INLINE unsigned meta_group_rank() const { return meta_rank_; }
+    GRADER_INLINE unsigned meta_group_size() const { return meta_size_; }
+
+    template <class T> GRADER_INLINE T shfl(T value, int rank) const { return __shfl_sync(mask_, value, lane_of(rank)); }
+    template <class T> GRADER_INLINE T shfl_down(T value, unsigned delta) const {
+        return __shfl_sync(mask_, value, rank_ + delta < size_ ? lane_of((int)(rank_ + delta)) : lane_of((int)rank_));
+    }
+    template <class T> GRADER_INLINE T shfl_up(T value, unsigned delta) const {
+        return __shfl_sync(mask_, value, rank_ >= delta ? lane_of((int)(rank_ - delta)) : lane_of((int)rank_));
+    }
+    template <class T> GRADER_INLINE T shfl_xor(T value, unsigned change) const {
+        unsigned other = rank_ ^ change;
+        return __shfl_sync(mask_, value, other < size_ ? lane_of((int)other) : lane_of((int)rank_));
+    }
+    GRADER_INLINE int any(int predicate) const { return __any_sync(mask_, predicate); }
+    GRADER_INLINE int all(int predicate) const { return __all_sync(mask_, predicate); }
+    GRADER_INLINE unsigned ballot(int predicate) const { return packed(__ballot_sync(mask_, predicate)); }
+    template <class T> GRADER_INLINE unsigned match_any(T value) const { return packed(__match_any_sync(mask_, value)); }
+    template <class T> GRADER_INLINE unsigned match_all(T value, int& same) const {
+        return packed(__match_all_sync(mask_, value, &same));
+    }
+
+protected:
+    // The lane of a rank: the rank-th set bit of the mask.
+    GRADER_INLINE int lane_of(int rank) const {
+        unsigned rest = mask_;
+        for (int i = 0; i < rank % (int)size_; ++i) rest &= rest - 1;
+        return __ffs((int)rest) - 1;
+    }
+    // Bits by lane become bits by rank.
+    GRADER_INLINE unsigned packed(unsigned lanes) const {
+        unsigned result = 0, bit = 1;
+        for (unsigned rest = mask_; rest; rest &= rest - 1, bit <<= 1)
+            if (lanes & rest & (0u - rest)) result |= bit;
+        return result;
+    }
+    unsigned mask_, rank_, size_, meta_rank_, meta_size_;
+};
+
+template <unsigned Size, class Parent = void> class thread_block_tile : public lanes_of_a_warp {
+    static_assert(Size > 0 && Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 lanes here");
+
+public:
+    GRADER_INLINE thread_block_tile() {
+        unsigned rank = thread_block().thread_rank(), lane = rank % 32;
+        unsigned all = Size == 32 ? 0xffffffffu : ((1u << (Size % 32)) - 1) << (lane / Size * Size);
+        mask_ = all;
+        rank_ = lane % Size;
+        size_ = Size;
+        meta_rank_ = rank / Size;
+        meta_size_ = (thread_block().size() + Size - 1) / Size;
+    }
+    // Of one kind whatever it was cut from, so that `thread_block_tile<32> t = …` fits.
+    template <class Other> GRADER_INLINE thread_block_tile(const thread_block_tile<Size, Other>& other) : lanes_of_a_warp(other) {}
+    GRADER_INLINE static constexpr unsigned size() { return Size; }
+    GRADER_INLINE static constexpr unsigned num_threads() { return Size; }
+};
+
+template <unsigned Size> GRADER_INLINE thread_block_tile<Size> tiled_partition(const thread_block&) {
+    return thread_block_tile<Size>();
+}
+template <unsigned Size, unsigned Larger, class Parent>
+GRADER_INLINE thread_block_tile<Size> tiled_partition(const thread_block_tile<Larger, Parent>&) {
+    static_assert(Size <= Larger, "a tile is cut from a larger one");
+    return thread_block_tile<Size>();
+}
+
+class coalesced_group : public lanes_of_a_warp {
+public:
+    GRADER_INLINE explicit coalesced_group(unsigned mask) {
+        unsigned lane = thread_block().thread_rank() % 32;
+        mask_ = mask;
+        rank_ = (unsigned)__popc(mask & ((1u << lane) - 1));
+        size_ = (unsigned)__popc(mask);
+        meta_rank_ = 0;
+        meta_size_ = 1;
+    }
+};
+GRADER_INLINE coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
+
+template <class Group> GRADER_INLINE void sync(const Group& group) { group.sync(); }
+GRADER_INLINE void sync() { __syncthreads(); }
+
+}  // namespace cooperative_groups

@@ -1,0 +1,63 @@
+"""Planted faults are found at their lines; correct kernels give no finding.
+
+A fault's line ends in `// FAULT kind` (an error) or `// FAULT kind warning`.
+The first line of each file names the GPU tool that looks for such faults; a
+`// gpu:` line says why that tool need not agree.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.host import Mode
+from grader.host.__main__ import runtime_object
+from grader.host.program import build, run
+
+HERE = Path(__file__).parent
+FAULTS = sorted((HERE / "faults").glob("*.cu"))
+CORRECT = sorted((HERE / "correct").glob("*.cu"))
+MARK = re.compile(r"// FAULT (\w+)( warning)?$")
+
+
+def expected(source: Path) -> set[tuple[str, str, str, int]]:
+    found = set()
+    for number, line in enumerate(source.read_text().splitlines(), start=1):
+        if match := MARK.search(line):
+            severity = "warning" if match[2] else "error"
+            found.add((severity, match[1], source.name, number))
+    return found
+
+
+def findings(
+    source: Path, folder: Path, settings: str = ""
+) -> set[tuple[str, str, str | None, int | None]]:
+    program = build(source, mode=Mode.CHECKED, folder=folder, runtime=runtime_object(Mode.CHECKED))
+    assert program.executable, program.diagnostics
+    result = run(program, settings=settings, timeout_s=20, capture=True)
+    assert result.exit_code == 0, (result.stdout, result.stderr, result.report.faults)
+    marked = {line for *_, line in expected(source)}
+    return {
+        # A race is between two lines: either may carry the mark.
+        (f.severity, f.kind, f.file, f.other_line if f.other_line in marked else f.line)
+        for f in result.report.findings
+    }
+
+
+@pytest.mark.parametrize("source", FAULTS, ids=lambda path: path.stem)
+def test_planted_fault_is_found(source: Path, tmp_path: Path) -> None:
+    assert expected(source), "the file marks no fault"
+    assert findings(source, tmp_path) == expected(source)
+
+
+@pytest.mark.parametrize("source", CORRECT, ids=lambda path: path.stem)
+@pytest.mark.parametrize("schedule", ["forward", "reverse", "random"])
+def test_correct_kernel_has_no_finding(source: Path, schedule: str, tmp_path: Path) -> None:
+    assert findings(source, tmp_path, f"schedule={schedule} seed=7") == set()
+
+
+def test_enough_of_both() -> None:
+    assert len(FAULTS) >= 30
+    assert len(CORRECT) >= 30
