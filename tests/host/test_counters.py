@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from grader.host import KernelCounters, Mode
 from grader.host.__main__ import runtime_object
 from grader.host.program import Program, build, run
