@@ -42,8 +42,12 @@ NAMES = {
     evidence.CorrectnessEvidence: "correctness_evidence",
     evidence.CaseResult: "case",
     evidence.Mismatch: "mismatch",
+    evidence.MemoryEvidence: "memory_evidence",
+    evidence.ToolRun: "tool_run",
+    evidence.Finding: "finding",
 }
 NOT_ALWAYS_A_NUMBER = {("mismatch", "expected"), ("mismatch", "actual")}
+FROM_ONE = {("finding", "count")}  # what was found was found once at least
 
 
 # --- code, schema and page agree -------------------------------------------------------------
@@ -102,9 +106,8 @@ def _allowed(value: dict[str, Any]) -> set[Any]:
     if "enum" in value:
         return set(value["enum"])
     kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
-    if kinds == ["array"]:
-        return {("array", frozenset(_allowed(value["items"])))}
-    return {None if kind == "null" else kind for kind in kinds}
+    items = ("array", frozenset(_allowed(value["items"]))) if "items" in value else None
+    return {{"null": None, "array": items}.get(kind, kind) for kind in kinds}
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -233,7 +236,8 @@ def test_unknown_is_none_and_never_a_sentinel(record: type) -> None:
         if type(None) in typing.get_args(hints[item.name]):
             assert item.default is None, item.name
         elif hints[item.name] in (int, float):
-            assert item.default == 0, item.name
+            least = int((NAMES[record], item.name) in FROM_ONE)
+            assert item.default == least, item.name
 
 
 # --- the file --------------------------------------------------------------------------------

@@ -48,6 +48,14 @@ def prepare(device: str) -> dict[str, str]:
         import numpy
         import triton.runtime.interpreter
 
+        if TYPE_CHECKING:
+            from grader.worker import triton_canary
+        else:
+            import triton_canary
+        try:
+            triton_canary.check()
+        except triton_canary.CanaryError as error:
+            raise SystemExit(str(error)) from error  # the judge shows the last line
         # A GPU does not remark on infinities; the interpreter's numpy should not either.
         numpy.seterr(all="ignore")
         return {
@@ -63,9 +71,11 @@ def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # ty
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     between = os.fork()
     if between == 0:
+        # Asked before the fork: it may be gone when the worker first runs.
+        go_between = os.getpid()
         worker = os.fork()
         if worker == 0:
-            _become_worker(request, descriptors, os.getppid())
+            _become_worker(request, descriptors, go_between)
         pidfd = os.pidfd_open(worker)
         socket.send_fds(theirs, [str(worker).encode()], [pidfd])
         os._exit(0)
@@ -105,7 +115,9 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
         else:
             import python_worker
 
-        python_worker.serve(request["file"], request["entry"], request["device"])
+        python_worker.serve(
+            request["file"], request["entry"], request["device"], request.get("checks")
+        )
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:

@@ -41,7 +41,9 @@ class _CudaBytes:
 class Worker:
     """The commands of `wire`, one method each."""
 
-    def __init__(self, file: str, entry: str, device: str) -> None:
+    def __init__(
+        self, file: str, entry: str, device: str, checks: dict[str, Any] | None = None
+    ) -> None:
         import torch
 
         self._torch = torch
@@ -53,6 +55,14 @@ class Worker:
         self._files: dict[int, Any] = {}
         self._mapped: list[tuple[str, int, int]] = []
         self._driver: Any = None
+        self._buffers: dict[int, tuple[str, Any, bool, bool]] = {}
+        self._checks: Any = None
+        if checks is not None:
+            if TYPE_CHECKING:
+                from grader.worker import triton_checks
+            else:
+                import triton_checks
+            self._checks = triton_checks.install(file, **checks)
 
     def load(self) -> int:
         """Import the hand-in; its module-level code runs here."""
@@ -117,18 +127,26 @@ class Worker:
             self._files[slot] = (tensor, writable, bool(flags & wire.BARE))
             tensor = self._torch.empty_like(tensor, device=self._device)
         self._tensors[slot] = tensor
+        name = rest[4].rstrip(b"\0").decode(errors="replace")
+        self._buffers[slot] = name, tensor, writable, bool(flags & wire.BARE)
 
     def call(self, payload: bytes) -> int:
         """Call the entry with tensors and numbers in the signature's order."""
         arguments = [self._argument(*pair) for pair in wire.ARGUMENT.iter_unpack(payload)]
+        if self._checks is not None:
+            self._checks.begin(self._buffers.values())
         try:
-            self._function(*arguments)
+            returned = self._function(*arguments)
+            if returned is not None:
+                telling.tell("returned")
             if self._device == "cuda":
                 self._torch.cuda.synchronize()
         except BaseException as error:
             telling.tell_exception(error, self._file)
             return wire.EXCEPTION
         finally:
+            if self._checks is not None:
+                self._checks.end()
             for stream in (sys.stdout, sys.stderr):
                 try:
                     stream.flush()
@@ -161,6 +179,7 @@ class Worker:
     def detach(self) -> None:
         """Forget all tensors and unmap what was mapped."""
         self._tensors.clear()
+        self._buffers.clear()
         self._files.clear()
         for kind, address, size in self._mapped:
             if kind == "cuda":
@@ -177,12 +196,12 @@ class Worker:
                 self._torch.cuda.empty_cache()
 
 
-def serve(file: str, entry: str, device: str) -> None:
+def serve(file: str, entry: str, device: str, checks: dict[str, Any] | None = None) -> None:
     """Carry out commands until the judge closes the channel, then end the process."""
     channel = socket.socket(fileno=wire.CHANNEL_FD)
-    # A crash names the student's line on its way out.
-    faulthandler.enable(file=2, all_threads=False)
-    worker = Worker(file, entry, device)
+    # A crash tells its stack on its way out, and so the student's line.
+    faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
+    worker = Worker(file, entry, device, checks)
     while True:
         try:
             number, command, payload, descriptors = wire.receive(channel)
@@ -212,4 +231,4 @@ def serve(file: str, entry: str, device: str) -> None:
 
 if __name__ == "__main__":
     # By itself, not forked: under a tool that watches a process from its start.
-    serve(*sys.argv[1:])
+    serve(sys.argv[1], sys.argv[2], sys.argv[3])

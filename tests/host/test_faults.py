@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from grader.host import Mode
-from grader.host.__main__ import build, run
+from grader.host.__main__ import runtime_object
+from grader.host.program import build, run
 
 HERE = Path(__file__).parent
 FAULTS = sorted((HERE / "faults").glob("*.cu"))
@@ -33,7 +34,7 @@ def expected(source: Path) -> set[tuple[str, str, str, int]]:
 def findings(
     source: Path, folder: Path, settings: str = ""
 ) -> set[tuple[str, str, str | None, int | None]]:
-    program = build(source, mode=Mode.CHECKED, folder=folder)
+    program = build(source, mode=Mode.CHECKED, folder=folder, runtime=runtime_object(Mode.CHECKED))
     assert program.executable, program.diagnostics
     result = run(program, settings=settings, timeout_s=20, capture=True)
     assert result.exit_code == 0, (result.stdout, result.stderr, result.report.faults)

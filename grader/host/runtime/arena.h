@@ -48,10 +48,12 @@ namespace arena {
 
 constexpr unsigned kGranuleShift = 16;
 
+#pragma GCC visibility push(hidden)
 // Addresses of the reservation; both 0 until the first use.
 extern uintptr_t base, limit;
 extern uint32_t* granules;       // allocation index + 1, by granule
 extern Allocation* allocations;  // by index; [-1] is an empty one, for granule 0
+#pragma GCC visibility pop
 
 void configure(bool protect, size_t device_bytes);
 
