@@ -111,10 +111,23 @@ def _example() -> Report:
             hint=case.hint,
             evidence=replace(seen, cases=(seen.cases[0], case)),
         ),
+        sample_reports.faulty(
+            sample_reports.finding(
+                "leak",
+                21,
+                message="device memory is never freed: `scratch` (132 bytes)",
+                kernel=None,
+                block=None,
+                thread=None,
+                buffer="scratch",
+                count=3,
+                tool="host device",
+            )
+        ),
         sample_reports.unmeasured(),
     )
     return sample_reports.report(
-        sample_reports.kernel(*checks, verdict=Verdict.WRONG_ANSWER), wall_s=2.4
+        sample_reports.kernel(*checks, verdict=Verdict.MEMORY_ERROR), wall_s=2.4
     )
 
 

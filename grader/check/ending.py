@@ -160,6 +160,15 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
 
 
 def _told_failure(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Sentence:
+    limit = _last(outcome, "not_measured")
+    if limit is not None:
+        line = limit.get("line")
+        place = f"{built.file}:{line}: " if type(line) is int else ""
+        return Sentence(
+            verdict=Verdict.NOT_MEASURED,
+            message=f"{place}{_words(limit, 'message')}",
+            hint="grade it on a machine with a GPU",
+        )
     raised = _last(outcome, "exception")
     if raised is not None:
         return _exception(raised, built, doing, subject)

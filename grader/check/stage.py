@@ -14,11 +14,11 @@ import torch
 
 from grader.build.product import Built
 from grader.errors import GraderError
+from grader.judge.arguments import pack_arguments
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.compare import Comparison, compare, poison_bytes
 from grader.judge.oracle import CaseData
 from grader.judge.server import PythonServer
-from grader.judge.session import pack_arguments
 from grader.spec import Assignment, Case
 from grader.words import Device
 from grader.worker import cuda_driver

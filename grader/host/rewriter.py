@@ -181,9 +181,12 @@ class _Rewriter:
         )
         self._put_after(end, ")")
         # NULL is an integer to a template; nullptr converts to every pointer.
-        for place in range(close + 2, end):
+        depth = 0
+        for place in range(close + 1, end):
+            text = self._text(place)
+            depth += (text in _OPENERS) - (text in _CLOSERS)
             alone = self._text(place - 1) in "(," and self._text(place + 1) in "),"
-            if self._text(place) == "NULL" and alone:
+            if text == "NULL" and alone and depth == 1:
                 self._replace(place, "nullptr")
 
     def _is_function_pointer(self, first: int, end: int) -> bool:
@@ -213,7 +216,7 @@ class _Rewriter:
                 opened = self._opening(place)
                 if opened is None:
                     return None
-                if text == "]" or self._at(opened - 1) is None:
+                if text == "]":
                     place = opened - 1
                     continue
                 before = self._at(opened - 1)

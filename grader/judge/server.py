@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,12 +24,16 @@ _START_S = 120.0  # importing torch from a cold network file system
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the server is asked to fork: a worker for `file` in the folder `cwd`."""
+    """What the server is asked to fork: a worker for `file` in the folder `cwd`.
+
+    `checks` are the arguments of `triton_checks.install`, None for none of it.
+    """
 
     file: Path
     entry: str
     device: Device
     cwd: Path
+    checks: Mapping[str, int | bool] | None = None
 
 
 class PythonServer:
@@ -101,6 +106,7 @@ class PythonServer:
                 "file": str(request.file),
                 "entry": request.entry,
                 "device": request.device.value,
+                "checks": None if request.checks is None else dict(request.checks),
                 "environment": sandbox.clean_environment(request.cwd),
                 "settings": limits.settings(request.cwd, (3, 4)),
             }

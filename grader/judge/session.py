@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,11 +25,11 @@ from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.server import PythonServer, Request
-from grader.signature import Argument, ElementType
 from grader.spec import Limits
-from grader.words import Language
+from grader.words import Device, Language
 from grader.worker import cuda_worker, python_worker, wire
 
+_OPERATION_S = 15e-6  # one operation of triton's interpreter
 _END_S = 1.0  # from the end of the channel to that of the process
 _WATCHER_S = 30.0  # the same, while a tool writes what it saw
 # For commands that run no student code: mapping gigabytes takes seconds.
@@ -98,7 +97,11 @@ class Watcher:
 
 
 class Session:
-    """A worker process for one built hand-in; use as a context manager."""
+    """A worker process for one built hand-in; use as a context manager.
+
+    A `watcher` runs the worker under a tool; `watch_memory` has the
+    interpreter check every address of a Triton hand-in on the CPU.
+    """
 
     def __init__(
         self,
@@ -107,9 +110,11 @@ class Session:
         server: PythonServer | None,
         *,
         watcher: Watcher | None = None,
+        watch_memory: bool = False,
     ) -> None:
         self._limits = limits
         self._watcher = watcher
+        self._watch_memory = watch_memory
         self._ended: sandbox.Ended | None = None
         self._alive = True
         self._told_before = 0
@@ -134,7 +139,11 @@ class Session:
             if server is None:
                 raise GraderError("a Python hand-in needs the Python server")
             request = Request(
-                file=self._copy, entry=built.entry, device=built.device, cwd=self._box
+                file=self._copy,
+                entry=built.entry,
+                device=built.device,
+                cwd=self._box,
+                checks=self._interpreter_checks(built),
             )
             return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
         return sandbox.spawn(
@@ -145,6 +154,13 @@ class Session:
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
         )
+
+    def _interpreter_checks(self, built: Built) -> dict[str, int | bool] | None:
+        """Return what the interpreter is to check; its budget bounds a call in any case."""
+        if built.device is not Device.CPU:
+            return None
+        operations = int(self._limits.call_s / _OPERATION_S)
+        return {"operations": operations, "memory": self._watch_memory}
 
     def _start_watched(
         self, built: Built, watcher: Watcher, limits: sandbox.Limits
@@ -333,24 +349,3 @@ class Session:
         """End the worker and all that it started, and remove its folder."""
         self._alive = False
         self._undo.close()
-
-
-def pack_arguments(
-    arguments: Sequence[tuple[Argument, ElementType]], values: Sequence[int | float]
-) -> bytes:
-    """Return the payload of CALL: a slot number for each array, a value for each scalar."""
-    packed = b""
-    for (argument, kind), value in zip(arguments, values, strict=True):
-        if argument.is_array:
-            packed += wire.ARGUMENT.pack(wire.SLOT, int(value))
-        elif kind is ElementType.FLOAT32:
-            packed += wire.ARGUMENT.pack(wire.FLOAT32, _bits("<fxxxx", value))
-        elif kind is ElementType.FLOAT64:
-            packed += wire.ARGUMENT.pack(wire.FLOAT64, _bits("<d", value))
-        else:
-            packed += wire.ARGUMENT.pack(wire.INTEGER, _bits("<q", int(value)))
-    return packed
-
-
-def _bits(layout: str, value: int | float) -> int:
-    return int.from_bytes(struct.pack(layout, value), "little")

@@ -62,6 +62,20 @@ class Accesses:
             frame = frame.f_back
         return None
 
+    def line_of(self, error: BaseException | None) -> int | None:
+        """Return the innermost line of the hand-in that an error came from, or that is running."""
+        if error is None:
+            return self.line()
+        line = None
+        while error is not None:
+            trace = error.__traceback__
+            while trace is not None:
+                if trace.tb_frame.f_code.co_filename == self._file:
+                    line = trace.tb_lineno
+                trace = trace.tb_next
+            error = error.__cause__
+        return line
+
     def check(
         self,
         access: str,

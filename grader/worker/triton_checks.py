@@ -79,7 +79,6 @@ class Checks:
         import triton.language as tl
         from triton.runtime.jit import mangle_type
 
-        self.budget = triton_limits.Budget(operations)
         self.memory = triton_memory.Memory(torch)
         self._interpreter = interpreter
         self._ledger = triton_findings.Ledger(file)
@@ -87,6 +86,7 @@ class Checks:
         self._garbage = triton_garbage.Garbage()
         self._recorder = triton_recorder.Recorder(mangle_type, tl.dtype, tl.constexpr)
         self._accesses = triton_access.Accesses(file, self._ledger, self._peek)
+        self.budget = triton_limits.Budget(operations, self._accesses.line_of)
         self._regions: dict[int, triton_regions.Region] = {}
         self._kept: list[Any] = []  # so that no id in `_regions` is used again
         self._kernel = ""

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from grader.worker import triton_regions
+    from grader.worker import triton_limits, triton_regions
     from grader.worker.triton_checks import Checks
 else:
+    import triton_limits
     import triton_regions
 
 
@@ -29,6 +30,13 @@ def install_launches(interpreter: Any, checks: "Checks") -> None:
         checks.open_launch(executor, args, kwargs)
         try:
             return call(executor, *args, **kwargs)
+        except Exception as error:
+            lacking = triton_limits.lacking(error)
+            if lacking is None:
+                raise
+            raise checks.budget.stop(
+                "unsupported", f"the interpreter cannot run {lacking}", error
+            ) from error
         finally:
             checks.close_launch()
 

@@ -11,6 +11,7 @@ Operations are counted where they all pass: at the making of a `TensorHandle`,
 of which each costs 10 to 20 microseconds.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,20 +33,14 @@ class InterpreterLimit(BaseException):
     """
 
 
-def stop(reason: str, message: str, line: int | None = None) -> InterpreterLimit:
-    """Tell the judge why this kernel is not measured, and return what to raise.
-
-    `reason` is "budget", "bfloat16" or "unsupported".
-    """
-    telling.tell("not_measured", reason=reason, message=message, line=line)
-    return InterpreterLimit(message)
-
-
 class Budget:
     """Counts the operations of one call against a limit; None means no limit."""
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(
+        self, limit: int | None, line: Callable[[BaseException | None], int | None]
+    ) -> None:
         self.limit = limit
+        self._line = line
         self.operations = 0
         self._programs = 1
         self._started = 0
@@ -78,7 +73,18 @@ class Budget:
         return self._exceeded(f"{self.operations:,} operations in {self._started:,} programs")
 
     def _exceeded(self, what: str) -> InterpreterLimit:
-        return stop("budget", f"too much for the interpreter: {what} (limit {self.limit:,})")
+        return self.stop("budget", f"too much for the interpreter: {what} (limit {self.limit:,})")
+
+    def stop(
+        self, reason: str, message: str, error: BaseException | None = None
+    ) -> InterpreterLimit:
+        """Tell the judge why this kernel is not measured, and return what to raise.
+
+        `reason` is "budget", "bfloat16" or "unsupported". `error` is what was
+        raised, if the stop comes after it: its line is the one that counts.
+        """
+        telling.tell("not_measured", reason=reason, message=message, line=self._line(error))
+        return InterpreterLimit(message)
 
 
 def install(interpreter: Any, budget: Budget, bfloat16: Any) -> None:
@@ -91,7 +97,7 @@ def install(interpreter: Any, budget: Budget, bfloat16: Any) -> None:
         if budget.limit is not None and budget.operations > budget.limit:
             raise budget.exceeded()
         if dtype is bfloat16:
-            raise stop("bfloat16", "the interpreter computes wrongly in bfloat16")
+            raise budget.stop("bfloat16", "the interpreter computes wrongly in bfloat16")
         make(handle, data, dtype, *rest, **more)
 
     handle_class.__init__ = __init__
@@ -99,11 +105,35 @@ def install(interpreter: Any, budget: Budget, bfloat16: Any) -> None:
         ("create_inline_asm", "inline assembly"),
         ("create_extern_elementwise", "a function of libdevice"),
     ):
-        setattr(interpreter.InterpreterBuilder, name, _refusal(words))
+        setattr(interpreter.InterpreterBuilder, name, _refusal(budget, words))
 
 
-def _refusal(words: str) -> Any:
+def _refusal(budget: Budget, words: str) -> Any:
     def refuse(*_args: Any, **_kwargs: Any) -> None:
-        raise stop("unsupported", f"the interpreter cannot run {words}")
+        raise budget.stop("unsupported", f"the interpreter cannot run {words}")
 
     return refuse
+
+
+def lacking(error: BaseException) -> str | None:
+    """Return what the interpreter lacks, if that is why a launch failed; None if not.
+
+    It replaces the functions of `triton.language` where the kernel finds them in
+    that module; libdevice's, and names imported one by one, stay the compiler's.
+    """
+    while error.__cause__ is not None:
+        error = error.__cause__
+    trace = error.__traceback__
+    if trace is None:
+        return None
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    frame, text = trace.tb_frame, str(error)
+    if isinstance(error, ValueError) and "provided outside of JIT functions" in text:
+        function = frame.f_locals.get("fn")
+        return f"`{getattr(function, '__name__', '?')}`, imported from outside triton.language"
+    if isinstance(error, AttributeError) and "'InterpreterBuilder' object has no" in text:
+        return text.rpartition("create_")[2].strip("'")
+    if isinstance(error, NotImplementedError) and "triton" in frame.f_code.co_filename:
+        return text
+    return None

@@ -130,6 +130,7 @@ template <class F> GRADER_HOT void check(uintptr_t address, uintptr_t pc) {
             outside(F::at(address, pc));
             return;
         }
+        if (F::write && GRADER_RARE(a.must_be_written & Allocation::kReadOnly)) write_to_input(F::at(address, pc));
         if (F::strong) strong(F::at(address, pc));
         touch<F, Space::global>(a.shadow, address - a.begin, a.must_be_written, address, pc);
         if (GRADER_RARE(state.log)) log_access<F, Space::global>(address, pc);

@@ -388,6 +388,13 @@ void outside(const Access& access) {
     if (fatal) worker->abandon(cudaErrorIllegalAddress);
 }
 
+void write_to_input(const Access& access) {
+    Finding f = about(access, Kind::out_of_bounds, "a read-only input is written");
+    name_place(f);
+    findings::add(f);
+    worker->abandon(cudaErrorIllegalAddress);
+}
+
 void outside_shared(const Access& access) {
     Finding f = about(access, Kind::out_of_bounds, "the access is outside its shared variable");
     name_shared(f);
@@ -471,7 +478,7 @@ void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t
 
 void allocated(Allocation& a, bool initialized) {
     if (!a.shadow) a.shadow = new_shadow(a.bytes());
-    a.must_be_written = initialized ? 0 : 15;
+    a.must_be_written = a.zone == Zone::read_only ? Allocation::kReadOnly : initialized ? 0 : 15;
 }
 
 void released(Allocation& a) { drop_shadow(a); }
@@ -487,7 +494,7 @@ void variable(void* address, size_t bytes, size_t element_bytes, const char* nam
 void set_by_host(void* to, size_t bytes) {
     uintptr_t p = reinterpret_cast<uintptr_t>(to);
     Allocation* a = const_cast<Allocation*>(arena::find(p));
-    if (!a || !a->must_be_written || !a->shadow || p < a->begin || p + bytes > a->end) return;
+    if (!a || a->must_be_written != 15 || !a->shadow || p < a->begin || p + bytes > a->end) return;
     if (p == a->begin && bytes == a->bytes()) {
         a->must_be_written = 0;
         return;

@@ -49,6 +49,7 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
               unsigned mask, uint32_t other_pc);
 void uninitialized(const Access& access, Space space);
 void outside(const Access& access);                       // in the arena, but not in a live buffer
+[[noreturn]] void write_to_input(const Access& access);    // mapped without write access
 void outside_shared(const Access& access);
 bool elsewhere(const Access& access);                     // neither arena, shared nor stack
 void touched_by_host(const Access& access);

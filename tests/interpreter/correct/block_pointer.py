@@ -14,11 +14,16 @@ def kernel(x, out, n, BLOCK: tl.constexpr):
     tl.store(target, value + tl.sum(value, axis=0) * 0, boundary_check=(0,))
 
 
+@triton.jit
+def plain(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + offsets, mask=offsets < n, other=0.0)
+    tl.store(out + offsets, value + tl.sum(value, axis=0) * 0, mask=offsets < n)
+
+
 def entry(input, output, n):
-    if not hasattr(tl, "make_block_ptr") or triton.__version__ >= "3.8":
-        output.copy_(input)  # gone from the language
-        return
-    kernel[(triton.cdiv(n, 256),)](input, output, n, BLOCK=256)
+    gone = triton.__version__ >= "3.8"  # from the language
+    (plain if gone else kernel)[(triton.cdiv(n, 256),)](input, output, n, BLOCK=256)
 
 
 def expected(input):
