@@ -107,4 +107,7 @@ def _absence(
     stubs = [path for path in paths if path in submission]
     if stubs:
         return f"{' and '.join(stubs)}: the stub as handed out, not a solution yet"
-    return f"no {' or '.join(paths)} in {submission.source}" if paths else "left out on request"
+    if not paths:
+        return "left out on request"
+    meant = next((words for path in paths if (words := submission.misnamed(path))), "")
+    return f"no {' or '.join(paths)} in {submission.source}{meant}"

@@ -2,7 +2,8 @@
 
 Only what the spec names is looked at, only regular files are read, and never
 more than a cap: what is not a plain, small, readable file is a problem with a
-sentence for the student, never an exception.
+sentence for the student, never an exception. No link is followed below the
+folder that was named: it could lead to what the student may not read.
 
 A hand-in is laid out as `NAME/file` (a folder per assignment) or as `file`
 (one assignment's files); an archive may hold either below a single folder.
@@ -10,19 +11,20 @@ A hand-in is laid out as `NAME/file` (a folder per assignment) or as `file`
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-import tarfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from grader.archive import read_archive
 from grader.errors import UsageError
 from grader.spec import Assignment
+from grader.toml_source import did_you_mean
 
 MAX_FILE_BYTES = 1 << 20
-_MAX_MEMBERS = 10_000
+_MOST_NAMES = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +39,27 @@ class HandIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What one student handed in for one assignment, by path in the spec."""
+    """What one student handed in for one assignment, by path in the spec.
+
+    `others` are names of other files there, one of which may be a wanted one
+    under a wrong name.
+    """
 
     source: Path
     files: Mapping[str, HandIn]
+    others: tuple[str, ...] = ()
 
     def __contains__(self, path: str) -> bool:
         return path in self.files
+
+    def misnamed(self, path: str) -> str:
+        """Return "; did you mean …?" if a file is there that `path` may be, else ""."""
+        name = PurePosixPath(path).name
+        alike = [n for n in self.others if n.lower().startswith(name.lower())]
+        if alike:
+            return f"; is `{alike[0]}` meant? It must be called {name}"
+        same_kind = [n for n in self.others if n.endswith(PurePosixPath(path).suffix)]
+        return did_you_mean(name, same_kind)
 
 
 def read_submission(source: Path, assignment: Assignment) -> Submission:
@@ -53,56 +69,87 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
     `source` itself is not there or cannot be read.
     """
     wanted = [file for kernel in assignment.kernels for file in kernel.files.values()]
-    if source.is_dir():
-        found = list(_from_folder(source, assignment.name, wanted))
-    elif source.exists():
-        found = _from_archive(source, assignment.name, wanted)
-    else:
-        raise UsageError(f"there is no hand-in at {source}", tip="name a folder with --from")
-    return Submission(source=source, files={file.path: file for file in found})
-
-
-def _from_folder(source: Path, name: str, wanted: list[str]) -> Iterator[HandIn]:
+    others: tuple[str, ...] = ()
     try:
-        base = source / name if (source / name).is_dir() else source
-        for path in wanted:
+        if source.is_dir():
+            found, others = _from_folder(source, assignment.name, wanted)
+        elif source.exists():
+            found = list(_from_archive(source, assignment.name, wanted))
+        else:
+            raise UsageError(f"there is no hand-in at {source}", tip="name a folder with --from")
+    except (PermissionError, ValueError) as error:  # a zero byte in a path is a ValueError
+        words = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read the hand-in {source}: {words}") from error
+    return Submission(source=source, files={file.path: file for file in found}, others=others)
+
+
+def _from_folder(
+    source: Path, name: str, wanted: list[str]
+) -> tuple[list[HandIn], tuple[str, ...]]:
+    with contextlib.ExitStack() as stack:
+        base = os.open(source, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, base)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            kind = _kind(os.lstat(name, dir_fd=base))
+            if kind == "a symbolic link":
+                # Theirs is not followed; what it hides is told for each file.
+                return [_unfit(path, f"{name}/ is {kind}, not a folder") for path in wanted], ()
+            if kind == "a directory":
+                base = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
+                stack.callback(os.close, base)
+        found = [file for path in wanted if (file := _read(base, path)) is not None]
+        names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # of an open folder
+        return found, tuple(n for n in names if n not in wanted)
+
+
+def _read(base: int, path: str) -> HandIn | None:
+    """Read one file below the open folder `base`; None if it is absent."""
+    *folders, name = PurePosixPath(path).parts
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
             try:
-                status = os.lstat(base / path)
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            problem = _kind_problem(path, status)
-            yield problem or _read_regular(base, path)
-    except PermissionError as error:
-        raise UsageError(f"cannot read the hand-in {source}: {error.strerror}") from error
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+                base = os.open(folder, flags, dir_fd=base)
+            except FileNotFoundError:
+                return None
+            except OSError:
+                return _unfit(path, f"{folder}/ is not a folder")
+            stack.callback(os.close, base)
+        try:
+            kind = _kind(os.lstat(name, dir_fd=base))
+            if kind is not None:
+                return _unfit(path, f"{path} is {kind}, not a file")
+            # Not through a link, not blocking on a pipe: it may have been swapped.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(name, flags, dir_fd=base)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return _unfit(path, f"{path} cannot be read: {error.strerror}")
+        with os.fdopen(descriptor, "rb") as file:
+            kind = _kind(os.fstat(file.fileno()))
+            if kind is not None:
+                return _unfit(path, f"{path} is {kind}, not a file")
+            return _decoded(path, file.read(MAX_FILE_BYTES + 1))
 
 
-def _kind_problem(path: str, status: os.stat_result) -> HandIn | None:
+def _unfit(path: str, problem: str) -> HandIn:
+    name = PurePosixPath(path).name
+    return HandIn(path=path, problem=problem, hint=f"hand in {name} itself, as a plain file")
+
+
+def _kind(status: os.stat_result) -> str | None:
+    """Return what it is if it is no regular file."""
     for is_kind, what in (
+        (stat.S_ISREG, None),
         (stat.S_ISLNK, "a symbolic link"),
         (stat.S_ISDIR, "a directory"),
         (stat.S_ISFIFO, "a named pipe"),
         (stat.S_ISSOCK, "a socket"),
-        (lambda mode: stat.S_ISCHR(mode) or stat.S_ISBLK(mode), "a device"),
     ):
         if is_kind(status.st_mode):
-            return HandIn(
-                path=path,
-                problem=f"{path} is {what}, not a file",
-                hint=f"hand in {path} itself, as a plain file",
-            )
-    return None
-
-
-def _read_regular(base: Path, path: str) -> HandIn:
-    """Read a file, checking again what was opened: it may have been swapped."""
-    try:
-        # Not through a link, not blocking on a pipe.
-        descriptor = os.open(base / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        return HandIn(path=path, problem=f"{path} cannot be read: {error.strerror}")
-    with os.fdopen(descriptor, "rb") as file:
-        problem = _kind_problem(path, os.fstat(file.fileno()))
-        return problem or _decoded(path, file.read(MAX_FILE_BYTES + 1))
+            return what
+    return "a device"
 
 
 def _decoded(path: str, data: bytes) -> HandIn:
@@ -118,74 +165,22 @@ def _decoded(path: str, data: bytes) -> HandIn:
         line = data.count(b"\n", 0, error.start) + 1
         return HandIn(
             path=path,
-            problem=f"{path} is not UTF-8 text: line {line} has the byte 0x{data[error.start]:02x}",
+            problem=f"{path}:{line}: not UTF-8 text: there is a byte 0x{data[error.start]:02x}",
             hint="save the file with the encoding UTF-8",
         )
     if "\0" in text:
-        return HandIn(path=path, problem=f"{path} is not text: it has a zero byte")
+        line = text.count("\n", 0, text.index("\0")) + 1
+        return HandIn(
+            path=path,
+            problem=f"{path}:{line}: not text: there is a zero byte",
+            hint="hand in source code, not a compiled file; save it with the encoding UTF-8",
+        )
     return HandIn(path=path, text=text)
 
 
-def _from_archive(source: Path, name: str, wanted: list[str]) -> list[HandIn]:
-    try:
-        if zipfile.is_zipfile(source):
-            with zipfile.ZipFile(source) as archive:
-                return _from_zip(archive, name, wanted)
-        if tarfile.is_tarfile(source):
-            with tarfile.open(source) as tar:
-                return _from_tar(tar, name, wanted)
-    except (OSError, zipfile.BadZipFile, tarfile.TarError, RuntimeError, EOFError) as error:
-        raise UsageError(f"cannot read the archive {source}: {error}") from error
-    raise UsageError(
-        f"{source} is neither a folder nor a zip or tar archive", tip="name a folder with --from"
-    )
-
-
-def _from_zip(archive: zipfile.ZipFile, name: str, wanted: list[str]) -> list[HandIn]:
-    members = {info.filename: info for info in archive.infolist()[:_MAX_MEMBERS]}
-    found = []
-    for path, member in _located(members, name, wanted):
-        info = members[member]
-        # The upper half of the attributes is the Unix mode, 0 if made elsewhere.
-        mode = info.external_attr >> 16
-        if stat.S_ISLNK(mode):
-            found.append(
-                HandIn(path=path, problem=f"{path} is a symbolic link in the archive, not a file")
-            )
-            continue
-        with archive.open(info) as file:
-            found.append(_decoded(path, file.read(MAX_FILE_BYTES + 1)))
-    return found
-
-
-def _from_tar(tar: tarfile.TarFile, name: str, wanted: list[str]) -> list[HandIn]:
-    members: dict[str, tarfile.TarInfo] = {}
-    for count, info in enumerate(tar):
-        if count >= _MAX_MEMBERS:
-            break
-        members[info.name.removeprefix("./")] = info
-    found = []
-    for path, member in _located(members, name, wanted):
-        file = tar.extractfile(members[member]) if members[member].isreg() else None
-        if file is None:
-            found.append(HandIn(path=path, problem=f"{path} is not a plain file in the archive"))
+def _from_archive(source: Path, name: str, wanted: list[str]) -> Iterator[HandIn]:
+    for path, member in read_archive(source, name, wanted, MAX_FILE_BYTES + 1).items():
+        if member.instead is not None:
+            yield _unfit(path, f"{path} is {member.instead} in the archive, not a file")
         else:
-            found.append(_decoded(path, file.read(MAX_FILE_BYTES + 1)))
-    return found
-
-
-def _located(
-    members: Mapping[str, object], name: str, wanted: list[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield (path in the spec, member of the archive), the shallowest match first."""
-    for path in wanted:
-        tail = PurePosixPath(path).parts
-        candidates = [
-            member
-            for member in members
-            if not member.endswith("/") and PurePosixPath(member).parts[-len(tail) :] == tail
-        ]
-        # A folder with the assignment's name wins over any other.
-        candidates.sort(key=lambda member: (name not in PurePosixPath(member).parts, len(member)))
-        if candidates:
-            yield path, candidates[0]
+            yield _decoded(path, member.data)
