@@ -8,23 +8,32 @@ the judge writes here; no student process is ever given this path to write.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
 
+from grader.errors import GraderError
+
 # One place to point elsewhere: CI images bake a warm cache, tests use a fresh one.
 CACHE_DIR_VARIABLE = "GRADE_CACHE_DIR"
+
+# No build takes as long: a temporary folder older than this was left by a killed run.
+_ABANDONED_S = 24 * 3600
 
 
 def cache_root() -> Path:
     """Return the folder that holds all entries (not created here)."""
     chosen = os.environ.get(CACHE_DIR_VARIABLE)
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("gpu-grade"))
+    # Absolute, as compilers run in folders of their own.
+    folder = Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("gpu-grade"))
+    return folder.absolute()
 
 
 def content_key(*parts: str | bytes) -> str:
@@ -34,7 +43,7 @@ def content_key(*parts: str | bytes) -> str:
     """
     digest = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()[:40]
@@ -49,16 +58,41 @@ def cached_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     entry = cache_root() / kind / key
     if entry.is_dir():
         return entry
-    entry.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=entry.parent))
+    scratch = _scratch(entry)
     try:
         make(scratch)
-        try:
-            scratch.rename(entry)
-        except OSError:
-            # Another run was first: its entry has the same content.
-            if not entry.is_dir():
-                raise
-    finally:
+        _put(scratch, entry)
+    except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
+        raise
     return entry
+
+
+def _put(scratch: Path, entry: Path) -> None:
+    try:
+        scratch.rename(entry)
+    except OSError:
+        # Another run was first: its entry has the same content.
+        if not entry.is_dir():
+            raise
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _scratch(entry: Path) -> Path:
+    """Return a new temporary folder beside an entry to be."""
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(entry.parent)
+        return Path(tempfile.mkdtemp(prefix=f".{entry.name[:8]}-", dir=entry.parent))
+    except OSError as error:
+        raise GraderError(
+            f"the cache {cache_root()} cannot be written: {error.strerror}",
+            tip=f"name a folder that can be with the variable {CACHE_DIR_VARIABLE}",
+        ) from error
+
+
+def _sweep(folder: Path) -> None:
+    for left in folder.glob(".*-*"):
+        with contextlib.suppress(OSError):  # another run may sweep at the same time
+            if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(left, ignore_errors=True)

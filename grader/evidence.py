@@ -92,4 +92,65 @@ class CorrectnessEvidence:
     origin: Origin = "judge"
 
 
-Evidence = BuildEvidence | CorrectnessEvidence
+FindingKind = Literal[
+    "out_of_bounds", "misaligned", "race", "uninitialized", "barrier", "leak", "invalid_copy"
+]
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One fault in how a kernel uses memory, at one line.
+
+    An `error` costs points; a `warning` is what no tool of a GPU confirms, or
+    what has honest uses. `line` is None if the tool did not know it;
+    `other_line` is a race's other access. `block` and `thread` are those of
+    the first occurrence of `count` (a Triton program is a block). `element` is
+    where in `buffer` it was, counted from its first element, negative before.
+    """
+
+    kind: FindingKind
+    severity: Severity
+    message: str
+    hint: str = ""
+    file: str
+    line: int | None
+    other_line: int | None = None
+    kernel: str | None = None
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    buffer: str | None = None
+    element: int | None = None
+    access: Literal["read", "write", "atomic"] | None = None
+    access_bytes: int | None = None
+    count: int = 1
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRun:
+    """One tool's run over the memory cases; `problem` says why it could not run."""
+
+    tool: str
+    findings: int
+    wall_s: float
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEvidence:
+    """What the memory tools found: errors first, at most ten shown.
+
+    A clean run counts only with proof that the kernel ran: the outputs were
+    right in the judge's own copy in every one of `cases`.
+    """
+
+    tools: tuple[ToolRun, ...]
+    cases: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    findings_total: int
+    output: str = ""
+    origin: Origin = "worker"
+
+
+Evidence = BuildEvidence | CorrectnessEvidence | MemoryEvidence

@@ -10,11 +10,14 @@ unknown are null, never a sentinel; the floats that JSON lacks are the strings
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import errno
 import json
 import math
 import os
-import tempfile
+import re
+import secrets
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -26,6 +29,7 @@ from grader.verdict import Verdict
 from grader.words import CheckName, Language, Visibility
 
 FORMAT = 1
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +102,12 @@ def _plain(value: object) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, str):
+        # Half a surrogate pair, as in a file name that is not UTF-8, is no JSON text.
+        return _LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value
@@ -109,26 +116,27 @@ def _plain(value: object) -> Any:
 def write_report(report: Report, path: Path) -> None:
     """Write the report so that a reader sees the old file or the whole new one.
 
-    Raises GraderError if it cannot be stored (full disk, no permission); an
-    existing file is then untouched.
+    Raises GraderError if it cannot be stored (full disk, no permission, a link
+    or a device in its place); what is there is then untouched.
     """
     text = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    scratch: str | None = None
+    # Beside its goal, for a rename must not leave the file system; opened like any new
+    # file, so that it becomes as readable as the umask says.
+    scratch = path.with_name(f".report-{secrets.token_hex(8)}")
     try:
-        handle, scratch = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        # A rename would put a file in the place of /dev/stdout itself, or of a link.
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise OSError(errno.EINVAL, "it is there and is not a regular file")
+        with scratch.open("xb") as file:
+            file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp is private to its owner; a report is as readable as any file one writes.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(scratch).chmod(0o666 & ~mask)
-        Path(scratch).replace(path)
+        scratch.replace(path)
     except OSError as error:
-        if scratch is not None:
-            Path(scratch).unlink(missing_ok=True)
         raise GraderError(
             f"cannot write the report {path}: {error.strerror or error}",
             tip="free space or choose another place with --json",
         ) from error
+    finally:
+        with contextlib.suppress(OSError):  # after a success there is none
+            scratch.unlink()

@@ -40,6 +40,11 @@ class Visibility(_Word):
     AFTER_DUE_DATE = "after_due_date"
     AFTER_PUBLISHED = "after_published"
 
+    @property
+    def phrase(self) -> str:
+        """The adjective that a person reads before a noun: "hidden ", "" if visible."""
+        return "" if self is Visibility.VISIBLE else self.value.replace("_", " ") + " "
+
 
 class Role(_Word):
     """What a kernel does with an array argument."""

@@ -1,0 +1,56 @@
+# make demo   grades a sample hand-in on this machine
+# make test   runs the tests that need no GPU
+# Both set themselves up first: .venv, from python3, python3-venv and g++.
+
+PYTHON ?= python3
+ASSIGNMENT ?= silu
+FROM ?= reference
+
+BIN := .venv/bin
+OLD = import sys; sys.exit(sys.version_info < (3, 10))
+
+.PHONY: help setup demo test gpu-test check clean
+# Two set-ups at once would write one .venv.
+.NOTPARALLEL:
+
+help:
+	@echo "make setup      make .venv with the command grade in it"
+	@echo "make demo       grade a sample hand-in here (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
+	@echo "make test       the tests that need no GPU"
+	@echo "make gpu-test   the tests that need one"
+	@echo "make check      formatting, lint and types"
+	@echo "make clean      remove .venv and what tools left behind"
+
+setup: .venv/.ready
+
+demo: .venv/.ready
+	$(BIN)/grade local $(ASSIGNMENT) --from $(FROM)
+
+test: .venv/.ready-test
+	$(BIN)/python -m pytest -n 2
+
+gpu-test: .venv/.ready-test
+	$(BIN)/python -m pytest -m gpu
+
+check: .venv/.ready-check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/.ready: EXTRAS =
+.venv/.ready-test: EXTRAS = test
+# The types of the tests are checked as well, so their packages are needed.
+.venv/.ready-check: EXTRAS = test check
+.venv/.ready .venv/.ready-test .venv/.ready-check: pyproject.toml constraints.txt tools/set_up.py
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "set-up: there is no $(PYTHON)" >&2; \
+	  echo "        mend it with: sudo apt-get install -y python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c '$(OLD)' || { \
+	  echo "set-up: $$($(PYTHON) --version) is too old: 3.10 or newer is needed" >&2; \
+	  echo "        mend it with: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12   (or another that is installed)" >&2; \
+	  exit 1; }
+	@$(PYTHON) tools/set_up.py $(EXTRAS)
+	@touch $@

@@ -1,0 +1,139 @@
+"""Compile one student file, in the sandbox, into the cache.
+
+`Compiler` is what nvcc and the host build have in common: a name, a key of
+everything but the student's text, and the command. The product's key is the
+content of all that goes in, so that an unchanged file is never compiled twice.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader import sandbox
+from grader.build import diagnostics
+from grader.cache import cached_folder, content_key
+from grader.errors import GraderError
+from grader.evidence import BuildEvidence
+from grader.verdict import Verdict
+
+LIBRARY = "kernel.so"
+_TRAMPOLINE = "trampoline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiler:
+    """A way to make a shared library out of a trampoline and a student's file.
+
+    `command(trampoline, include_folder, output)` gives the argv; `key` stands
+    for the tool's version, its flags and all that is linked in.
+    """
+
+    name: str
+    kind: str
+    suffix: str
+    key: str
+    command: Callable[[Path, Path, Path], list[str]]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """The library, or None with the compiler's complaint and how it ended."""
+
+    library: Path | None
+    evidence: BuildEvidence
+    ended: sandbox.Ended | None = None
+
+
+class _FailedError(Exception):
+    def __init__(self, ended: sandbox.Ended) -> None:
+        super().__init__()
+        self.ended = ended
+
+
+def compile_file(
+    compiler: Compiler,
+    *,
+    trampoline: str,
+    file: str,
+    text: str,
+    header: tuple[str, str],
+    wall_s: float,
+) -> Compiled:
+    """Compile `text` as the file that `trampoline` includes; `header` is (name, text).
+
+    A failed compilation is a value. Raises GraderError only if the compiler
+    could not be started at all.
+    """
+    sources = {f"{_TRAMPOLINE}{compiler.suffix}": trampoline, header[0]: header[1], file: text}
+    key = content_key(compiler.key, *(part for pair in sources.items() for part in pair))
+    ended: list[sandbox.Ended] = []
+
+    def make(folder: Path) -> None:
+        ended.append(_run(compiler, sources, folder / LIBRARY, wall_s))
+        if not ended[0].ok:
+            raise _FailedError(ended[0])
+
+    try:
+        folder = cached_folder(compiler.kind, key, make)
+    except _FailedError as failure:
+        return Compiled(
+            library=None, evidence=_evidence(compiler, failure.ended, file), ended=failure.ended
+        )
+    return Compiled(
+        library=folder / LIBRARY, evidence=_evidence(compiler, ended[0] if ended else None, file)
+    )
+
+
+def _run(
+    compiler: Compiler, sources: Mapping[str, str], output: Path, wall_s: float
+) -> sandbox.Ended:
+    with tempfile.TemporaryDirectory(prefix="grade-build-") as folder:
+        scratch = Path(folder)
+        for name, text in sources.items():
+            (scratch / name).write_text(text, encoding="utf-8")
+        product = scratch / LIBRARY
+        # Named from within, so that __FILE__ and messages are the student's own path.
+        trampoline = Path(f"{_TRAMPOLINE}{compiler.suffix}")
+        ended = sandbox.run(
+            compiler.command(trampoline, Path(), Path(LIBRARY)),
+            cwd=scratch,
+            environment=sandbox.clean_environment(scratch) | compiler.environment,
+            wall_s=wall_s,
+            limits=sandbox.Limits(file_mib=256),
+        )
+        if ended.exit_code == 127 and "cannot run" in ended.output:
+            raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
+        if ended.ok and product.is_file():
+            shutil.copyfile(product, output)
+            return ended
+        return ended
+
+
+def _evidence(compiler: Compiler, ended: sandbox.Ended | None, file: str) -> BuildEvidence:
+    if ended is None:
+        return BuildEvidence(tool=compiler.name, cached=True)
+    found = diagnostics.parse(ended.output, file)
+    return BuildEvidence(
+        tool=compiler.name,
+        cached=False,
+        diagnostics=found[: diagnostics.SHOWN],
+        diagnostics_total=len(found),
+        output=ended.output,
+    )
+
+
+def limit_verdict(ended: sandbox.Ended) -> tuple[Verdict, str] | None:
+    """Return the verdict and sentence if a limit, not the compiler, ended it."""
+    match ended.end:
+        case sandbox.End.TIME_LIMIT:
+            return Verdict.TIME_LIMIT, f"compiling took longer than {ended.wall_s:.0f} s"
+        case sandbox.End.MEMORY_LIMIT:
+            return Verdict.MEMORY_LIMIT, "the compiler ran out of its memory limit"
+        case sandbox.End.OUTPUT_LIMIT:
+            return Verdict.COMPILE_ERROR, "the compiler printed more than a megabyte"
+    return None

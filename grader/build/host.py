@@ -1,0 +1,115 @@
+"""CUDA C++ → a shared library for this machine's processor (see `grader.host`).
+
+The student's file is rewritten line for line, compiled by g++ together with
+the trampoline, and linked with our runtime, which is compiled once per machine.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader import host, sandbox
+from grader.build.compiler import Compiler
+from grader.build.product import Rejected
+from grader.cache import cached_folder, content_key
+from grader.errors import ToolError
+from grader.evidence import BuildEvidence, Diagnostic
+from grader.host import Mode
+from grader.submission import HandIn
+from grader.toolchain import Tool
+from grader.verdict import Verdict
+
+_RUNTIME_FILE = "runtime.o"
+_RUNTIME_WALL_S = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A student's file as g++ is to see it."""
+
+    text: str
+
+
+def prepare(hand_in: HandIn) -> Prepared | Rejected:
+    """Rewrite the file, or say what in it has no meaning on a processor."""
+    rewritten = host.rewrite(hand_in.text, file=hand_in.path)
+    if rewritten.refused:
+        return _rejected(Verdict.FORBIDDEN, rewritten.refused)
+    if rewritten.unsupported:
+        return _rejected(Verdict.NOT_MEASURED, rewritten.unsupported)
+    return Prepared(text=rewritten.text)
+
+
+def _rejected(
+    verdict: Verdict, found: tuple[host.Refused, ...] | tuple[host.Unsupported, ...]
+) -> Rejected:
+    diagnostics = tuple(
+        Diagnostic(file=item.file, line=item.line, column=item.column, message=item.message)
+        for item in found
+    )
+    first = found[0]
+    return Rejected(
+        verdict=verdict,
+        message=f"{first.file}:{first.line}: {first.message}",
+        hint="grade it on a machine with a GPU" if verdict is Verdict.NOT_MEASURED else "",
+        evidence=BuildEvidence(
+            tool="host device",
+            cached=False,
+            diagnostics=diagnostics,
+            diagnostics_total=len(diagnostics),
+        ),
+    )
+
+
+def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
+    """Return the compiler for this processor.
+
+    Raises ToolError if the runtime itself does not compile here.
+    """
+    version = f"{cxx.name} {cxx.version}"
+    runtime_key = content_key(*host.runtime_key_parts(compiler_version=version, mode=mode))
+
+    def command(trampoline: Path, include: Path, output: Path) -> list[str]:
+        return host.compile_command(
+            compiler=str(cxx.path),
+            mode=mode,
+            source=trampoline,
+            runtime=_runtime(cxx, mode, runtime_key),
+            output=output,
+            include_dirs=(include,),
+        )
+
+    flags = host.compile_command(
+        compiler=str(cxx.path), mode=mode, source=Path(), runtime=Path(), output=Path()
+    )
+    return Compiler(
+        name=f"g++ {cxx.version}",
+        kind=f"host-{mode}",
+        suffix=".cpp",
+        key=content_key(runtime_key, *flags),
+        command=command,
+    )
+
+
+def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:
+    """Return our runtime, compiled for this machine."""
+
+    def make(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="grade-runtime-") as scratch:
+            ended = sandbox.run(
+                host.runtime_command(
+                    compiler=str(cxx.path), mode=mode, output=folder / _RUNTIME_FILE
+                ),
+                cwd=Path(scratch),
+                environment=sandbox.clean_environment(Path(scratch)),
+                wall_s=_RUNTIME_WALL_S,
+            )
+        if not ended.ok:
+            raise ToolError(
+                f"{cxx.path} cannot compile the host runtime:\n{ended.output[-2000:]}",
+                tip="`grade doctor` says which g++ is needed",
+            )
+
+    return cached_folder("host-runtime", key, make) / _RUNTIME_FILE

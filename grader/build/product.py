@@ -1,0 +1,39 @@
+"""What building a hand-in's file comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.evidence import BuildEvidence
+from grader.verdict import Verdict
+from grader.words import Device, Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """Something a worker can run: a shared library, or a Python file.
+
+    `source` is the text as handed in, for messages that quote it.
+    """
+
+    language: Language
+    device: Device
+    path: Path
+    file: str
+    entry: str
+    evidence: BuildEvidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A hand-in that cannot be run, and the sentence that says why.
+
+    `verdict` is compile_error, or what an exhausted limit calls for, or
+    not_measured if this machine cannot tell.
+    """
+
+    verdict: Verdict
+    message: str
+    hint: str = ""
+    evidence: BuildEvidence

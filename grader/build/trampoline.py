@@ -1,0 +1,79 @@
+"""The C++ file that is compiled in place of the student's, and includes it.
+
+Because the compiler sees the student's function itself, not a declaration of
+ours, `const` or not and C or C++ linkage are the student's choice, and a wrong
+parameter list is an error here, with both lists in it, rather than garbage at
+run time.
+"""
+
+from __future__ import annotations
+
+from grader.signature import Argument, Signature
+from grader.words import Language
+
+# What the compiler's output is searched for.
+SIGNATURE_MARK = "grader_entry_signature"
+
+_TEMPLATE = """\
+// Generated: calls {entry} for the grader.
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+#include "{file}"
+
+namespace grader_trampoline {{
+
+// const on what a pointer points to is the student's choice.
+template <class T> struct plain {{ using type = T; }};
+template <class T> struct plain<const T*> {{ using type = T*; }};
+
+template <class Found> struct {mark} {{
+  static_assert(sizeof(Found) == 0, "the entry is not a plain function");
+}};
+template <class R, class... P> struct {mark}<R (*)(P...)> {{
+  static_assert(
+      std::is_same<void(typename plain<P>::type...), void({plain_types})>::value,
+      "the entry has another parameter list");
+}};
+template struct {mark}<decltype(&::{entry})>;
+
+template <class T> T value(unsigned long long bits) {{
+  T result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}}
+
+}}  // namespace grader_trampoline
+
+// Returns the cudaError_t of the launch, else that of what the kernel did.
+extern "C" __attribute__((visibility("default"))) int grader_call(
+    const unsigned long long* arguments) {{
+  ::{entry}(
+{values});
+  const cudaError_t launch = cudaGetLastError();
+  const cudaError_t work = cudaDeviceSynchronize();
+  std::fflush(nullptr);
+  return static_cast<int>(launch != cudaSuccess ? launch : work);
+}}
+"""
+
+
+def trampoline(signature: Signature, file: str) -> str:
+    """Return the trampoline that includes `file` and calls the entry."""
+    return _TEMPLATE.format(
+        entry=signature.entry,
+        file=file,
+        mark=SIGNATURE_MARK,
+        plain_types=", ".join(_plain_type(signature, a) for a in signature.arguments),
+        values=",\n".join(
+            f"      grader_trampoline::value<{_plain_type(signature, a)}>(arguments[{i}])"
+            for i, a in enumerate(signature.arguments)
+        ),
+    )
+
+
+def _plain_type(signature: Signature, argument: Argument) -> str:
+    c_name = signature.element_type(argument, Language.CUDA).c_name
+    return f"{c_name}*" if argument.is_array else c_name

@@ -1,0 +1,184 @@
+"""Build one file of a hand-in for a device: the choice of compiler, and the sentence."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader import toolchain
+from grader.build import diagnostics
+from grader.build.compiler import Compiled, Compiler, compile_file, limit_verdict
+from grader.build.entry import entry_problem, kernel_entry
+from grader.build.host import host_compiler, prepare
+from grader.build.nvcc import nvcc_compiler, nvcc_gate
+from grader.build.product import Built, Rejected
+from grader.build.python import build_python
+from grader.build.trampoline import trampoline
+from grader.evidence import BuildEvidence
+from grader.host import Mode
+from grader.spec import Assignment
+from grader.submission import HandIn
+from grader.toolchain import Tool
+from grader.verdict import Verdict
+from grader.words import Device, Language
+
+
+def build(
+    assignment: Assignment,
+    hand_in: HandIn,
+    language: Language,
+    device: Device,
+    *,
+    architecture: tuple[int, int] | None,
+    scratch: Path,
+) -> Built | Rejected:
+    """Make `hand_in` runnable on `device`, or say why it is not.
+
+    `architecture` is the GPU's compute capability (needed for cuda); `scratch`
+    is a folder that lives as long as the result. Raises GraderError if a
+    compiler breaks down.
+    """
+    if hand_in.problem is not None:
+        return _unfit(hand_in.problem, hand_in.hint)
+    if language is Language.TRITON:
+        return build_python(assignment.signature, hand_in, device, scratch)
+    is_kernel = kernel_entry(assignment.signature, hand_in.path, hand_in.text)
+    if is_kernel is not None:
+        return _unfit(*is_kernel)
+    if device is Device.CUDA:
+        nvcc = toolchain.find_nvcc()
+        if nvcc is None:
+            return _missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+        assert architecture is not None
+        return _compile(
+            assignment, hand_in, device, nvcc_compiler(nvcc, architecture), hand_in.text
+        )
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return _missing("g++", "CUDA C++ cannot run on this machine's processor")
+    return _for_processor(assignment, hand_in, cxx)
+
+
+def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built | Rejected:
+    """Build for the host device; nvcc, where there is one, has the last word.
+
+    Our host device and a GPU's compiler accept different code. What nvcc
+    rejects is a compile error; what only we cannot compile is not the
+    student's fault.
+    """
+    nvcc = toolchain.find_nvcc()
+    with ThreadPoolExecutor(1, thread_name_prefix="gate") as side:
+        gate = (
+            side.submit(_compile, assignment, hand_in, Device.CUDA, nvcc_gate(nvcc), hand_in.text)
+            if nvcc is not None
+            else None
+        )
+        prepared = prepare(hand_in)
+        ours = (
+            prepared
+            if isinstance(prepared, Rejected)
+            else _compile(assignment, hand_in, Device.CPU, host_compiler(cxx), prepared.text)
+        )
+        theirs = gate.result() if gate is not None else None
+    if theirs is None or (isinstance(ours, Rejected) and ours.verdict is Verdict.FORBIDDEN):
+        return ours
+    if isinstance(theirs, Rejected):
+        broken = not theirs.evidence.diagnostics
+        return ours if isinstance(ours, Rejected) or broken else theirs
+    if isinstance(ours, Rejected) and ours.verdict is Verdict.COMPILE_ERROR:
+        return replace(
+            ours,
+            verdict=Verdict.NOT_MEASURED,
+            message=f"nvcc compiles {hand_in.path}, but this machine's stand-in for a GPU "
+            f"cannot: {ours.message}",
+            hint="grade it on a machine with a GPU",
+        )
+    if isinstance(ours, Built):
+        tools = f"{ours.evidence.tool}; {theirs.evidence.tool} accepts it"
+        return replace(ours, evidence=replace(ours.evidence, tool=tools))
+    return ours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The checked host build of a file, and the file's text as it was compiled."""
+
+    built: Built
+    text: str
+
+
+def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected:
+    """Build a CUDA C++ file for the processor with every memory access checked."""
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return _missing("g++", "memory safety cannot be checked on this machine's processor")
+    prepared = prepare(hand_in)
+    if isinstance(prepared, Rejected):
+        return prepared
+    compiler = host_compiler(cxx, Mode.CHECKED)
+    built = _compile(assignment, hand_in, Device.CPU, compiler, prepared.text)
+    return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
+
+
+def _unfit(message: str, hint: str) -> Rejected:
+    """Return the verdict on a file that no compiler needs to see."""
+    evidence = BuildEvidence(tool="none", cached=False)
+    return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
+
+
+def _missing(tool: str, cost: str) -> Rejected:
+    return Rejected(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"{tool} is not on this machine: {cost}",
+        hint="`grade doctor` says how to get it",
+        evidence=BuildEvidence(tool=tool, cached=False),
+    )
+
+
+def _compile(
+    assignment: Assignment, hand_in: HandIn, device: Device, compiler: Compiler, text: str
+) -> Built | Rejected:
+    signature = assignment.signature
+    file = Path(hand_in.path).name
+    compiled = compile_file(
+        compiler,
+        trampoline=trampoline(signature, file),
+        file=file,
+        text=text,
+        header=(f"{signature.entry}.h", signature.header()),
+        wall_s=assignment.limits.build_s,
+    )
+    if compiled.library is None:
+        return _rejected(assignment, hand_in, compiled)
+    return Built(
+        language=Language.CUDA,
+        device=device,
+        path=compiled.library,
+        file=hand_in.path,
+        entry=signature.entry,
+        evidence=compiled.evidence,
+    )
+
+
+def _rejected(assignment: Assignment, hand_in: HandIn, compiled: Compiled) -> Rejected:
+    assert compiled.ended is not None
+    limit = limit_verdict(compiled.ended)
+    if limit is not None:
+        return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
+    first = _first(compiled)
+    message, hint = entry_problem(
+        assignment.signature, hand_in.path, hand_in.text, compiled.ended.output
+    ) or (first, diagnostics.advice(first))
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=compiled.evidence
+    )
+
+
+def _first(compiled: Compiled) -> str:
+    """Return the first error as a sentence with its place."""
+    for diagnostic in compiled.evidence.diagnostics:
+        if diagnostic.severity == "error":
+            place = f":{diagnostic.line}" if diagnostic.line else ""
+            return f"{diagnostic.file}{place}: {diagnostic.message}"
+    return "the compiler failed without a message that could be read"

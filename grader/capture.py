@@ -1,0 +1,69 @@
+"""What a program writes into a pipe, kept within bounds: its head, its tail, its size.
+
+A hand-in may write gigabytes, or hold the pipe open for ever: reading never
+blocks, and stops for good once the limit is passed.
+"""
+
+from __future__ import annotations
+
+import os
+
+_KEEP_BYTES = 32 * 1024  # at the head, and again at the tail: what a person might read
+
+
+class Capture:
+    """The reading end of a pipe, which it owns.
+
+    Of more than twice `keep_bytes` the middle is dropped.
+    """
+
+    def __init__(self, descriptor: int, limit_bytes: int, keep_bytes: int = _KEEP_BYTES) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self.total_bytes = 0
+        self._limit = limit_bytes
+        self._keep_bytes = keep_bytes
+        self._left_out = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    @property
+    def over_limit(self) -> bool:
+        """True if more came than is allowed."""
+        return self.total_bytes > self._limit
+
+    def drain(self) -> bool:
+        """Read what is there; False once all writers have closed."""
+        while not self.over_limit:
+            try:
+                data = os.read(self.descriptor, 65536)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            self.total_bytes += len(data)
+            self._keep(data)
+        return True
+
+    def _keep(self, data: bytes) -> None:
+        room = self._keep_bytes - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        surplus = max(0, len(self._tail) - self._keep_bytes)
+        del self._tail[:surplus]
+        self._left_out += surplus
+
+    def text(self, since: int = 0) -> str:
+        """Return what was kept of all but the first `since` bytes.
+
+        A line in the middle says how much was not kept.
+        """
+        middle = f"\n… {self._left_out} bytes left out …\n".encode() if self._left_out else b""
+        tail = self._tail[max(0, since - len(self._head) - self._left_out) :]
+        return bytes(self._head[since:] + middle + tail).decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Close our end."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1

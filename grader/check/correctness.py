@@ -1,0 +1,306 @@
+"""Does the hand-in compute what it should? Case by case, judged on our snapshot.
+
+For one case:
+
+    fresh guarded buffers, inputs filled, outputs poisoned
+    one call; then at once a private snapshot, guards and inputs compared
+    right: accepted. Wrong: a second call on another poison tells the cells
+    that were never written from those that were computed wrong
+    at the end the shared memory is compared with the snapshot once more
+
+A worker that crashes is replaced for the next case; after the second crash the
+rest is not run. The first failure of a case is the one that counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from grader.check.ending import Doing, Sentence, explain
+from grader.check.stage import Bench, Stage
+from grader.evidence import CaseResult, CorrectnessEvidence
+from grader.judge.buffers import Buffer
+from grader.judge.compare import Comparison
+from grader.judge.oracle import CaseData
+from grader.judge.pattern import Scene, describe
+from grader.judge.session import Happening, Outcome, Session
+from grader.spec import Case
+from grader.verdict import Verdict
+
+_CRASHES_ALLOWED = 2
+# For processes that a call left behind to show what they are up to.
+_COMPANY_S = 0.03
+
+
+def check_correctness(
+    bench: Bench,
+    cases: Sequence[Case],
+    data: Callable[[Case], CaseData],
+    advance: Callable[[str], None],
+) -> CorrectnessEvidence:
+    """Run every case and judge it."""
+    results: list[CaseResult] = []
+    outputs: list[str] = []
+    crashes = 0
+    session: Session | None = None
+    try:
+        for case in cases:
+            if crashes >= _CRASHES_ALLOWED:
+                results.append(_skipped(case))
+                continue
+            started_s = time.monotonic()
+            if session is None or not session.alive:
+                session = _replace(bench, session, outputs)
+                loaded = session.load()
+            else:
+                loaded = Outcome(happening=Happening.DONE)
+            if loaded.done:
+                judged = _CaseRun(bench, session, case, data(case)).judge()
+            else:
+                judged = _failed(
+                    explain(loaded, bench.built, bench.assignment.limits, Doing.LOADING)
+                )
+                crashes = _CRASHES_ALLOWED  # it would not load the next time either
+            if judged.verdict in _CRASHES:
+                crashes += 1
+            results.append(_result(case, judged, time.monotonic() - started_s))
+            advance(case.name)
+    finally:
+        if session is not None:
+            outputs.append(session.output)
+            session.close()
+    tolerance = bench.assignment.tolerances[bench.built.language]
+    return CorrectnessEvidence(
+        cases=tuple(results),
+        cases_total=len(cases),
+        atol=tolerance.atol,
+        rtol=tolerance.rtol,
+        exact=tolerance.exact,
+        transport="private" if bench.private else "shared",
+        output="".join(outputs),
+    )
+
+
+def _replace(bench: Bench, old: Session | None, outputs: list[str]) -> Session:
+    if old is not None:
+        outputs.append(old.output)
+        old.close()
+    return Session(bench.built, bench.assignment.limits, bench.server)
+
+
+# After these the same would most likely happen again.
+_CRASHES = frozenset(
+    {
+        Verdict.RUNTIME_ERROR,
+        Verdict.COMPILE_ERROR,
+        Verdict.OUTPUT_LIMIT,
+        Verdict.TIME_LIMIT,
+        Verdict.MEMORY_LIMIT,
+        Verdict.TAMPERED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    verdict: Verdict
+    message: str
+    hint: str = ""
+    comparison: Comparison | None = None
+    pattern: str | None = None
+    elements: int = 0
+    mismatched: int = 0
+
+
+def _failed(sentence: Sentence) -> _Judged:
+    return _Judged(verdict=sentence.verdict, message=sentence.message, hint=sentence.hint)
+
+
+def _skipped(case: Case) -> CaseResult:
+    return CaseResult(
+        name=case.name,
+        visibility=case.visibility,
+        sizes=dict(case.sizes),
+        verdict=Verdict.SKIPPED,
+        message="not run: the hand-in had failed to run before",
+    )
+
+
+def _result(case: Case, judged: _Judged, wall_s: float) -> CaseResult:
+    comparison = judged.comparison
+    return CaseResult(
+        name=case.name,
+        visibility=case.visibility,
+        sizes=dict(case.sizes),
+        verdict=judged.verdict,
+        message=judged.message,
+        hint=judged.hint,
+        elements=judged.elements,
+        mismatched=judged.mismatched,
+        mismatches=comparison.mismatches() if comparison else (),
+        pattern=judged.pattern,
+        max_error=comparison.max_error if comparison else None,
+        wall_s=wall_s,
+    )
+
+
+class _CaseRun:
+    """One case on one session."""
+
+    def __init__(self, bench: Bench, session: Session, case: Case, data: CaseData) -> None:
+        self._bench = bench
+        self._session = session
+        self._stage = Stage(bench, case, data)
+        self._data = data
+        self._returned = False  # a value, which nobody looks at
+
+    def judge(self) -> _Judged:
+        """Show the worker its buffers, call, look, and take them away again."""
+        with self._stage.buffers() as buffers:
+            attached = self._session.attach(buffers)
+            if not attached.done:
+                return self._failure(attached, Doing.BETWEEN)
+            judged = self._judge(buffers)
+            if not self._session.alive:
+                return judged
+            detached = self._session.detach()
+        stray = detached.happening is Happening.STRAY_ANSWER
+        if stray or (judged.verdict is Verdict.ACCEPTED and not detached.done):
+            return self._failure(detached, Doing.BETWEEN)
+        return judged
+
+    def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
+        return _failed(explain(outcome, self._bench.built, self._bench.assignment.limits, doing))
+
+    def _judge(self, buffers: list[Buffer]) -> _Judged:
+        """Call, snapshot, compare."""
+        judged, snapshots = self._once(buffers, poison=0)
+        if judged is not None:
+            return judged
+        comparisons = self._stage.compare(snapshots)
+        wrong = next((c for c in comparisons if not c.accepted), None)
+        elements = sum(c.wrong.numel() for c in comparisons)
+        if self._session.has_company:
+            time.sleep(_COMPANY_S)
+        late = self._late(buffers, snapshots)
+        if late is not None:
+            return late
+        if wrong is None:
+            return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
+        pattern = self._pattern(buffers, wrong, snapshots)
+        mismatched = sum(c.mismatched for c in comparisons)
+        verb = "is" if mismatched == 1 else "are"
+        of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
+        return _Judged(
+            verdict=Verdict.WRONG_ANSWER,
+            message=f"{mismatched} of {elements} elements{of} {verb} wrong"
+            + (f": {pattern}" if pattern else ""),
+            hint=self._hint(pattern or "", wrong.output),
+            comparison=wrong,
+            pattern=pattern,
+            elements=elements,
+            mismatched=mismatched,
+        )
+
+    def _hint(self, pattern: str, output: str) -> str:
+        """Say where to look, if the pattern tells."""
+        entry = self._bench.built.entry
+        if pattern == "nothing was ever written" and self._returned:
+            return f"{entry} returned a value: write the result into `{output}` instead"
+        if pattern == "nothing was ever written":
+            return "is the kernel launched, and does it store its result?"
+        if "never written" in pattern:
+            return "do the launched blocks cover all elements, the last, incomplete block included?"
+        if "not a number" in pattern:
+            return "look for 0/0, infinity - infinity, or memory read before it was written"
+        return ""
+
+    def _once(
+        self, buffers: list[Buffer], *, poison: int
+    ) -> tuple[_Judged | None, dict[str, torch.Tensor]]:
+        """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
+        self._stage.fill(buffers, poison=poison)
+        outcome = self._session.call(self._stage.arguments(), private=self._bench.private)
+        self._returned = any(record.get("record") == "returned" for record in outcome.told)
+        snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+        breach = _breach(buffers)
+        if breach is not None:
+            return breach, snapshots
+        if not outcome.done:
+            return self._failure(outcome, Doing.CALLING), snapshots
+        return self._changed_input(buffers), snapshots
+
+    def _changed_input(self, buffers: list[Buffer]) -> _Judged | None:
+        for buffer in buffers:
+            if buffer.role.written:
+                continue
+            given = self._data.inputs[buffer.name].contiguous().view(-1).view(torch.uint8)
+            if not torch.equal(buffer.data_bytes.cpu(), given):
+                return _Judged(
+                    verdict=Verdict.WRONG_ANSWER,
+                    message=f"`{buffer.name}` was changed: it is an input",
+                    hint="inputs are read-only: write to the output",
+                )
+        return None
+
+    def _late(self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]) -> _Judged | None:
+        """Look again: nothing of the hand-in should be running any more."""
+        for buffer in buffers:
+            if buffer.role.written and not torch.equal(
+                buffer.data_bytes.cpu(), snapshots[buffer.name].view(-1).view(torch.uint8)
+            ):
+                return _Judged(
+                    verdict=Verdict.TAMPERED,
+                    message=f"`{buffer.name}` was written to after the call had ended",
+                    hint="end every thread and process that you start before the function returns",
+                )
+        return None
+
+    def _pattern(
+        self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
+    ) -> str | None:
+        unwritten = torch.zeros_like(wrong.wrong)
+        buffer = next(b for b in buffers if b.name == wrong.output)
+        if not buffer.role.read:
+            failed, second = self._once(buffers, poison=1)
+            if failed is None:
+                one, other = self._stage.poisons[wrong.output]
+                unwritten = _holds(first[wrong.output], one) & _holds(second[wrong.output], other)
+        return describe(
+            Scene(
+                comparison=wrong,
+                inputs=self._data.inputs,
+                unwritten=unwritten,
+                tolerance=self._stage.tolerance,
+            )
+        )
+
+
+def _breach(buffers: list[Buffer]) -> _Judged | None:
+    """Look at the guards: were they written to?"""
+    for buffer in buffers:
+        offset = buffer.breach()
+        if offset is None:
+            continue
+        width = buffer.dtype.itemsize
+        if offset < 0:
+            distance, place = -(offset // width), "before the first"
+        else:
+            distance, place = (offset - buffer.size) // width + 1, "past the last"
+        elements = "1 element" if distance == 1 else f"{distance} elements"
+        return _Judged(
+            verdict=Verdict.MEMORY_ERROR,
+            message=f"wrote {elements} {place} of `{buffer.name}`",
+            hint="an index is outside its array: look for a missing guard such as `if (i < n)`",
+        )
+    return None
+
+
+def _holds(values: torch.Tensor, byte: int) -> torch.Tensor:
+    """Mark the elements all of whose bytes are `byte`."""
+    raw = values.contiguous().view(-1).view(torch.uint8).view(-1, values.element_size())
+    return (raw == byte).all(dim=1).view(values.shape)

@@ -1,0 +1,72 @@
+"""The checked host build's report → findings in the common wording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.check.finding import hint
+from grader.evidence import Finding
+from grader.host.findings import Finding as HostFinding
+from grader.host.report import Report as HostReport
+from grader.host.report import read_report
+from grader.host.symbols import Place, symbolize
+
+TOOL = "host device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRun:
+    """What one checked run said: findings, and whether any access was seen at all."""
+
+    findings: tuple[Finding, ...]
+    accesses: int
+    unsupported: tuple[str, ...]
+
+
+def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostRun:
+    """Read the lines that a worker's runtime wrote.
+
+    `text` is the student's file as rewritten. Raises ValueError if a line is
+    not one of the runtime's: only the hand-in can have written it.
+    """
+    locate = locator(library, file)
+    try:
+        report: HostReport = read_report(
+            "\n".join(lines), locate=locate, sources={Path(file).name: text}
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a record of the host runtime: {error}") from error
+    return HostRun(
+        findings=tuple(_finding(found, file) for found in report.findings),
+        accesses=report.accesses,
+        unsupported=report.unsupported,
+    )
+
+
+def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place]]:
+    """Return what finds the lines of addresses in a library built from `file`."""
+    return lambda addresses: symbolize(library, addresses, files={Path(file).name})
+
+
+def _finding(found: HostFinding, file: str) -> Finding:
+    access = None if found.write is None else "write" if found.write else "read"
+    return Finding(
+        kind=found.kind,
+        severity=found.severity,
+        message=found.sentence(),
+        hint=hint(found.kind),
+        file=file,
+        line=found.line,
+        other_line=found.other_line,
+        kernel=found.kernel,
+        block=found.block,
+        thread=found.thread,
+        buffer=found.buffer,
+        element=found.element,
+        access=access,  # type: ignore[arg-type] # mypy widens the conditional
+        access_bytes=found.access_bytes,
+        count=found.count,
+        tool=TOOL,
+    )

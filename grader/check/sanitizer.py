@@ -1,0 +1,232 @@
+"""compute-sanitizer: its command line, and its XML in the common wording.
+
+The text of its messages changes between versions, so it is matched loosely and
+only to choose a kind; whether there was an error is what its exit code says.
+One tool is one run:
+
+    memcheck    accesses outside allocations, misaligned ones, failing API
+                calls, leaks
+    racecheck   hazards in shared memory (global memory it does not see)
+    initcheck   reads of global memory that nobody wrote
+    synccheck   barriers that not all threads reach
+
+A record counts if it names a line of the student's file, or has a frame in
+their library: what our worker or torch does wrong is not theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Literal, cast
+from xml.etree import ElementTree
+
+from grader.check.finding import hint
+from grader.evidence import Finding, FindingKind
+from grader.host.symbols import Place
+from grader.judge.session import Watcher
+from grader.toolchain import Tool
+from grader.words import Language
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+FOUND = 86  # our choice of exit code for "there were errors"
+_FILE = "findings.xml"
+_MOST_BYTES = 32 << 20
+# Between neighbours, so that an overrun of a whole block's width is seen too.
+_PADDING_BYTES = 1 << 16
+# Records of one run: with thousands of threads at fault more say nothing new.
+_MOST_RECORDS = 2000
+
+_KINDS: tuple[tuple[str, FindingKind], ...] = (
+    (r"misaligned", "misaligned"),
+    (r"leak", "leak"),
+    (r"uninitialized", "uninitialized"),
+    (r"race|hazard", "race"),
+    (r"barrier|divergent thread|syncwarp", "barrier"),
+    (r"API call", "invalid_copy"),
+    (r"invalid|out.of.bounds|illegal", "out_of_bounds"),
+)
+_OF_TOOL: dict[str, FindingKind] = {
+    "racecheck": "race",
+    "initcheck": "uninitialized",
+    "synccheck": "barrier",
+}
+# cudaError_t from here on says that a kernel failed before: a consequence.
+_FIRST_KERNEL_ERROR = 700
+
+_SPACES = {"__global__": "global", "__shared__": "shared", "__local__": "local"}
+Access = Literal["read", "write", "atomic"]
+Locate = Callable[[set[int]], Mapping[int, Place]]
+
+
+def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
+    """Return how to run a worker under one of `TOOLS`."""
+    command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
+    command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
+    # Its own text is not the hand-in's output.
+    command += ["--log-file", "sanitizer.log"]
+    if tool == "memcheck":
+        command += ["--padding", str(_PADDING_BYTES)]
+        if language is Language.CUDA:
+            # Python frees when it likes: what is alive at its end is no leak.
+            command += ["--leak-check", "full"]
+    # torch's cache would hide an overrun inside one of its large blocks.
+    return Watcher(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+
+
+def read_findings(
+    box: Path, tool: str, file: str, copy: str, locate: Locate
+) -> tuple[Finding, ...]:
+    """Return what a run left in its folder; () if it left nothing.
+
+    `copy` is the name of the student's library or file in that folder, and
+    `locate` finds the lines of return addresses in it. Raises ValueError if
+    the report is not the tool's XML.
+    """
+    path = box / _FILE
+    if not path.is_file():
+        return ()
+    if path.stat().st_size > _MOST_BYTES:
+        raise ValueError("its report is larger than 32 MiB")
+    return parse(path.read_bytes(), tool, file, copy, locate)
+
+
+def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> tuple[Finding, ...]:
+    """Return the findings of one report; ValueError if it is not XML."""
+    try:
+        root = ElementTree.fromstring(xml)
+    except ElementTree.ParseError as error:
+        raise ValueError(f"its report is not XML: {error}") from error
+    addresses = {address for frame in root.iter("frame") for address in _address(frame, copy)}
+    reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
+    return tuple(found for record in root.iter("record") for found in reader.read(record))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    tool: str
+    file: str
+    copy: str
+    places: Mapping[int, Place]
+
+    def read(self, record: ElementTree.Element) -> Iterator[Finding]:
+        """Yield the record as a finding, unless it is not the student's."""
+        text = " ".join((record.findtext("what/text") or "").split())
+        level = (record.findtext("level") or "error").lower()
+        if not text or level not in ("error", "warning"):
+            return
+        kind = self._kind(text)
+        result = _integer(record.findtext("what/result"))
+        if result is not None and result >= _FIRST_KERNEL_ERROR:
+            return
+        lines = list(self._lines(record)) or list(self._host_lines(record))
+        if not lines and not self._from_library(record):
+            return
+        yield Finding(
+            kind=kind,
+            severity="warning" if level == "warning" else "error",
+            message=_message(kind, text, record, lines),
+            hint=hint(kind),
+            file=self.file,
+            line=lines[0] if lines else None,
+            other_line=lines[1] if kind == "race" and len(lines) > 1 else None,
+            kernel=_kernel(record),
+            block=_triple(record.find("who/blockIdx")),
+            thread=_triple(record.find("who/threadIdx")),
+            access=cast(Access | None, _access(record)),
+            access_bytes=_integer(record.findtext("what/size")) if kind != "leak" else None,
+            tool=f"compute-sanitizer {self.tool}",
+        )
+
+    def _kind(self, text: str) -> FindingKind:
+        for pattern, kind in _KINDS:
+            if re.search(pattern, text, re.IGNORECASE):
+                return kind
+        return _OF_TOOL.get(self.tool, "out_of_bounds")
+
+    def _lines(self, record: ElementTree.Element) -> Iterator[int]:
+        """Yield the student's lines: where it happened, the other access, then callers."""
+        name = PurePath(self.file).name
+        for element in record.iter():
+            path, line = element.findtext("path"), _integer(element.findtext("line"))
+            if path and line and PurePath(path).name in (name, self.copy):
+                yield line
+
+    def _host_lines(self, record: ElementTree.Element) -> Iterator[int]:
+        """Yield the student's lines on the host's stack, innermost first."""
+        for frame in record.iter("frame"):
+            for address in _address(frame, self.copy):
+                place = self.places.get(address)
+                if place and place.line and place.file == PurePath(self.file).name:
+                    yield place.line
+
+    def _from_library(self, record: ElementTree.Element) -> bool:
+        """True if a frame of the host's stack lies in the student's own functions."""
+        for frame in record.iter("frame"):
+            module, function = frame.findtext("module"), frame.findtext("func") or ""
+            ours = function.startswith(("grader_call", "cuda", "libcudart"))
+            if module and PurePath(module).name == self.copy and function and not ours:
+                return True
+        return False
+
+
+def _address(frame: ElementTree.Element, copy: str) -> Iterator[int]:
+    """Yield the address of the call that a frame of the student's library is in."""
+    module, text = frame.findtext("module"), frame.findtext("pc") or ""
+    if module and PurePath(module).name == copy and re.fullmatch(r"0x[0-9a-f]{1,12}", text):
+        yield int(text, 16) - 1  # what is told is where the call returns to
+
+
+def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: list[int]) -> str:
+    """Return what happened in a student's words, from the record's parts."""
+    size = _integer(record.findtext("what/size"))
+    space = _SPACES.get(record.findtext("what/space") or "", "")
+    verb = {"read": "reads", "write": "writes", "atomic": "updates"}.get(_access(record) or "", "")
+    what = f"{verb} {size} bytes of {space} memory" if verb and size and space else ""
+    match kind:
+        case "out_of_bounds" if what:
+            return f"{what} outside any array"
+        case "misaligned" if what:
+            return f"{what} at an address that is not a multiple of {size}"
+        case "uninitialized" if size:
+            return f"reads {size} bytes of global memory that nobody has written"
+        case "race":
+            first = (record.findtext("what/source/direction") or "").lower()
+            second = (record.findtext("what/destination/direction") or "").lower()
+            if first and second:
+                there = f"line {lines[1]}" if len(lines) > 1 else "the same line"
+                return f"race in shared memory: a {first} here, a {second} in {there}"
+            return "race in shared memory"
+        case "leak" if size:
+            return f"{size} bytes of device memory were never freed"
+        case "barrier":
+            return f"barrier error: {text}"
+    return text
+
+
+def _access(record: ElementTree.Element) -> str | None:
+    word = (record.findtext("what/direction") or "").lower()
+    text = (record.findtext("what/text") or "").lower()
+    for access in ("atomic", "read", "write"):
+        if access in (word or text):
+            return access
+    return None
+
+
+def _kernel(record: ElementTree.Element) -> str | None:
+    name = record.findtext("where/func") or record.findtext("what/source/where/func")
+    return name.split("(")[0].strip()[:200] if name else None
+
+
+def _triple(element: ElementTree.Element | None) -> tuple[int, int, int] | None:
+    if element is None:
+        return None
+    values: list[Any] = [_integer(element.findtext(axis)) for axis in "xyz"]
+    return None if None in values else (values[0], values[1], values[2])
+
+
+def _integer(text: str | None) -> int | None:
+    text = (text or "").strip()
+    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None

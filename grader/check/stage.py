@@ -1,0 +1,118 @@
+"""One case laid out in memory for a worker: what every running check needs.
+
+Buffers guarded, inputs filled, outputs poisoned, arguments packed, and the
+outputs' snapshots compared. What is made of it is the check's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from grader.build.product import Built
+from grader.errors import GraderError
+from grader.judge.arguments import pack_arguments
+from grader.judge.buffers import Buffer, make_buffer
+from grader.judge.compare import Comparison, compare, poison_bytes
+from grader.judge.oracle import CaseData
+from grader.judge.server import PythonServer
+from grader.spec import Assignment, Case
+from grader.words import Device
+from grader.worker import cuda_driver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What a check of one built hand-in works with.
+
+    `server` is needed for Python hand-ins, `driver` for shared memory on a
+    GPU; `private` chooses the transport.
+    """
+
+    assignment: Assignment
+    built: Built
+    server: PythonServer | None
+    driver: cuda_driver.Driver | None
+    private: bool
+
+
+class Stage:
+    """One case of one hand-in.
+
+    `poisons` holds two bytes for each output, neither of which would be right
+    in any of its elements. Raises GraderError if the case has no such bytes.
+    """
+
+    def __init__(self, bench: Bench, case: Case, data: CaseData) -> None:
+        self._bench = bench
+        self._case = case
+        self._data = data
+        self._signature = bench.assignment.signature
+        self._language = bench.built.language
+        self.tolerance = bench.assignment.tolerances[self._language]
+        self.poisons = {
+            name: self._poison_pair(name, expected) for name, expected in data.expected.items()
+        }
+
+    def _poison_pair(self, name: str, expected: torch.Tensor) -> tuple[int, int]:
+        argument = next(a for a in self._signature.outputs if a.name == name)
+        kind = self._signature.element_type(argument, self._language)
+        try:
+            return poison_bytes(expected, getattr(torch, kind.word), self.tolerance)
+        except ValueError as error:
+            oracle = self._bench.assignment.oracle
+            raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
+
+    @contextmanager
+    def buffers(self) -> Iterator[list[Buffer]]:
+        """Make the case's buffers for the time of the block."""
+        made: list[Buffer] = []
+        try:
+            for argument in self._signature.arrays:
+                made.append(
+                    make_buffer(
+                        name=argument.name,
+                        role=argument.role,
+                        kind=self._signature.element_type(argument, self._language),
+                        shape=self._signature.shape(argument, self._case.sizes),
+                        memory=argument.memory,
+                        device=self._bench.built.device,
+                        private=self._bench.private,
+                        driver=self._bench.driver,
+                    )
+                )
+            yield made
+        finally:
+            for buffer in made:
+                buffer.close()
+
+    def fill(self, buffers: list[Buffer], *, poison: int) -> None:
+        """Set all buffers for a call; `poison` chooses the first or second byte."""
+        for buffer in buffers:
+            if buffer.role.read:
+                buffer.fill(self._data.inputs[buffer.name])
+            else:
+                buffer.poison(self.poisons[buffer.name][poison])
+        if self._bench.built.device is Device.CUDA:
+            torch.cuda.synchronize()  # the worker's streams know nothing of ours
+
+    def arguments(self) -> bytes:
+        """Return the payload of CALL."""
+        slots = {argument.name: slot for slot, argument in enumerate(self._signature.arrays)}
+        arguments = self._signature.arguments
+        kinds = [(a, self._signature.element_type(a, self._language)) for a in arguments]
+        values = [
+            slots[a.name] if a.is_array else self._signature.scalar(a, self._case.sizes)
+            for a in arguments
+        ]
+        return pack_arguments(kinds, values)
+
+    def compare(self, snapshots: Mapping[str, torch.Tensor]) -> list[Comparison]:
+        """Compare each output with the oracle's values."""
+        return [
+            compare(name, snapshots[name], expected, self.tolerance)
+            for name, expected in self._data.expected.items()
+        ]

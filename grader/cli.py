@@ -1,0 +1,168 @@
+"""The command `grade`: the only place that prints errors and chooses exit codes.
+
+0    all accepted (inconclusive and pending allowed, if anything was measured)
+1    not all accepted
+2    a wrong command line or a spec that does not validate
+3    the grader failed
+130  interrupted
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import grader
+from grader import catalogue
+from grader.errors import GraderError, UsageError
+from grader.spec import Assignment
+from grader.spec_reader import read_assignment
+from grader.words import CheckName, Language
+
+EXIT_NOT_ACCEPTED = 1
+EXIT_INTERRUPTED = 130
+
+_EXAMPLES = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=_EXAMPLES)
+@click.version_option(grader.__version__, prog_name="grade")
+def cli() -> None:
+    """Grade CUDA C++ and Triton kernels, with and without a GPU."""
+
+
+@cli.command()
+@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="The hand-in: a folder (or zip or tar) with a folder per assignment, or one "
+    "assignment's files. Default: this folder, or student_template/ in the course repository.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
+)
+@click.option("--kernel", "kernels", multiple=True, help="Only this kernel (repeatable).")
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    type=click.Choice([str(word) for word in Language]),
+    help="Only this language (repeatable).",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    type=click.Choice([str(word) for word in CheckName]),
+    help="Only this check, and what it needs (repeatable).",
+)
+@click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    help="Write the report here: a file, or a folder for several assignments.",
+)
+def local(**arguments: Any) -> None:
+    """Grade a hand-in on this machine.
+
+    \b
+    grade local silu                       the stubs or files in this folder
+    grade local silu --from ~/homework     a hand-in elsewhere
+    grade local silu --language triton     one language only
+    grade local --json reports/            every assignment that is handed in
+    """
+    from grader.local import Request, grade_local
+
+    sys.exit(grade_local(Request(**arguments)))
+
+
+@cli.command("list")
+def list_assignments() -> None:
+    """List the assignments with their kernels, files and points."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("assignment", "kernel", "files", "points"):
+        table.add_column(column, justify="right" if column == "points" else "left")
+    for assignment in _all_assignments():
+        for position, kernel in enumerate(assignment.kernels):
+            name = assignment.name if position == 0 else ""
+            files = "  ".join(kernel.files.values())
+            table.add_row(name, kernel.name, files, f"{kernel.max_score:g}")
+    Console().print(table)
+
+
+def _all_assignments() -> list[Assignment]:
+    root = catalogue.assignment_root(Path.cwd())
+    if root is None:
+        raise UsageError(
+            "there are no assignments here",
+            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
+        )
+    return [read_assignment(folder) for folder in catalogue.find_assignments(root)]
+
+
+@cli.command()
+def doctor() -> None:
+    """Say what this machine can grade, what is missing, and how to mend it."""
+    from grader.doctor import main as examine
+
+    sys.exit(examine())
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Turn SIGTERM into an exception, so that no process and no file is left."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def main() -> None:
+    """Run the command line; every failure ends in a sentence and an exit code."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        with _terminable():
+            cli(prog_name="grade", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        errors.print("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
+    except GraderError as error:
+        errors.print(f"error: {error.message}", markup=False)
+        if error.tip:
+            errors.print(f"  tip: {error.tip}", markup=False)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone (`grade list | head`): nothing to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("GRADE_DEBUG"):
+            raise
+        errors.print(f"error: the grader failed: {type(error).__name__}: {error}", markup=False)
+        errors.print("  tip: set GRADE_DEBUG=1 and report what it prints", markup=False)
+        sys.exit(GraderError.exit_code)

@@ -1,0 +1,82 @@
+"""Import torch and triton for doctor, and try both: prints one JSON object per line.
+
+    {"torch": {"problem": …, "cuda_build": "13.0", "device_problem": …}}
+    {"triton": {"problem": …}}
+
+A process of its own, because either import can crash, hang, or take seconds.
+A line says what is known so far: if the process dies, the last one is missing.
+Imports nothing of ours. `--gpu` asks torch to calculate on the GPU.
+"""
+
+# The interpreter is chosen when triton is imported, so this stands first.
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+# Without it triton 3.9 prints a warning at import.
+os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+
+import json
+import sys
+
+# What the packages print themselves must not get between our lines.
+lines = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+
+def say(package: str, **facts: object) -> None:
+    """Print what became of one package."""
+    print(json.dumps({package: facts}), file=lines, flush=True)
+
+
+def sentence(error: BaseException) -> str:
+    """Return an exception as one line."""
+    first = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {first[0]}" if first else type(error).__name__
+
+
+def try_torch(*, on_gpu: bool) -> None:
+    """Import torch; on a GPU, let it add two numbers there."""
+    import torch
+
+    device_problem = None
+    if torch.version.cuda is not None and on_gpu:
+        try:
+            # A sum and not a copy: it needs a kernel for this very architecture.
+            if torch.ones(2, device="cuda").sum().item() != 2:
+                device_problem = "1 + 1 was not 2"
+        except Exception as error:
+            device_problem = sentence(error)
+    say("torch", problem=None, cuda_build=torch.version.cuda, device_problem=device_problem)
+
+
+def try_triton() -> None:
+    """Run a kernel with a loop in the interpreter: older triton with numpy 2.4 fails there."""
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit  # type: ignore[untyped-decorator]
+    def add_up(source, target, length, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+        total = 0.0
+        for start in range(0, length, BLOCK):
+            offsets = start + tl.arange(0, BLOCK)
+            total += tl.sum(tl.load(source + offsets, mask=offsets < length, other=0.0))
+        tl.store(target, total)
+
+    source = torch.arange(100, dtype=torch.float32)
+    target = torch.zeros(1)
+    add_up[(1,)](source, target, 100, BLOCK=32)
+    wrong = target.item() != 4950
+    say("triton", problem="the kernel's result is wrong" if wrong else None)
+
+
+if __name__ == "__main__":
+    try:
+        try_torch(on_gpu="--gpu" in sys.argv)
+    except BaseException as error:
+        say("torch", problem=sentence(error), cuda_build=None, device_problem=None)
+        sys.exit(0)
+    try:
+        try_triton()
+    except BaseException as error:
+        say("triton", problem=sentence(error))

@@ -1,0 +1,115 @@
+"""Small arithmetic over a case's sizes: shapes, least bytes, flops.
+
+`4 * rows * cols`, `min(m, n)`, `2 * n + 8`: whole numbers, names, + - * // %
+**, parentheses, min and max. Parsed with Python's own parser, evaluated by us,
+so that a spec file can compute but not call, and cannot compute for ever.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max}
+
+# Far beyond any shape or flop count, far below what takes time to compute.
+_LARGEST = 2**80
+_LARGEST_EXPONENT = 64
+# Python's parser recurses; nobody writes a shape this long.
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A parsed expression over whole numbers."""
+
+    text: str
+    names: frozenset[str]
+
+    @classmethod
+    def parse(cls, text: str | int) -> Expression:
+        """Parse `text`; raise ValueError, with a sentence, if it is not one."""
+        source = str(text).strip()
+        names: set[str] = set()
+        _walk(_tree(source), names)
+        return cls(source, frozenset(names))
+
+    def evaluate(self, values: Mapping[str, int | float]) -> int:
+        """Return the value; every name must be in `values` (KeyError).
+
+        Raises ValueError, with a sentence, if there is no such whole number.
+        """
+        try:
+            return _evaluate(_tree(self.text), values)
+        except ValueError as error:
+            raise ValueError(f"{self.text!r} {error}") from None
+
+
+def _tree(source: str) -> ast.expr:
+    if len(source) > _LONGEST:
+        raise ValueError(f"{source[:20]!r}… is longer than {_LONGEST} characters")
+    try:
+        return ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError):
+        raise ValueError(f"{source!r} is not an arithmetic expression") from None
+
+
+def _walk(node: ast.expr, names: set[str]) -> None:
+    match node:
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return
+        case ast.Name(id=name):
+            names.add(name)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            _walk(left, names)
+            _walk(right, names)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _FUNCTIONS:
+            if len(arguments) < 2:
+                raise ValueError(f"{ast.unparse(node)!r} needs two values or more")
+            for argument in arguments:
+                _walk(argument, names)
+        case _:
+            raise ValueError(
+                f"{ast.unparse(node)!r} is not allowed here: use whole numbers, size names, "
+                "+ - * // % ** ( ) min max"
+            )
+
+
+def _evaluate(node: ast.expr, values: Mapping[str, int | float]) -> int:
+    match node:
+        case ast.Constant(value=int(value)):
+            return _bounded(value)
+        case ast.Name(id=name):
+            number = values[name]
+            if number != int(number):
+                raise ValueError(f"needs whole numbers, but `{name}` is {number}")
+            return _bounded(int(number))
+        case ast.BinOp(left=left, op=op, right=right):
+            return _operate(op, _evaluate(left, values), _evaluate(right, values))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return _FUNCTIONS[name](*(_evaluate(argument, values) for argument in arguments))
+    raise AssertionError(ast.dump(node))  # `parse` has refused everything else
+
+
+def _operate(op: ast.operator, left: int, right: int) -> int:
+    if isinstance(op, ast.Pow) and not 0 <= right <= _LARGEST_EXPONENT:
+        raise ValueError(f"takes the power {right}; allowed are 0 to {_LARGEST_EXPONENT}")
+    if isinstance(op, ast.FloorDiv | ast.Mod) and right == 0:
+        raise ValueError("divides by zero")
+    return _bounded(_OPERATORS[type(op)](left, right))
+
+
+def _bounded(value: int) -> int:
+    if abs(value) > _LARGEST:
+        raise ValueError("is larger than 2**80")
+    return value

@@ -1,0 +1,105 @@
+"""How an untouched stub is told from work, and how the stubs are kept.
+
+A student who only opened and saved a stub has not handed it in, so a
+fingerprint ignores what editors change by themselves. The assignment's folder
+holds the fingerprints of its stubs (`stubs.json`), so that grading needs
+neither `student_template/` nor `reference/`.
+
+    reference/NAME/FILE ──stub──→ student_template/NAME/FILE ──→ assignments/NAME/stubs.json
+    assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
+
+`python -m grader.fingerprint [REPOSITORY]` writes everything on the right; a
+test holds that it is current.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from grader.catalogue import ASSIGNMENTS, find_assignments
+from grader.errors import GraderError, SpecError
+from grader.spec import PROGRAM_FILE, Assignment
+from grader.spec_reader import read_assignment
+from grader.stub import stub_text
+
+STUBS_FILE = "stubs.json"
+TEMPLATES = "student_template"
+REFERENCES = "reference"
+
+
+def fingerprint(text: str) -> str:
+    """Return 40 hex digits that are the same for texts equal to a reader.
+
+    Line ends, white space at the ends of lines, blank lines and a byte-order
+    mark make no difference; indentation does.
+    """
+    lines = (line.rstrip() for line in text.removeprefix("\ufeff").splitlines())
+    plain = "\n".join(line for line in lines if line)
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def read_stubs(folder: Path) -> Mapping[str, str]:
+    """Return the fingerprints of an assignment's stubs by path, {} if it has none."""
+    file = folder / STUBS_FILE
+    tip = "make it anew: python -m grader.fingerprint"
+    try:
+        stubs = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SpecError(f"cannot be read: {error}", file=file, tip=tip) from error
+    if not isinstance(stubs, dict) or not all(isinstance(value, str) for value in stubs.values()):
+        raise SpecError("is not a fingerprint by path", file=file, tip=tip)
+    return stubs
+
+
+def generated_files(repository: Path) -> Iterator[tuple[Path, str]]:
+    """Yield path and text of every file that follows from another, for all assignments."""
+    for folder in find_assignments(repository / ASSIGNMENTS):
+        assignment = read_assignment(folder)
+        template = repository / TEMPLATES / assignment.name
+        stubs = dict(_stubs(assignment, repository))
+        for path, text in stubs.items():
+            yield template / path, text
+        if any(path.endswith(".cu") for path in stubs):
+            yield template / assignment.signature.header_name, assignment.signature.header()
+        prints = {path: fingerprint(text) for path, text in sorted(stubs.items())}
+        yield folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
+
+
+def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and text: from the solved file, else what the template holds."""
+    kernels = [file for kernel in assignment.kernels for file in kernel.files.values()]
+    for path in (*kernels, PROGRAM_FILE):
+        solved = repository / REFERENCES / assignment.name / path
+        template = repository / TEMPLATES / assignment.name / path
+        if solved.is_file():
+            try:
+                yield path, stub_text(solved.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise GraderError(f"{solved}: {error}") from None
+        elif template.is_file():
+            yield path, template.read_text(encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files that are not current; name them. Returns the exit status."""
+    repository = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    try:
+        for path, text in generated_files(repository):
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+                print(path)
+    except GraderError as error:
+        print(error, error.tip or "", sep="\n", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

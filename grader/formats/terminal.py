@@ -1,0 +1,162 @@
+"""The report for a student at a terminal, or in the log of a CI run.
+
+    SiLU (silu) on the CPU                                     what, and on what
+    silu · CUDA C++ · silu.cu: wrong answer, 0 / 60 points     a kernel in a language
+      correctness  wrong answer  0 / 40  6 of 9 cases …        a check
+        …                                                      what is needed to mend it
+    wrong answer · 0 / 60 points · …                           the last line: the result
+
+Colour repeats what the words say, and nothing is said by colour, box or symbol
+alone. A check that went well is one line.
+"""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from grader.formats.details import headline, summary_of_hidden, write_details
+from grader.formats.page import Page, Piece
+from grader.report import CheckResult, KernelResult, Report
+from grader.verdict import Verdict
+from grader.words import Visibility
+
+MOST_LABEL = 32
+
+
+def print_report(report: Report, console: Console, *, show_hidden: bool = True) -> None:
+    """Print the report.
+
+    `show_hidden=False` is for a reader who may not know the hidden cases: of
+    entries that are not visible it shows verdict, points, and how many cases
+    failed by how much. It still tells that such entries exist.
+    """
+    page = Page(console)
+    _head(page, report)
+    names = [kernel.name for kernel in report.kernels]
+    columns = _Columns(page, report)
+    for kernel in report.kernels:
+        before = len(page.lines)
+        _kernel(page, kernel, columns, twice=names.count(kernel.name) > 1, show_hidden=show_hidden)
+        # A block with details needs air; lines that are all well read best as one block.
+        if len(page.lines) - before > 1 + len(kernel.checks):
+            page.blank()
+    if page.lines[-1].plain:
+        page.blank()
+    _result(page, report, show_hidden=show_hidden)
+    page.print()
+
+
+def _head(page: Page, report: Report) -> None:
+    title = report.title or report.assignment
+    name = "" if title == report.assignment else f" ({report.assignment})"
+    gpu, device = report.environment.get("gpu"), report.environment.get("device")
+    where = {"cpu": " on the CPU", "cuda": f" on {gpu or 'the GPU'}"}.get(str(device), "")
+    page.sentence((title, "bold"), f"{name}{where}", most=2)
+
+
+class _Columns:
+    """The widths that all rows share."""
+
+    def __init__(self, page: Page, report: Report) -> None:
+        checks = [check for kernel in report.kernels for check in kernel.checks]
+        self.label = max((cell_len(_label(page, check)) for check in checks), default=0)
+        self.verdict = max((len(check.verdict.phrase) for check in checks), default=0)
+        self.points = max((len(_points(check)) for check in checks), default=0)
+
+
+def _kernel(
+    page: Page, kernel: KernelResult, columns: _Columns, *, twice: bool, show_hidden: bool
+) -> None:
+    parts = [kernel.name, kernel.language.phrase if kernel.language else "", kernel.file or ""]
+    counts = ""
+    if twice:
+        counts = ", counted" if kernel.counted else ", not counted"
+    parts = [page.clipped(part, 40) for part in parts if part]
+    points = f", {_won(kernel)}" if kernel.max_score else ""
+    if kernel.pending:
+        points += f", {_number(kernel.pending)} pending"
+    page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{points}{counts}")
+    for check in kernel.checks:
+        _check(page, check, columns, shown=show_hidden or check.visibility is Visibility.VISIBLE)
+
+
+def _check(page: Page, check: CheckResult, columns: _Columns, *, shown: bool) -> None:
+    label = _label(page, check)
+    phrase, style = _verdict(check.verdict)
+    message = headline(check) if shown else summary_of_hidden(check)
+    lead = Text.assemble(
+        f"  {label}{' ' * (columns.label - cell_len(label))}  ",
+        (phrase, style),
+        " " * (columns.verdict - len(phrase)),
+        f"  {_points(check):>{columns.points}}  ",
+    )
+    page.row(lead, message)
+    if shown:
+        write_details(page, check)
+
+
+def _label(page: Page, check: CheckResult) -> str:
+    named = check.visibility.value.split("_")[0] in check.name
+    if check.visibility is Visibility.VISIBLE or named:
+        return page.clipped(check.name, MOST_LABEL)
+    return page.clipped(f"{check.name} ({check.visibility.value.replace('_', ' ')})", MOST_LABEL)
+
+
+def _points(check: CheckResult) -> str:
+    """Return the points of a row; empty where there are none to win."""
+    if check.max_score == 0:
+        return ""
+    if check.score is None:
+        return "no score"
+    if check.pending == check.max_score:
+        return f"{_number(check.pending)} pending"
+    won = f"{_number(check.score)} / {_number(check.max_score)}"
+    return f"{won} ({_number(check.pending)} pending)" if check.pending else won
+
+
+def _won(entry: KernelResult | Report) -> str:
+    if entry.score is None:
+        return "no score"
+    return f"{_number(entry.score)} / {_number(entry.max_score)} points"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _verdict(verdict: Verdict) -> tuple[str, str]:
+    if verdict is Verdict.ACCEPTED:
+        return verdict.phrase, "bold green"
+    if verdict is Verdict.GRADER_ERROR:
+        return verdict.phrase, "bold magenta"
+    if verdict.judged and verdict is not Verdict.INCONCLUSIVE:
+        return verdict.phrase, "bold red"
+    return verdict.phrase, "bold yellow"
+
+
+def _result(page: Page, report: Report, *, show_hidden: bool) -> None:
+    parts: list[Piece] = [_verdict(report.verdict)]
+    parts.append(f" · {_won(report)}")
+    if report.score is None:
+        parts.append(": the grader failed, which is not your fault")
+    if report.pending:
+        why = _why_pending(page, report, show_hidden=show_hidden)
+        parts.append(f" · {_number(report.pending)} pending{why}")
+    parts.append(f" · {report.handed_in} of {report.kernels_total} handed in")
+    parts.append(f" · {report.wall_s:.1f} s")
+    page.sentence(*parts)
+    if report.filtered:
+        page.sentence("A part only, as --kernel, --check or --language asked: not the whole score.")
+
+
+def _why_pending(page: Page, report: Report, *, show_hidden: bool) -> str:
+    reasons = [
+        page.clipped(check.message, 50)
+        for kernel in report.kernels
+        if kernel.counted
+        for check in kernel.checks
+        if check.pending and (show_hidden or check.visibility is Visibility.VISIBLE)
+    ]
+    return f": {'; '.join(dict.fromkeys(reasons))}" if any(reasons) else ""

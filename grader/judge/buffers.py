@@ -1,0 +1,210 @@
+"""Memory that judge and worker share, and that the judge can trust afterwards.
+
+    file:  [ guard, 64 KiB ][ data ][ guard, at least 64 KiB ]
+
+Guards hold secret random bytes (a repeated pattern would hide an overrun that
+copies the pattern) and are compared after every call. On the CPU the file is a
+memfd, sealed before the worker gets it: a worker that could shrink it would
+kill the judge with SIGBUS, one that could seal it would block it. Inputs are
+sealed against the worker's writing as well; the judge's own mapping stays
+writable. On a GPU the memory is exported by the driver as a descriptor.
+
+Outputs are poisoned before a call, byte by byte, so that a cell which was
+never written is known by its bits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from grader.signature import ElementType
+from grader.words import Device, Memory, Role
+from grader.worker import cuda_driver, wire
+
+GUARD_BYTES = 64 * 1024
+
+_F_SEAL_FUTURE_WRITE = 0x10  # since Linux 5.1; not in Python's fcntl
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+class _CudaBytes:
+    """Raw device memory as torch takes it, without a copy."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Buffer:
+    """One array argument of one case.
+
+    `whole` is the file's bytes as the judge sees them, on the CPU or the GPU;
+    `where` is what the worker is told to do with the descriptor.
+    """
+
+    name: str
+    role: Role
+    dtype: torch.dtype
+    wire_dtype: int
+    shape: tuple[int, ...]
+    where: int
+    descriptor: int
+    size: int
+    whole: torch.Tensor
+    _guards: tuple[torch.Tensor, torch.Tensor] | None = field(default=None)
+    _release: Any = None
+
+    @property
+    def data_bytes(self) -> torch.Tensor:
+        """The data, as bytes."""
+        return self.whole[GUARD_BYTES : GUARD_BYTES + self.size]
+
+    def fill(self, values: torch.Tensor) -> None:
+        """Set the data; `values` has the buffer's type and shape."""
+        self.data_bytes.copy_(values.contiguous().view(-1).view(torch.uint8))
+
+    def poison(self, byte: int) -> None:
+        """Set every byte of the data to `byte`."""
+        self.data_bytes.fill_(byte)
+
+    def snapshot(self) -> torch.Tensor:
+        """Return a private copy of the data on the CPU: what is compared."""
+        copied = self.data_bytes.to("cpu", copy=True)
+        return copied.view(self.dtype).view(self.shape)
+
+    def arm(self) -> None:
+        """Fill the guards with fresh secret bytes."""
+        low, high = self._guard_views()
+        for view in (low, high):
+            secret = np.frombuffer(os.urandom(view.numel()), dtype=np.uint8)
+            view.copy_(torch.from_numpy(secret.copy()))
+        self._guards = (low.clone(), high.clone())
+
+    def _guard_views(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.whole[:GUARD_BYTES], self.whole[GUARD_BYTES + self.size :]
+
+    def breach(self) -> int | None:
+        """Return the byte offset of the first guard byte changed, None if none.
+
+        Relative to the data's first byte: negative before it, at least `size`
+        behind it.
+        """
+        assert self._guards is not None, "not armed"
+        low, high = self._guard_views()
+        # The byte nearest to the data is the one to tell.
+        if not torch.equal(high, self._guards[1]):
+            return self.size + int((high != self._guards[1]).nonzero()[0])
+        if not torch.equal(low, self._guards[0]):
+            return int((low != self._guards[0]).nonzero()[-1]) - GUARD_BYTES
+        return None
+
+    def message(self, slot: int, *, bare: bool = False) -> bytes:
+        """Return the payload of ATTACH; `bare` says that outputs hold nothing."""
+        flags = wire.WRITABLE * self.role.written | wire.BARE * (bare and not self.role.read)
+        shape = (*self.shape, 0, 0, 0, 0)[:4]
+        return wire.BUFFER.pack(
+            slot,
+            self.where,
+            flags,
+            self.wire_dtype,
+            len(self.shape),
+            self.whole.numel(),
+            GUARD_BYTES,
+            self.size,
+            *shape,
+            self.name.encode()[:31],
+        )
+
+    def close(self) -> None:
+        """Give the memory back; the tensors over it must not be used again."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+        if self._release is not None:
+            self._release()
+            self._release = None
+
+
+def make_buffer(
+    *,
+    name: str,
+    role: Role,
+    kind: ElementType,
+    shape: Sequence[int],
+    memory: Memory,
+    device: Device,
+    private: bool,
+    driver: cuda_driver.Driver | None,
+) -> Buffer:
+    """Allocate the memory of one array argument, guards armed.
+
+    `private` asks for a file from which the worker fills an exact allocation
+    of its own. `driver` is needed for shared memory on a GPU.
+    """
+    dtype = getattr(torch, kind.word)
+    size = kind.size
+    for extent in shape:
+        size *= extent
+    on_gpu = device is Device.CUDA and memory is Memory.DEVICE and not private
+    if on_gpu:
+        assert driver is not None
+        whole, descriptor, release = _cuda_memory(size, driver)
+    else:
+        whole, descriptor, release = _file_memory(name, size, sealed_input=not role.written)
+    where = wire.DEVICE
+    if memory is Memory.HOST:
+        where = wire.HOST
+    elif private:
+        where = wire.PRIVATE
+    buffer = Buffer(
+        name=name,
+        role=role,
+        dtype=dtype,
+        wire_dtype=wire.DTYPES.index(kind.word),
+        shape=tuple(shape),
+        where=where,
+        descriptor=descriptor,
+        size=size,
+        whole=whole,
+        _release=release,
+    )
+    buffer.arm()
+    return buffer
+
+
+def _file_memory(name: str, size: int, *, sealed_input: bool) -> tuple[torch.Tensor, int, Any]:
+    total = -(-(size + 2 * GUARD_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE
+    descriptor = os.memfd_create(f"grade-{name}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, total)
+    mapping = mmap.mmap(descriptor, total)
+    seals = _SEALS | (_F_SEAL_FUTURE_WRITE if sealed_input else 0)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    # By way of numpy the tensor keeps the mapping alive; the mapping goes with
+    # its last view, so that no tensor is left over unmapped memory.
+    return torch.from_numpy(np.frombuffer(mapping, dtype=np.uint8)), descriptor, None
+
+
+def _cuda_memory(size: int, driver: cuda_driver.Driver) -> tuple[torch.Tensor, int, Any]:
+    granule = driver.granularity()
+    total = -(-(size + 2 * GUARD_BYTES) // granule) * granule
+    address, descriptor = driver.create_shared(total)
+    whole = torch.as_tensor(_CudaBytes(address, total), device="cuda")
+
+    def release() -> None:
+        torch.cuda.synchronize()
+        driver.unmap(address, total)
+
+    return whole, descriptor, release

@@ -1,0 +1,127 @@
+"""The oracle: inputs and expected values of a case, checked for what it promises.
+
+An oracle is staff's own code, run in the judge. What it returns is checked all
+the same: a result of the wrong type or shape would otherwise be blamed on the
+student.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import torch
+
+from grader.errors import GraderError
+from grader.signature import Argument
+from grader.spec import Assignment, Case
+from grader.words import Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseData:
+    """The arrays of one case, on the CPU.
+
+    `inputs` holds every array that the kernel reads, in the argument's type;
+    `expected` every array that it writes, in float64 (integers in int64).
+    """
+
+    inputs: Mapping[str, torch.Tensor]
+    expected: Mapping[str, torch.Tensor]
+
+
+class Oracle:
+    """An assignment's `oracle.py`, loaded."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        name = f"grader_oracle_{assignment.name}"
+        spec = importlib.util.spec_from_file_location(name, assignment.oracle)
+        assert spec is not None and spec.loader is not None
+        self._module = importlib.util.module_from_spec(spec)
+        self._guarded("loading it", spec.loader.exec_module, self._module)
+
+    def data(self, case: Case, language: Language) -> CaseData:
+        """Return the inputs and expected values of `case`.
+
+        Raises GraderError if the oracle fails or breaks its contract.
+        """
+        signature = self._assignment.signature
+        generator = torch.Generator().manual_seed(case.seed)
+        made = self._guarded(
+            f"inputs({case.name})", self._module.inputs, case, self._dtype(language), generator
+        )
+        inputs = {
+            argument.name: self._input(argument, made, case, language)
+            for argument in signature.arrays
+            if argument.role.read
+        }
+        scalars = {a.name: signature.scalar(a, case.sizes) for a in signature.scalars}
+        results = self._guarded(
+            f"expected({case.name})",
+            self._module.expected,
+            {**{name: value.clone() for name, value in inputs.items()}, **scalars},
+        )
+        expected = {
+            argument.name: self._expected(argument, results, case) for argument in signature.outputs
+        }
+        return CaseData(inputs=inputs, expected=expected)
+
+    def _dtype(self, language: Language) -> torch.dtype:
+        """Return the type the oracle is asked for: that of the first array."""
+        signature = self._assignment.signature
+        return _torch_type(signature.element_type(signature.arrays[0], language).word)
+
+    def _input(self, argument: Argument, made: Any, case: Case, language: Language) -> torch.Tensor:
+        signature = self._assignment.signature
+        wanted = _torch_type(signature.element_type(argument, language).word)
+        value = self._array("inputs", argument, made, case)
+        if value.dtype != wanted:
+            self._broken(f"inputs() gave `{argument.name}` as {value.dtype}, wanted {wanted}")
+        return value
+
+    def _expected(self, argument: Argument, made: Any, case: Case) -> torch.Tensor:
+        value = self._array("expected", argument, made, case)
+        if value.dtype.is_floating_point:
+            if value.dtype != torch.float64:
+                self._broken(
+                    f"expected() gave `{argument.name}` as {value.dtype}, wanted torch.float64"
+                )
+            return value
+        return value.to(torch.int64)
+
+    def _array(self, function: str, argument: Argument, made: Any, case: Case) -> torch.Tensor:
+        if not isinstance(made, Mapping) or argument.name not in made:
+            self._broken(f"{function}() gave no `{argument.name}`: return a dict with it")
+        value = made[argument.name]
+        if type(value) is not torch.Tensor:
+            self._broken(f"{function}() gave `{argument.name}` as {type(value).__name__}")
+        shape = self._assignment.signature.shape(argument, case.sizes)
+        if tuple(value.shape) != shape:
+            self._broken(
+                f"{function}() gave `{argument.name}` the shape {tuple(value.shape)}, wanted "
+                f"{shape} for {case.name}"
+            )
+        return value.detach().to("cpu").contiguous()
+
+    def _broken(self, what: str) -> NoReturn:
+        raise GraderError(f"{self._assignment.oracle}: {what}")
+
+    def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            file = str(self._assignment.oracle)
+            lines = [
+                f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file
+            ]
+            place = f"{file}:{lines[-1]}" if lines else file
+            raise GraderError(f"{place}: {what} raised {type(error).__name__}: {error}") from error
+
+
+def _torch_type(word: str) -> torch.dtype:
+    kind: torch.dtype = getattr(torch, word)
+    return kind

@@ -1,0 +1,351 @@
+"""One worker with a hand-in loaded: commands out, outcomes back.
+
+A session ends with the first thing that is not an orderly answer: a crash, a
+limit, an answer nobody asked for. The next case then gets a new session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from grader import sandbox
+from grader.box import box
+from grader.build.product import Built
+from grader.capture import Capture
+from grader.errors import GraderError
+from grader.judge.buffers import Buffer
+from grader.judge.channel import Answer, Channel, StrayAnswerError
+from grader.judge.server import PythonServer, Request
+from grader.spec import Limits
+from grader.words import Device, Language
+from grader.worker import cuda_worker, python_worker, wire
+
+_OPERATION_S = 15e-6  # one operation of triton's interpreter
+_END_S = 1.0  # from the end of the channel to that of the process
+_WATCHER_S = 30.0  # the same, while a tool writes what it saw
+# For commands that run no student code: mapping gigabytes takes seconds.
+COMMAND_S = 30.0
+_REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports to the grader"
+_CHANNEL_CLOSED = "closed its channel to the grader"
+
+
+class Happening(Enum):
+    """How a command ended."""
+
+    DONE = "done"
+    EXCEPTION = "exception"
+    CUDA_ERROR = "cuda error"
+    LOAD_FAILED = "load failed"
+    DIED = "died"
+    TIME_LIMIT = "time limit"
+    OUTPUT_LIMIT = "output limit"
+    MEMORY_LIMIT = "memory limit"
+    PROCESS_LIMIT = "process limit"
+    STRAY_ANSWER = "stray answer"
+
+
+_OF_STATUS = {
+    wire.OK: Happening.DONE,
+    wire.EXCEPTION: Happening.EXCEPTION,
+    wire.CUDA_ERROR: Happening.CUDA_ERROR,
+    wire.LOAD_FAILED: Happening.LOAD_FAILED,
+}
+_OF_LIMIT = {
+    sandbox.End.TIME_LIMIT: Happening.TIME_LIMIT,
+    sandbox.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
+    sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
+    sandbox.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a command, with all that there is to explain it.
+
+    `told` and `stack` are what the worker said during the command, as records
+    and as Python's fault handler prints: untrusted, and perhaps forged.
+    """
+
+    happening: Happening
+    code: int = 0
+    ended: sandbox.Ended | None = None
+    told: tuple[dict[str, Any], ...] = ()
+    stack: str = ""
+    detail: str = ""
+
+    @property
+    def done(self) -> bool:
+        """True if the command was carried out."""
+        return self.happening is Happening.DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watcher:
+    """A tool that runs the worker and looks at what it does: its command and environment."""
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+class Session:
+    """A worker process for one built hand-in; use as a context manager.
+
+    A `watcher` runs the worker under a tool; `watch_memory` has the
+    interpreter check every address of a Triton hand-in on the CPU.
+    """
+
+    def __init__(
+        self,
+        built: Built,
+        limits: Limits,
+        server: PythonServer | None,
+        *,
+        watcher: Watcher | None = None,
+        watch_memory: bool = False,
+    ) -> None:
+        self._limits = limits
+        self._watcher = watcher
+        self._watch_memory = watch_memory
+        self._ended: sandbox.Ended | None = None
+        self._alive = True
+        self._told_before = 0
+        with contextlib.ExitStack() as undo:
+            self._box = undo.enter_context(box("grade-box-"))
+            self._channel = undo.enter_context(contextlib.closing(Channel()))
+            # The worker gets a copy: the cache's own path is none of its business.
+            self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
+            shutil.copyfile(built.path, self._copy)
+            self._program = self._start(built, server)
+            undo.callback(self._program.kill)
+            self._channel.started()
+            self._undo = undo.pop_all()
+
+    def _start(self, built: Built, server: PythonServer | None) -> sandbox.Program:
+        limits = sandbox.Limits(
+            memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
+        )
+        if self._watcher is not None:
+            return self._start_watched(built, self._watcher, limits)
+        if built.language is Language.TRITON:
+            if server is None:
+                raise GraderError("a Python hand-in needs the Python server")
+            request = Request(
+                file=self._copy,
+                entry=built.entry,
+                device=built.device,
+                cwd=self._box,
+                checks=self._interpreter_checks(built),
+            )
+            return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
+        return sandbox.spawn(
+            [sys.executable, "-I", "-S", cuda_worker.__file__, str(self._copy), built.device.value],
+            cwd=self._box,
+            environment=sandbox.clean_environment(self._box),
+            limits=limits,
+            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            report=True,
+        )
+
+    def _interpreter_checks(self, built: Built) -> dict[str, int | bool] | None:
+        """Return what the interpreter is to check; its budget bounds a call in any case."""
+        if built.device is not Device.CPU:
+            return None
+        operations = int(self._limits.call_s / _OPERATION_S)
+        return {"operations": operations, "memory": self._watch_memory}
+
+    def _start_watched(
+        self, built: Built, watcher: Watcher, limits: sandbox.Limits
+    ) -> sandbox.Program:
+        worker = [sys.executable, "-I"]
+        if built.language is Language.TRITON:
+            worker += [python_worker.__file__, str(self._copy), built.entry, built.device.value]
+        else:
+            worker += ["-S", cuda_worker.__file__, str(self._copy), built.device.value]
+        return sandbox.spawn(
+            [*watcher.command, *worker],
+            cwd=self._box,
+            environment={**sandbox.clean_environment(self._box), **watcher.environment},
+            limits=limits,
+            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            report=True,
+        )
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        """True while commands can be sent."""
+        return self._alive
+
+    @property
+    def box(self) -> Path:
+        """The worker's own folder, its current one; gone when the session is closed."""
+        return self._box
+
+    @property
+    def copy_name(self) -> str:
+        """The name under which the worker and its watcher see the hand-in."""
+        return self._copy.name
+
+    @property
+    def output(self) -> str:
+        """What the hand-in has printed so far."""
+        return self._program.output.text()
+
+    @property
+    def has_company(self) -> bool:
+        """True if the worker is not the only process of the hand-in."""
+        return self._program.processes > 1
+
+    def load(self) -> Outcome:
+        """Load the hand-in; its constructors or module-level code run."""
+        self._program.mark_memory()
+        return self._command(wire.LOAD, wall_s=self._limits.load_s)
+
+    def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
+        """Show the worker the buffers of one case, slot by slot.
+
+        With `bare`, outputs count as memory that nobody has written yet.
+        """
+        self._program.granted_mib = sum(buffer.whole.numel() for buffer in buffers) / 2**20
+        for slot, buffer in enumerate(buffers):
+            message = buffer.message(slot, bare=bare)
+            outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
+            if not outcome.done:
+                return outcome
+        return Outcome(happening=Happening.DONE)
+
+    def call(self, arguments: bytes, *, private: bool) -> Outcome:
+        """Call the entry once; with private buffers, copy in before and out after."""
+        if private:
+            outcome = self._command(wire.COPY_IN, wall_s=COMMAND_S)
+            if not outcome.done:
+                return outcome
+        outcome = self._command(wire.CALL, arguments, wall_s=self._limits.call_s)
+        if outcome.done and private:
+            return self._command(wire.COPY_OUT, wall_s=COMMAND_S)
+        return outcome
+
+    def detach(self) -> Outcome:
+        """Make the worker forget the buffers."""
+        return self._command(wire.DETACH, wall_s=COMMAND_S)
+
+    def finish(self, wall_s: float) -> sandbox.Ended:
+        """Let the worker end in good order, and its watcher write what it saw."""
+        deadline_s = time.monotonic() + wall_s
+        if self._alive:
+            self._command(wire.FINISH, wall_s=wall_s)
+        if self._ended is not None:
+            return self._ended
+        self._channel.hang_up()
+        end = self._program.wait_for(None, deadline_s)
+        assert end is not None  # there is no channel to become readable
+        self._alive = False
+        return self._program.finish(end)
+
+    def _command(
+        self,
+        command: int,
+        payload: bytes = b"",
+        descriptors: tuple[int, ...] = (),
+        *,
+        wall_s: float,
+    ) -> Outcome:
+        deadline_s = time.monotonic() + wall_s
+        self._program.drain()
+        self._told_before = self._report.total_bytes
+        try:
+            # If it is gone already, the wait below sees how.
+            with contextlib.suppress(BrokenPipeError, ConnectionError):
+                self._channel.send(command, payload, descriptors)
+            end = self._program.wait_for(self._channel.fileno(), deadline_s)
+            answer = self._channel.answer() if end is None else None
+            if end is None and answer is None:
+                # The socket was closed: an end is near, or the hand-in closed it.
+                patience_s = _END_S if self._watcher is None else _WATCHER_S
+                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
+                if end is sandbox.End.TIME_LIMIT:
+                    return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
+            if answer is not None:
+                self._channel.quiet()
+        except StrayAnswerError as error:
+            return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
+        if answer is not None:
+            return self._answered(answer)
+        assert end is not None
+        if end is sandbox.End.OUTPUT_LIMIT and self._report.over_limit:
+            return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
+        outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
+        assert outcome.ended is not None
+        if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
+            return replace(outcome, detail=_CHANNEL_CLOSED)
+        return outcome
+
+    def _answered(self, answer: Answer) -> Outcome:
+        happening = _OF_STATUS.get(answer.status)
+        if happening is None:
+            return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
+        if happening in (Happening.DONE, Happening.EXCEPTION):
+            self._program.drain()
+            return Outcome(happening=happening, told=self._told(self._told_before))
+        if self._watcher is not None:
+            # It has yet to write what it saw: `finish` will end it.
+            self._alive = False
+            told = self._told(self._told_before)
+            return Outcome(happening=happening, code=answer.code, told=told)
+        # After a CUDA error the context may be poisoned: this worker is done.
+        return self._over(happening, sandbox.End.EXITED, code=answer.code)
+
+    def _over(
+        self, happening: Happening, end: sandbox.End, detail: str = "", *, code: int = 0
+    ) -> Outcome:
+        self._alive = False
+        self._ended = ended = self._program.finish(end)
+        return Outcome(
+            happening=happening,
+            code=code,
+            ended=ended,
+            told=self._told(self._told_before),
+            stack=self._report.text(self._told_before),
+            detail=detail,
+        )
+
+    @property
+    def _report(self) -> Capture:
+        assert self._program.report is not None
+        return self._program.report
+
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """Return all that the worker has told so far; untrusted."""
+        if self._alive:
+            self._program.drain()
+        return self._told(since=0)
+
+    def _told(self, since: int) -> tuple[dict[str, Any], ...]:
+        records = []
+        for line in self._report.text(since).splitlines():
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(record, dict):
+                records.append(record)
+        return tuple(records)
+
+    def close(self) -> None:
+        """End the worker and all that it started, and remove its folder."""
+        self._alive = False
+        self._undo.close()

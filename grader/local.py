@@ -1,0 +1,143 @@
+"""`grade local`: which assignments, which hand-in, which device; then grade and show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from grader import catalogue, gpu
+from grader.errors import GraderError, ToolError, UsageError
+from grader.fingerprint import TEMPLATES
+from grader.formats.terminal import print_report
+from grader.gpu import Gpu
+from grader.pipeline import grade
+from grader.progress import progress_on
+from grader.report import Report, write_report
+from grader.spec import Assignment
+from grader.spec_reader import read_assignment
+from grader.submission import Submission, read_submission
+from grader.toml_source import did_you_mean
+from grader.verdict import Verdict
+from grader.words import CheckName, Language
+from grader.workshop import Options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The command line of `grade local`."""
+
+    assignments: tuple[str, ...]
+    source: Path | None
+    device: str
+    kernels: tuple[str, ...]
+    languages: tuple[str, ...]
+    checks: tuple[str, ...]
+    seed: int
+    json_path: Path | None
+
+
+def grade_local(request: Request) -> int:
+    """Grade what is asked for, print it, and return the exit code."""
+    source = request.source or _default_source()
+    named = bool(request.assignments)
+    assignments = _assignments(request.assignments)
+    handed_in = [(a, read_submission(source, a)) for a in assignments]
+    if not named:
+        handed_in = [(a, s) for a, s in handed_in if s.files]
+        if not handed_in:
+            known = ", ".join(assignment.name for assignment in assignments)
+            raise UsageError(
+                f"there is no hand-in in {source}",
+                tip=f"name its folder with --from, or an assignment: {known}",
+            )
+    _check_kernels(request.kernels, [a for a, _ in handed_in])
+    _check_json(request.json_path, len(handed_in))
+    options = Options(
+        gpu=_device(request.device),
+        kernels=frozenset(request.kernels),
+        languages=frozenset(map(Language, request.languages)),
+        checks=frozenset(map(CheckName, request.checks)),
+        public_seed=request.seed,
+        secret_seed=request.seed,
+    )
+    reports = [_one(a, s, options, request.json_path) for a, s in handed_in]
+    return max((_exit_code(report) for report in reports), default=0)
+
+
+def _one(
+    assignment: Assignment, submission: Submission, options: Options, json_path: Path | None
+) -> Report:
+    with progress_on(Console(stderr=True)) as progress:
+        report = grade(assignment, submission, options, progress)
+    print_report(report, Console())
+    if json_path is not None:
+        folder = json_path.is_dir()
+        write_report(report, json_path / f"{assignment.name}.json" if folder else json_path)
+    return report
+
+
+def _exit_code(report: Report) -> int:
+    if report.verdict is Verdict.GRADER_ERROR:
+        return GraderError.exit_code
+    return 0 if report.verdict.earns_points and _complete(report) else 1
+
+
+def _complete(report: Report) -> bool:
+    return report.handed_in == report.kernels_total
+
+
+def _default_source() -> Path:
+    here = Path.cwd()
+    if (here / TEMPLATES).is_dir() and (here / catalogue.ASSIGNMENTS).is_dir():
+        return here / TEMPLATES
+    return here
+
+
+def _assignments(names: tuple[str, ...]) -> list[Assignment]:
+    root = catalogue.assignment_root(Path.cwd())
+    if root is None:
+        raise UsageError(
+            "there are no assignments here",
+            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
+        )
+    folders = [catalogue.assignment_folder(name, root) for name in dict.fromkeys(names)]
+    return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
+
+
+def _check_kernels(kernels: tuple[str, ...], assignments: list[Assignment]) -> None:
+    known = [kernel.name for assignment in assignments for kernel in assignment.kernels]
+    for name in kernels:
+        if name not in known:
+            meant = did_you_mean(name, known)
+            raise UsageError(
+                f"there is no kernel `{name}`{meant}", tip=f"known: {', '.join(known)}"
+            )
+
+
+def _check_json(path: Path | None, count: int) -> None:
+    """Refuse a place that cannot take the report before the work is done."""
+    if path is None:
+        return
+    if count > 1 and not path.is_dir():
+        if path.exists() or path.suffix:
+            raise UsageError(
+                f"--json {path} is one file, but there are {count} assignments",
+                tip="name a folder",
+            )
+        path.mkdir(parents=True)
+    elif not path.is_dir() and not path.absolute().parent.is_dir():
+        raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
+
+
+def _device(wanted: str) -> Gpu | None:
+    """Return the GPU to grade on, None for the CPU."""
+    if wanted == "cpu":
+        return None
+    found = gpu.visible(gpu.state().gpus)
+    if found:
+        return found[0]
+    if wanted == "cuda":
+        raise ToolError("this machine has no usable NVIDIA GPU", tip="`grade doctor` says why")
+    return None

@@ -1,0 +1,276 @@
+"""Verdicts → points. The rules, and nothing but the rules.
+
+a check     all of its points if it earns them, else none
+a kernel    the sum of its checks; in two languages the better one counts
+a hand-in   the sum of its kernels; null as soon as the grader failed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from grader.build.product import Built, Rejected
+from grader.check.ending import Sentence
+from grader.errors import GraderError
+from grader.evidence import CorrectnessEvidence, MemoryEvidence
+from grader.report import CheckResult, KernelResult, Report
+from grader.spec import Assignment, Kernel
+from grader.verdict import Verdict, aggregate
+from grader.words import CheckName, Language, Visibility
+
+
+def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
+    """Return (score, pending) of a check worth `most` points."""
+    if verdict is Verdict.GRADER_ERROR:
+        return None, 0.0
+    if verdict.pending:
+        return 0.0, most
+    return (most if verdict.earns_points else 0.0), 0.0
+
+
+def shares(most: float, counts: Sequence[int]) -> list[float]:
+    """Divide points by the number of cases, to the hundredth, without losing any."""
+    total = sum(counts)
+    if not total:
+        return [0.0 for _ in counts]
+    parts, given, seen = [], 0.0, 0
+    for count in counts:
+        seen += count
+        upto = round(most * seen / total, 2)
+        parts.append(round(upto - given, 2))
+        given = upto
+    return parts
+
+
+def build_check(built: Built | Rejected) -> CheckResult:
+    """Return the entry for building, which earns no points."""
+    if isinstance(built, Built):
+        verdict, message, hint = Verdict.ACCEPTED, f"built with {built.evidence.tool}", ""
+    else:
+        verdict, message, hint = built.verdict, built.message, built.hint
+    return CheckResult(
+        check=CheckName.BUILD,
+        name="build",
+        verdict=verdict,
+        score=0.0,
+        max_score=0.0,
+        message=message,
+        hint=hint,
+        evidence=built.evidence,
+    )
+
+
+def without_build(kernel: Kernel, rejected: Rejected) -> list[CheckResult]:
+    """Return the entries of the checks that could not run."""
+    pending = rejected.verdict.pending
+    verdict = Verdict.NOT_MEASURED if pending else Verdict.SKIPPED
+    message = "not measured: see build" if pending else "not run: there is nothing to run"
+    return [
+        _check(check, check.value, verdict, most, message=message)
+        for check, most in kernel.points.items()
+    ]
+
+
+def grader_error(kernel: Kernel, error: GraderError) -> CheckResult:
+    """Return the entry that makes a kernel's score unknown: the fault is ours."""
+    return _check(
+        CheckName.CORRECTNESS,
+        "correctness",
+        Verdict.GRADER_ERROR,
+        kernel.max_score,
+        message=f"the grader failed, not your code: {error.message}",
+        hint=error.tip or "",
+    )
+
+
+def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[CheckResult]:
+    """Return one entry for each visibility, the points shared by number of cases."""
+    groups = {
+        visibility: tuple(case for case in verified.cases if case.visibility is visibility)
+        for visibility in Visibility
+    }
+    groups = {visibility: cases for visibility, cases in groups.items() if cases}
+    most = shares(kernel.points[CheckName.CORRECTNESS], [len(group) for group in groups.values()])
+    checks = []
+    for (visibility, cases), share in zip(groups.items(), most, strict=True):
+        visible = visibility is Visibility.VISIBLE
+        right = sum(case.verdict.earns_points for case in cases)
+        verdict = aggregate(case.verdict for case in cases)
+        if verdict.earns_points and right < len(cases):
+            # What this machine could not run may be wrong: pending, not won.
+            verdict = Verdict.NOT_MEASURED
+        # The first of the gravest: what is told must be what it is judged by.
+        failed = next((c for c in cases if c.verdict is verdict and not verdict.earns_points), None)
+        message = f"{right} of {len(cases)} {visibility.phrase}cases right"
+        # Sizes and values of other cases than visible ones stay in the evidence.
+        if failed is not None and visible:
+            message = f"{failed.name}: {failed.message}"
+        checks.append(
+            _check(
+                CheckName.CORRECTNESS,
+                "correctness" if visible else f"correctness, {visibility.phrase.strip()}",
+                verdict,
+                share,
+                message=message,
+                hint=failed.hint if failed is not None and visible else "",
+                visibility=visibility,
+                wall_s=round(sum(case.wall_s for case in cases), 3),
+                evidence=replace(
+                    verified,
+                    cases=cases,
+                    cases_total=len(cases),
+                    # Told once: a hand-in may print the sizes that it sees.
+                    output=verified.output if visible else "",
+                ),
+            )
+        )
+    return checks
+
+
+def accepted(checks: Iterable[CheckResult], name: CheckName) -> bool:
+    """True if there are entries of this check and all of them earn points."""
+    verdicts = [check.verdict for check in checks if check.check is name]
+    return bool(verdicts) and all(verdict.earns_points for verdict in verdicts)
+
+
+def memory_check(
+    kernel: Kernel, sentence: Sentence, evidence: MemoryEvidence | None, *, correct: bool
+) -> CheckResult:
+    """Return the entry for memory safety, whose points need an accepted correctness."""
+    result = _check(
+        CheckName.MEMORY,
+        "memory",
+        sentence.verdict,
+        kernel.points[CheckName.MEMORY],
+        message=sentence.message,
+        hint=sentence.hint,
+        evidence=evidence,
+        wall_s=sum(tool.wall_s for tool in evidence.tools) if evidence else 0.0,
+    )
+    if correct or not result.score:
+        return result
+    unearned = "its points count only when the cases are right"
+    return replace(result, score=0.0, message=f"{result.message}; {unearned}")
+
+
+def _check(
+    check: CheckName,
+    name: str,
+    verdict: Verdict,
+    most: float,
+    *,
+    message: str,
+    hint: str = "",
+    visibility: Visibility = Visibility.VISIBLE,
+    wall_s: float = 0.0,
+    evidence: CorrectnessEvidence | MemoryEvidence | None = None,
+) -> CheckResult:
+    won, pending = points(verdict, most)
+    return CheckResult(
+        check=check,
+        name=name,
+        verdict=verdict,
+        score=won,
+        max_score=most,
+        pending=pending,
+        visibility=visibility,
+        message=message,
+        hint=hint,
+        wall_s=wall_s,
+        evidence=evidence,
+    )
+
+
+def kernel_result(
+    kernel: Kernel, language: Language, checks: Sequence[CheckResult]
+) -> KernelResult:
+    """Put the checks of one kernel in one language together."""
+    return KernelResult(
+        name=kernel.name,
+        title=kernel.title,
+        language=language,
+        file=kernel.files[language],
+        counted=True,
+        verdict=aggregate(check.verdict for check in checks),
+        score=_sum(check.score for check in checks),
+        max_score=kernel.max_score,
+        pending=sum(check.pending for check in checks),
+        checks=tuple(checks),
+    )
+
+
+def not_submitted(kernel: Kernel, message: str) -> KernelResult:
+    """Return the entry of a kernel that was not handed in; `message` says why."""
+    build = CheckResult(
+        check=CheckName.BUILD,
+        name="build",
+        verdict=Verdict.NOT_SUBMITTED,
+        score=0.0,
+        max_score=0.0,
+        message=message,
+    )
+    return KernelResult(
+        name=kernel.name,
+        title=kernel.title,
+        language=None,
+        file=None,
+        counted=True,
+        verdict=Verdict.NOT_SUBMITTED,
+        score=0.0,
+        max_score=kernel.max_score,
+        pending=0.0,
+        checks=(build,),
+    )
+
+
+def count_better(results: Sequence[KernelResult]) -> list[KernelResult]:
+    """Mark which of one kernel's results, one a language, counts.
+
+    The most points won; then the most still pending; then the order given. A
+    grader error leaves open which would have been better: it counts, so that
+    no score is published.
+    """
+    if not results:
+        return []
+
+    def worth(result: KernelResult) -> tuple[bool, float, float]:
+        return result.score is None, result.score or 0.0, result.pending
+
+    best = max(results, key=worth)
+    return [replace(result, counted=result is best) for result in results]
+
+
+def assemble(
+    assignment: Assignment,
+    kernels: Sequence[KernelResult],
+    *,
+    filtered: bool,
+    wall_s: float,
+    environment: dict[str, str | int | float | None],
+) -> Report:
+    """Put the kernels of one hand-in together."""
+    counted = [result for result in kernels if result.counted]
+    return Report(
+        assignment=assignment.name,
+        title=assignment.title,
+        verdict=aggregate(result.verdict for result in counted),
+        score=_sum(result.score for result in counted),
+        max_score=sum(result.max_score for result in counted),
+        pending=sum(result.pending for result in counted),
+        handed_in=sum(result.verdict is not Verdict.NOT_SUBMITTED for result in counted),
+        kernels_total=len(counted),
+        filtered=filtered,
+        wall_s=wall_s,
+        environment=environment,
+        kernels=tuple(kernels),
+    )
+
+
+def _sum(scores: Iterable[float | None]) -> float | None:
+    total = 0.0
+    for score in scores:
+        if score is None:
+            return None
+        total += score
+    return round(total, 2)

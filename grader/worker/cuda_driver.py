@@ -1,0 +1,183 @@
+"""The few functions of libcuda.so.1 that judge and worker need, by ctypes.
+
+Used by the CUDA worker, which imports no torch, by the Python worker and by
+the judge: the same calls on both sides of a shared buffer.
+
+Memory is shared by file descriptor (cuMemCreate with a POSIX handle), never by
+legacy CUDA IPC, which fails when the worker runs under another uid.
+"""
+
+import ctypes
+import os
+
+_POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+_PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
+_ON_DEVICE = 1  # CU_MEM_LOCATION_TYPE_DEVICE
+_READ_WRITE = 3  # CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+
+
+class _Location(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int), ("id", ctypes.c_int))
+
+
+class _AllocationFlags(ctypes.Structure):
+    _fields_ = (
+        ("compression", ctypes.c_ubyte),
+        ("gpu_direct_rdma", ctypes.c_ubyte),
+        ("usage", ctypes.c_ushort),
+        ("reserved", ctypes.c_ubyte * 4),
+    )
+
+
+class _AllocationProperties(ctypes.Structure):
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("handle_types", ctypes.c_int),
+        ("location", _Location),
+        ("win32", ctypes.c_void_p),
+        ("flags", _AllocationFlags),
+    )
+
+
+class _AccessDescription(ctypes.Structure):
+    _fields_ = (("location", _Location), ("flags", ctypes.c_int))
+
+
+class CudaError(RuntimeError):
+    """A driver call failed; `code` is its CUresult."""
+
+    def __init__(self, function: str, code: int) -> None:
+        super().__init__(f"{function} returned {code}")
+        self.code = code
+
+
+class Driver:
+    """The driver with the primary context of one device current.
+
+    That context is the one the CUDA runtime and torch use too.
+    """
+
+    def __init__(self, device: int = 0) -> None:
+        self._cuda = ctypes.CDLL("libcuda.so.1")
+        self.device = device
+        self._call("cuInit", 0)
+        handle = ctypes.c_int()
+        self._call("cuDeviceGet", ctypes.byref(handle), device)
+        context = ctypes.c_void_p()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
+        self._call("cuCtxSetCurrent", context)
+
+    def _call(self, function: str, *arguments: object) -> None:
+        code = getattr(self._cuda, function)(*arguments)
+        if code:
+            raise CudaError(function, code)
+
+    def _properties(self) -> _AllocationProperties:
+        return _AllocationProperties(
+            type=_PINNED, handle_types=_POSIX_FD, location=_Location(_ON_DEVICE, self.device)
+        )
+
+    def granularity(self) -> int:
+        """Return what the size of shared memory must be a multiple of, bytes."""
+        size = ctypes.c_size_t()
+        self._call(
+            "cuMemGetAllocationGranularity",
+            ctypes.byref(size),
+            ctypes.byref(self._properties()),
+            0,
+        )
+        return size.value
+
+    def create_shared(self, size: int) -> tuple[int, int]:
+        """Allocate `size` bytes and return (address, file descriptor to share)."""
+        handle = ctypes.c_ulonglong()
+        self._call(
+            "cuMemCreate",
+            ctypes.byref(handle),
+            ctypes.c_size_t(size),
+            ctypes.byref(self._properties()),
+            ctypes.c_ulonglong(0),
+        )
+        descriptor = ctypes.c_int()
+        self._call(
+            "cuMemExportToShareableHandle",
+            ctypes.byref(descriptor),
+            handle,
+            _POSIX_FD,
+            ctypes.c_ulonglong(0),
+        )
+        os.set_inheritable(descriptor.value, False)
+        return self._map(handle, size), descriptor.value
+
+    def import_shared(self, descriptor: int, size: int) -> int:
+        """Map memory that another process created; return its address here."""
+        handle = ctypes.c_ulonglong()
+        self._call(
+            "cuMemImportFromShareableHandle",
+            ctypes.byref(handle),
+            ctypes.c_void_p(descriptor),
+            _POSIX_FD,
+        )
+        return self._map(handle, size)
+
+    def _map(self, handle: ctypes.c_ulonglong, size: int) -> int:
+        address = ctypes.c_ulonglong()
+        self._call(
+            "cuMemAddressReserve",
+            ctypes.byref(address),
+            ctypes.c_size_t(size),
+            ctypes.c_size_t(0),
+            ctypes.c_ulonglong(0),
+            ctypes.c_ulonglong(0),
+        )
+        self._call("cuMemMap", address, ctypes.c_size_t(size), ctypes.c_size_t(0), handle,
+                   ctypes.c_ulonglong(0))  # fmt: skip
+        # The mapping keeps the memory alive; the handle is not needed further.
+        self._call("cuMemRelease", handle)
+        access = _AccessDescription(_Location(_ON_DEVICE, self.device), _READ_WRITE)
+        self._call("cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access),
+                   ctypes.c_size_t(1))  # fmt: skip
+        return address.value
+
+    def unmap(self, address: int, size: int) -> None:
+        """Undo `create_shared` or `import_shared`."""
+        self._call("cuMemUnmap", ctypes.c_ulonglong(address), ctypes.c_size_t(size))
+        self._call("cuMemAddressFree", ctypes.c_ulonglong(address), ctypes.c_size_t(size))
+
+    def allocate(self, size: int) -> int:
+        """Allocate exactly `size` bytes of this process's own (cuMemAlloc)."""
+        address = ctypes.c_ulonglong()
+        self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        return address.value
+
+    def free(self, address: int) -> None:
+        """Undo `allocate`."""
+        self._call("cuMemFree_v2", ctypes.c_ulonglong(address))
+
+    def copy_to_device(self, address: int, host: int, size: int) -> None:
+        """Copy `size` bytes from host memory."""
+        self._call(
+            "cuMemcpyHtoD_v2",
+            ctypes.c_ulonglong(address),
+            ctypes.c_void_p(host),
+            ctypes.c_size_t(size),
+        )
+
+    def copy_to_host(self, host: int, address: int, size: int) -> None:
+        """Copy `size` bytes to host memory."""
+        self._call(
+            "cuMemcpyDtoH_v2",
+            ctypes.c_void_p(host),
+            ctypes.c_ulonglong(address),
+            ctypes.c_size_t(size),
+        )
+
+    def reset(self) -> None:
+        """Destroy the primary context: what is still allocated then has leaked."""
+        handle = ctypes.c_int()
+        self._call("cuDeviceGet", ctypes.byref(handle), self.device)
+        self._call("cuDevicePrimaryCtxReset_v2", handle)
+
+    def synchronize(self) -> None:
+        """Wait for all work of this context; CudaError if some of it failed."""
+        self._call("cuCtxSynchronize")

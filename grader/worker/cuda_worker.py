@@ -1,0 +1,285 @@
+"""Run a built CUDA C++ hand-in: a shared library with one entry, `grader_call`.
+
+    python -I -S cuda_worker.py LIBRARY cuda|cpu
+
+Standard library only: it starts in a twentieth of the time of one that imports
+torch, runs with the system's python under another uid, and offers the hand-in
+nothing to call. On the CPU the library carries our host runtime, which maps
+buffers into its device arena; on a GPU they are mapped through the driver.
+
+Every command is answered, or this process has died; the judge sees which.
+"""
+
+import contextlib
+import ctypes
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
+
+if TYPE_CHECKING:
+    from grader.worker import host_memory, telling, wire
+else:
+    import host_memory
+    import telling
+    import wire
+
+_HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
+
+
+class Buffer:
+    """One attached buffer: where the kernel sees it, and how to fill a private one."""
+
+    def __init__(self, fields: tuple, descriptor: int) -> None:  # type: ignore[type-arg]
+        self.slot: int = fields[0]
+        self.where: int = fields[1]
+        self.writable = bool(fields[2] & wire.WRITABLE)
+        self.bare = bool(fields[2] & wire.BARE)
+        self.file_bytes: int = fields[5]
+        self.offset: int = fields[6]
+        self.size: int = fields[7]
+        self.name: bytes = fields[12].rstrip(b"\0")
+        self.descriptor: int = descriptor
+        self.address = 0
+        self.file_address = 0
+
+    def map_file(self, *, writable: bool) -> int:
+        """Map the judge's file here and return where its data begins."""
+        self.file_address = host_memory.map_file(
+            self.descriptor, self.file_bytes, writable=writable
+        )
+        return self.file_address + self.offset
+
+
+class CpuDevice:
+    """Device memory in the host runtime's arena, inside the library."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        library.grader_attach.restype = ctypes.c_void_p
+        library.grader_attach.argtypes = [
+            ctypes.c_int,
+            ctypes.c_ulonglong,
+            ctypes.c_ulonglong,
+            ctypes.c_ulonglong,
+            ctypes.c_int,
+            ctypes.c_char_p,
+        ]
+        library.grader_open_report(wire.REPORT_FD)
+
+    def attach(self, buffer: Buffer) -> int:
+        """Map shared memory as device memory."""
+        address = self._library.grader_attach(
+            buffer.descriptor,
+            buffer.file_bytes,
+            buffer.offset,
+            buffer.size,
+            buffer.writable,
+            buffer.name,
+        )
+        if not address:
+            raise OSError(f"cannot attach {buffer.name!r}")
+        if buffer.bare:
+            self._library.grader_expect_output(ctypes.c_void_p(address))
+        return int(address)
+
+    def allocate(self, size: int) -> int:
+        """Allocate exactly `size` bytes of device memory."""
+        address = ctypes.c_void_p()
+        self._check(self._library.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)))
+        return int(address.value or 0)
+
+    def copy(self, target: int, source: int, size: int, kind: int) -> None:
+        """Copy between host and device."""
+        self._check(
+            self._library.cudaMemcpy(
+                ctypes.c_void_p(target), ctypes.c_void_p(source), ctypes.c_size_t(size), kind
+            )
+        )
+
+    def _check(self, code: int) -> None:
+        if code:
+            raise OSError(f"the host runtime answered {code}")
+
+    def release(self, buffers: list[Buffer]) -> None:
+        """Forget all buffers."""
+        for buffer in buffers:
+            if buffer.where == wire.PRIVATE:
+                self._check(self._library.cudaFree(ctypes.c_void_p(buffer.address)))
+        self._library.grader_detach_all()
+
+    def after_call(self) -> None:
+        """Let the runtime write what it saw."""
+        self._library.grader_flush_report()
+
+    def finish(self) -> None:
+        """Let the runtime write the rest."""
+        self._library.grader_flush_report()
+
+
+class GpuDevice:
+    """Device memory through the driver's virtual memory calls."""
+
+    def __init__(self) -> None:
+        if TYPE_CHECKING:
+            from grader.worker import cuda_driver
+        else:
+            import cuda_driver
+
+        self._driver = cuda_driver.Driver()
+
+    def attach(self, buffer: Buffer) -> int:
+        """Map shared memory into this process."""
+        return self._driver.import_shared(buffer.descriptor, buffer.file_bytes) + buffer.offset
+
+    def allocate(self, size: int) -> int:
+        """Allocate exactly `size` bytes, so that a sanitizer knows the bounds."""
+        return self._driver.allocate(size)
+
+    def copy(self, target: int, source: int, size: int, kind: int) -> None:
+        """Copy between host and device."""
+        if kind == _HOST_TO_DEVICE:
+            self._driver.copy_to_device(target, source, size)
+        else:
+            self._driver.copy_to_host(target, source, size)
+
+    def release(self, buffers: list[Buffer]) -> None:
+        """Forget all buffers."""
+        for buffer in buffers:
+            if buffer.where == wire.PRIVATE:
+                self._driver.free(buffer.address)
+            elif buffer.where == wire.DEVICE:
+                self._driver.unmap(buffer.address - buffer.offset, buffer.file_bytes)
+
+    def after_call(self) -> None:
+        """Nothing to do: `grader_call` synchronised."""
+
+    def finish(self) -> None:
+        """Destroy the context, so that a leak checker can look."""
+        self._driver.reset()
+
+
+class Worker:
+    """The commands of `wire`, one method each."""
+
+    def __init__(self, library: str, device: str) -> None:
+        self._path = library
+        self._on_cpu = device == "cpu"
+        self._library: ctypes.CDLL | None = None
+        self._device: CpuDevice | GpuDevice | None = None
+        self._buffers: dict[int, Buffer] = {}
+
+    def load(self) -> int:
+        """Load the library; its static constructors run here."""
+        try:
+            # Now, not lazily: an undefined function should fail here, by name.
+            self._library = ctypes.CDLL(self._path, os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as error:
+            telling.tell("load", message=str(error)[-2000:])
+            return wire.LOAD_FAILED
+        self._device = CpuDevice(self._library) if self._on_cpu else GpuDevice()
+        return wire.OK
+
+    def attach(self, payload: bytes, descriptor: int) -> None:
+        """Map one buffer where its kind says."""
+        assert self._device is not None
+        buffer = Buffer(wire.BUFFER.unpack_from(payload), descriptor)
+        if buffer.where == wire.HOST:
+            buffer.address = buffer.map_file(writable=buffer.writable)
+        elif buffer.where == wire.DEVICE:
+            buffer.address = self._device.attach(buffer)
+        else:
+            buffer.map_file(writable=bool(buffer.writable))
+            buffer.address = self._device.allocate(buffer.size)
+        self._buffers[buffer.slot] = buffer
+
+    def call(self, payload: bytes) -> int:
+        """Call the entry; return the CUDA error code, 0 if none."""
+        assert self._library is not None and self._device is not None
+        kinds = list(wire.ARGUMENT.iter_unpack(payload))
+        values = [
+            self._buffers[bits].address if kind == wire.SLOT else bits for kind, bits in kinds
+        ]
+        arguments = (ctypes.c_ulonglong * len(values))(*values)
+        code = int(self._library.grader_call(arguments))
+        self._device.after_call()
+        return code
+
+    def copy(self, kind: int) -> None:
+        """Fill private allocations from their files, or the reverse for outputs."""
+        assert self._device is not None
+        for buffer in self._buffers.values():
+            if buffer.where != wire.PRIVATE:
+                continue
+            data = buffer.file_address + buffer.offset
+            if kind == _HOST_TO_DEVICE and buffer.bare:
+                continue
+            if kind == _HOST_TO_DEVICE:
+                self._device.copy(buffer.address, data, buffer.size, kind)
+            elif buffer.writable:
+                self._device.copy(data, buffer.address, buffer.size, kind)
+
+    def detach(self) -> None:
+        """Forget all buffers."""
+        assert self._device is not None
+        self._device.release(list(self._buffers.values()))
+        for buffer in self._buffers.values():
+            if buffer.file_address:
+                host_memory.unmap(buffer.file_address, buffer.file_bytes)
+        self._buffers.clear()
+
+    def finish(self) -> None:
+        """Give everything back, as a program in good order would."""
+        assert self._device is not None
+        # After an error of the hand-in's, nothing can be freed any more.
+        with contextlib.suppress(RuntimeError, OSError):
+            self.detach()
+            self._device.finish()
+
+
+def serve(channel: socket.socket, worker: Worker) -> None:
+    """Carry out commands until the judge closes the channel."""
+    while True:
+        number, command, payload, descriptors = wire.receive(channel)
+        status, code = wire.OK, 0
+        if command == wire.LOAD:
+            status = worker.load()
+        elif command == wire.ATTACH:
+            worker.attach(payload, descriptors[0])
+        elif command == wire.CALL:
+            code = worker.call(payload)
+            status = wire.CUDA_ERROR if code else wire.OK
+        elif command == wire.COPY_IN:
+            worker.copy(_HOST_TO_DEVICE)
+        elif command == wire.COPY_OUT:
+            worker.copy(_DEVICE_TO_HOST)
+        elif command == wire.DETACH:
+            worker.detach()
+        elif command == wire.FINISH:
+            worker.finish()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        wire.answer(channel, number, status, code)
+        if command == wire.FINISH:
+            return
+
+
+def main() -> None:
+    """Serve the judge on the inherited channel."""
+    library, device = sys.argv[1:]
+    channel = socket.socket(fileno=wire.CHANNEL_FD)
+    try:
+        serve(channel, Worker(library, device))
+    except EOFError:
+        # The judge is done. No destructors of the hand-in: they owe us nothing.
+        os._exit(0)
+    except BaseException as error:
+        print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(wire.EXIT_FAILED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Map a buffer that the judge shares as a file."""
+
+import ctypes
+import mmap
+
+
+def map_file(descriptor: int, size: int, *, writable: bool) -> int:
+    """Map the whole file shared and return its address; OSError if refused.
+
+    Called through libc: Python's own mmap object cannot give the address of a
+    read-only mapping.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+    ]
+    protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+    # Populated: a page fault in the first call would be charged to the kernel.
+    flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+    address = libc.mmap(None, size, protection, flags, descriptor, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise OSError(ctypes.get_errno(), "mmap")
+    return int(address)
+
+
+def unmap(address: int, size: int) -> None:
+    """Undo `map_file`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))

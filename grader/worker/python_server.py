@@ -1,0 +1,143 @@
+"""A process with torch and triton imported, from which workers are forked.
+
+    python -I python_server.py cuda|cpu
+
+    judge ── "fork one" + channel, report, output ──→ server (holds no secret,
+                                                        runs no student code)
+                                                        fork ─→ go-between
+                                                                  fork ─→ worker
+      ←── pid, pidfd of the worker ──────────────────
+
+Importing torch and triton takes a second or two; a fork takes a few
+hundredths. The go-between exits at once, so that the worker becomes the
+judge's own child (the judge is a subreaper) and is waited for like any other.
+The worker confines itself before it touches the hand-in. CUDA is not
+initialised here: a context does not survive a fork, an import does.
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
+
+if TYPE_CHECKING:
+    from grader.worker import confine, wire
+else:
+    import confine
+    import wire
+
+
+def prepare(device: str) -> dict[str, str]:
+    """Import what workers need and return the versions."""
+    if device == "cpu":
+        # Read when triton is imported: set later, reductions and more fail.
+        os.environ["TRITON_INTERPRET"] = "1"
+        os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    import torch
+    import triton
+    import triton.language
+
+    # Threads started here would be missing in the forked workers.
+    torch.set_num_threads(1)
+    if device == "cpu":
+        import numpy
+        import triton.runtime.interpreter
+
+        if TYPE_CHECKING:
+            from grader.worker import triton_canary
+        else:
+            import triton_canary
+        try:
+            triton_canary.check()
+        except triton_canary.CanaryError as error:
+            raise SystemExit(str(error)) from error  # the judge shows the last line
+        # A GPU does not remark on infinities; the interpreter's numpy should not either.
+        numpy.seterr(all="ignore")
+        return {
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "numpy": numpy.__version__,
+        }
+    return {"torch": torch.__version__, "triton": triton.__version__}
+
+
+def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # type: ignore[type-arg]
+    """Fork a worker, orphan it to the judge, and return (pid, pidfd)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    between = os.fork()
+    if between == 0:
+        # Asked before the fork: it may be gone when the worker first runs.
+        go_between = os.getpid()
+        worker = os.fork()
+        if worker == 0:
+            _become_worker(request, descriptors, go_between)
+        pidfd = os.pidfd_open(worker)
+        socket.send_fds(theirs, [str(worker).encode()], [pidfd])
+        os._exit(0)
+    theirs.close()
+    data, pidfds, _, _ = socket.recv_fds(ours, 64, 1)
+    ours.close()
+    os.waitpid(between, 0)  # from here on the worker is the judge's child
+    return int(data), pidfds[0]
+
+
+def _become_worker(request: dict, descriptors: list[int], between: int) -> None:  # type: ignore[type-arg]
+    try:
+        # "Die with the parent" must mean the judge, not the go-between.
+        while os.getppid() == between:
+            time.sleep(0.0002)
+        channel, report, output = descriptors
+        # Out of the way first: one of them may sit on a number we are to fill.
+        channel, report, output = (
+            os.dup2(fd, 100 + i) for i, fd in enumerate((channel, report, output))
+        )
+        null = os.open(os.devnull, os.O_RDONLY)
+        for source, target in (
+            (null, 0),
+            (output, 1),
+            (output, 2),
+            (channel, wire.CHANNEL_FD),
+            (report, wire.REPORT_FD),
+        ):
+            os.dup2(source, target)
+        # Triton looks for its own variables again at every kernel.
+        kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
+        os.environ.clear()
+        os.environ.update({**kept, **request["environment"]})
+        confine.confine(request["settings"])
+        if TYPE_CHECKING:
+            from grader.worker import python_worker
+        else:
+            import python_worker
+
+        python_worker.serve(
+            request["file"], request["entry"], request["device"], request.get("checks")
+        )
+    except BaseException as error:
+        print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(wire.EXIT_FAILED)
+
+
+def main() -> None:
+    """Prepare, say so, and fork workers until the judge closes the channel."""
+    channel = socket.socket(fileno=wire.CHANNEL_FD)
+    versions = prepare(sys.argv[1])
+    channel.send(json.dumps(versions).encode())
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(channel, wire.MESSAGE_BYTES * 4, 3)
+        if not data:
+            return
+        pid, pidfd = fork_worker(json.loads(data), descriptors)
+        socket.send_fds(channel, [str(pid).encode()], [pidfd])
+        for descriptor in (*descriptors, pidfd):
+            os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main()

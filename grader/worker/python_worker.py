@@ -1,0 +1,234 @@
+"""Run a Python hand-in (Triton): import its file, call its entry on tensors.
+
+Runs in a process that `python_server` forked. The tensors lie over the judge's
+memory (shared transport) or are filled from it (private); outputs are written
+in place, so that a return value means nothing.
+"""
+
+import contextlib
+import ctypes
+import faulthandler
+import importlib.util
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
+
+if TYPE_CHECKING:
+    from grader.worker import host_memory, telling, wire
+else:
+    import host_memory
+    import telling
+    import wire
+
+
+class _CudaBytes:
+    """Raw device memory as torch understands it, without a copy."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+class Worker:
+    """The commands of `wire`, one method each."""
+
+    def __init__(
+        self, file: str, entry: str, device: str, checks: dict[str, Any] | None = None
+    ) -> None:
+        import torch
+
+        self._torch = torch
+        self._file = file
+        self._entry = entry
+        self._device = device
+        self._function: Any = None
+        self._tensors: dict[int, Any] = {}
+        self._files: dict[int, Any] = {}
+        self._mapped: list[tuple[str, int, int]] = []
+        self._driver: Any = None
+        self._buffers: dict[int, tuple[str, Any, bool, bool]] = {}
+        self._checks: Any = None
+        if checks is not None:
+            if TYPE_CHECKING:
+                from grader.worker import triton_checks
+            else:
+                import triton_checks
+            self._checks = triton_checks.install(file, **checks)
+
+    def load(self) -> int:
+        """Import the hand-in; its module-level code runs here."""
+        name = Path(self._file).stem
+        spec = importlib.util.spec_from_file_location(name, self._file)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        # Pickling and Triton's source look-up go through sys.modules.
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as error:
+            telling.tell_exception(error, self._file)
+            return wire.LOAD_FAILED
+        self._function = getattr(module, self._entry, None)
+        unfit = self._unfit(self._function)
+        if unfit:
+            telling.tell("entry", problem=unfit)
+            return wire.LOAD_FAILED
+        if self._device == "cuda":
+            self._open_driver()
+        return wire.OK
+
+    def _unfit(self, function: Any) -> str | None:
+        """Say why this cannot be called, None if it can."""
+        from triton.runtime.jit import KernelInterface
+
+        if function is None:
+            return "missing"
+        if isinstance(function, KernelInterface):
+            return "kernel"
+        return None if callable(function) else type(function).__name__
+
+    def _open_driver(self) -> None:
+        if TYPE_CHECKING:
+            from grader.worker import cuda_driver
+        else:
+            import cuda_driver
+
+        self._torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
+        self._driver = cuda_driver.Driver()
+
+    def attach(self, payload: bytes, descriptor: int) -> None:
+        """Make one tensor over, or for, the judge's buffer."""
+        slot, where, flags, dtype, dimensions, file_bytes, offset, size, *rest = (
+            wire.BUFFER.unpack_from(payload)
+        )
+        shape = rest[:dimensions]
+        writable = bool(flags & wire.WRITABLE)
+        torch_type = getattr(self._torch, wire.DTYPES[dtype])
+        if where == wire.DEVICE and self._device == "cuda":
+            address = self._driver.import_shared(descriptor, file_bytes)
+            self._mapped.append(("cuda", address, file_bytes))
+            whole = self._torch.as_tensor(_CudaBytes(address, file_bytes), device="cuda")
+        else:
+            address = host_memory.map_file(descriptor, file_bytes, writable=writable)
+            self._mapped.append(("host", address, file_bytes))
+            memory = (ctypes.c_uint8 * file_bytes).from_address(address)
+            whole = self._torch.frombuffer(memory, dtype=self._torch.uint8)
+        tensor = whole[offset : offset + size].view(torch_type).view(shape)
+        if where == wire.PRIVATE:
+            self._files[slot] = (tensor, writable, bool(flags & wire.BARE))
+            tensor = self._torch.empty_like(tensor, device=self._device)
+        self._tensors[slot] = tensor
+        name = rest[4].rstrip(b"\0").decode(errors="replace")
+        self._buffers[slot] = name, tensor, writable, bool(flags & wire.BARE)
+
+    def call(self, payload: bytes) -> int:
+        """Call the entry with tensors and numbers in the signature's order."""
+        arguments = [self._argument(*pair) for pair in wire.ARGUMENT.iter_unpack(payload)]
+        if self._checks is not None:
+            self._checks.begin(self._buffers.values())
+        try:
+            returned = self._function(*arguments)
+            if returned is not None:
+                telling.tell("returned")
+            if self._device == "cuda":
+                self._torch.cuda.synchronize()
+        except BaseException as error:
+            telling.tell_exception(error, self._file)
+            return wire.EXCEPTION
+        finally:
+            if self._checks is not None:
+                self._checks.end()
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except (OSError, ValueError, AttributeError):
+                    continue  # closed or replaced by the hand-in
+        return wire.OK
+
+    def _argument(self, kind: int, bits: int) -> Any:
+        raw = bits.to_bytes(8, "little")
+        if kind == wire.SLOT:
+            return self._tensors[bits]
+        if kind == wire.FLOAT32:
+            return float(struct.unpack_from("<f", raw)[0])
+        if kind == wire.FLOAT64:
+            return float(struct.unpack("<d", raw)[0])
+        return int(struct.unpack("<q", raw)[0])
+
+    def copy_in(self) -> None:
+        """Fill private tensors from their files."""
+        for slot, (file, _, bare) in self._files.items():
+            if not bare:
+                self._tensors[slot].copy_(file)
+
+    def copy_out(self) -> None:
+        """Write private outputs to their files."""
+        for slot, (file, writable, _) in self._files.items():
+            if writable:
+                file.copy_(self._tensors[slot])
+
+    def detach(self) -> None:
+        """Forget all tensors and unmap what was mapped."""
+        self._tensors.clear()
+        self._buffers.clear()
+        self._files.clear()
+        for kind, address, size in self._mapped:
+            if kind == "cuda":
+                self._driver.unmap(address, size)
+            else:
+                host_memory.unmap(address, size)
+        self._mapped.clear()
+
+    def finish(self) -> None:
+        """Give everything back, as a program in good order would."""
+        with contextlib.suppress(RuntimeError, OSError):
+            self.detach()
+            if self._device == "cuda":
+                self._torch.cuda.empty_cache()
+
+
+def serve(file: str, entry: str, device: str, checks: dict[str, Any] | None = None) -> None:
+    """Carry out commands until the judge closes the channel, then end the process."""
+    channel = socket.socket(fileno=wire.CHANNEL_FD)
+    # A crash tells its stack on its way out, and so the student's line.
+    faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
+    worker = Worker(file, entry, device, checks)
+    while True:
+        try:
+            number, command, payload, descriptors = wire.receive(channel)
+        except EOFError:
+            os._exit(0)  # no clean-up code of the hand-in: it owes us nothing
+        status = wire.OK
+        if command == wire.LOAD:
+            status = worker.load()
+        elif command == wire.ATTACH:
+            worker.attach(payload, descriptors[0])
+        elif command == wire.CALL:
+            status = worker.call(payload)
+        elif command == wire.COPY_IN:
+            worker.copy_in()
+        elif command == wire.COPY_OUT:
+            worker.copy_out()
+        elif command == wire.DETACH:
+            worker.detach()
+        elif command == wire.FINISH:
+            worker.finish()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        wire.answer(channel, number, status)
+        if command == wire.FINISH:
+            return
+
+
+if __name__ == "__main__":
+    # By itself, not forked: under a tool that watches a process from its start.
+    serve(sys.argv[1], sys.argv[2], sys.argv[3])

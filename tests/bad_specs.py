@@ -1,0 +1,538 @@
+"""A sound spec, and every way it can be wrong.
+
+A bad spec is GOOD with one edit, named for what is wrong with it; the message
+must name the line of the edit, or the table says which line and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GOOD = """\
+format = 1
+name = "scale"
+title = "Scale a matrix"
+
+[signature]
+entry = "scale"
+arguments = [
+  { name = "input", type = "real", shape = ["rows", "cols"], role = "in" },
+  { name = "output", type = "real", shape = ["rows", "cols"], role = "out" },
+  { name = "rows", type = "int32" },
+  { name = "cols", type = "int32" },
+  { name = "factor", type = "float32", default = 2.0 },
+]
+
+[signature.types.real]
+cuda = "float32"
+triton = "float16"
+
+[[kernels]]
+name = "v1_simple"
+title = "One element per thread"
+files = { cuda = "v1.cu", triton = "v1.py" }
+points = { correctness = 40 }
+
+[[kernels]]
+name = "v2_vector"
+title = "Four elements per thread"
+files = { cuda = "v2.cu" }
+points = { correctness = 60 }
+
+[tolerance]
+atol = 1e-7
+rtol = 1e-5
+triton = { rtol = 1e-3 }
+
+[limits]
+call_s = 5
+
+[[cases]]
+sizes = { rows = [1, 7], cols = [33, 1] }
+
+[[cases]]
+sizes = { rows = 4, cols = { min = 2, max = 64 }, factor = 0.5 }
+count = 3
+visibility = "hidden"
+devices = ["cpu"]
+"""
+
+ORACLE = """\
+import torch
+
+
+def inputs(case, dtype, generator):
+    return {}
+
+
+def expected(inputs):
+    return {}
+
+
+def baseline(inputs, outputs):
+    pass
+"""
+
+
+@dataclass(frozen=True)
+class Bad:
+    """One fault: what to replace in GOOD, and what the message must say.
+
+    The line is that of the edit, `below` lines further down; `line` is for a
+    message about something that the edit only makes wrong.
+    """
+
+    fault: str
+    old: str
+    new: str
+    key: str
+    phrase: str
+    below: int = 0
+    line: int | None = None
+    also: tuple[str, str] = ("", "")
+
+    @property
+    def text(self) -> str:
+        assert GOOD.count(self.old) == 1, self.old
+        return GOOD.replace(self.old, self.new).replace(*self.also)
+
+    @property
+    def wanted_line(self) -> int:
+        return self.line or GOOD.count("\n", 0, GOOD.index(self.old)) + 1 + self.below
+
+
+BAD = [
+    # What the schema says.
+    Bad("unknown-key", 'title = "Scale a', 'titel = "Scale a', "titel", "did you mean `title`?"),
+    Bad(
+        "unknown-key-far-off",
+        "[limits]\n",
+        "[limits]\nzebra = 1\n",
+        "limits.zebra",
+        "known: `build_s`, `load_s`",
+        below=1,
+    ),
+    Bad(
+        "unknown-key-in-an-argument",
+        '"rows", type = "int32" },',
+        '"rows", typ = "int32" },',
+        "signature.arguments[2].typ",
+        "did you mean `type`?",
+    ),
+    Bad("required-key-missing", 'title = "Scale a matrix"\n', "", "title", "is missing", line=1),
+    Bad(
+        "required-key-of-a-table-missing",
+        '[signature]\nentry = "scale"\n',
+        "[signature]\n",
+        "signature.entry",
+        "is missing",
+    ),
+    Bad("format-of-the-future", "format = 1", "format = 2", "format", "is 2, must be 1"),
+    Bad("format-is-a-boolean", "format = 1", "format = true", "format", "is true, must be 1"),
+    Bad(
+        "name-with-a-line-break",
+        'name = "scale"',
+        'name = "scale\\n"',
+        "name",
+        "must be small letters, digits and _, a letter first",
+    ),
+    Bad(
+        "title-of-two-lines",
+        'title = "Scale a matrix"',
+        'title = """\nScale\na matrix"""',
+        "title",
+        "one line of text",
+    ),
+    Bad("title-is-a-date", '"Scale a matrix"', "1979-05-27", "title", "must be text in quotes"),
+    Bad(
+        "array-for-a-table",
+        'entry = "scale"\n',
+        'entry = ["scale"]\n',
+        "signature.entry",
+        "is an array, must be text in quotes",
+    ),
+    Bad(
+        "points-in-quotes",
+        "correctness = 40 }",
+        'correctness = "40" }',
+        "kernels[0].points.correctness",
+        'is "40", must be a finite number',
+    ),
+    Bad(
+        "points-are-zero",
+        "correctness = 60 }",
+        "correctness = 0 }",
+        "kernels[1].points.correctness",
+        "is 0, must be more than 0",
+    ),
+    Bad(
+        "points-are-a-boolean",
+        "correctness = 60 }",
+        "correctness = true }",
+        "kernels[1].points.correctness",
+        "is true, must be a finite number",
+    ),
+    Bad(
+        "points-are-huge",
+        "correctness = 60 }",
+        f"correctness = 0x{'f' * 5000} }}",
+        "kernels[1].points.correctness",
+        "is beyond 64 bits",
+    ),
+    Bad("tolerance-is-nan", "atol = 1e-7", "atol = nan", "tolerance.atol", "is nan, must be"),
+    Bad("tolerance-is-inf", "atol = 1e-7", "atol = inf", "tolerance.atol", "is inf, must be"),
+    Bad("tolerance-below-0", "atol = 1e-7", "atol = -1", "tolerance.atol", "0 or more"),
+    Bad(
+        "tolerance-accepts-zeros",
+        "rtol = 1e-5",
+        "rtol = 1.0",
+        "tolerance.rtol",
+        "is 1.0, must be less than 1",
+    ),
+    Bad(
+        "limit-is-not-whole",
+        "call_s = 5",
+        "memory_mib = 4096.0",
+        "limits.memory_mib",
+        "is 4096.0, must be a whole number",
+    ),
+    Bad("limit-is-hours", "call_s = 5", "call_s = 3601", "limits.call_s", "must be 3600 or less"),
+    Bad(
+        "count-is-not-whole",
+        "count = 3",
+        "count = 3.0",
+        "cases[1].count",
+        "must be a whole number",
+    ),
+    Bad(
+        "unknown-word",
+        '"hidden"',
+        '"hiden"',
+        "cases[1].visibility",
+        "did you mean `hidden`?",
+    ),
+    Bad("device-twice", '["cpu"]', '["cpu", "cpu"]', "cases[1].devices", "twice"),
+    Bad(
+        "file-of-another-language",
+        'cuda = "v2.cu"',
+        'cuda = "v2.cpp"',
+        "kernels[1].files.cuda",
+        "ends in .cu",
+    ),
+    Bad(
+        "size-is-text",
+        "rows = 4,",
+        'rows = "4",',
+        "cases[1].sizes.rows",
+        "must be a number, a list of numbers, or { min = …, max = … }",
+    ),
+    Bad(
+        "size-is-a-boolean",
+        "rows = 4,",
+        "rows = true,",
+        "cases[1].sizes.rows",
+        "is true, must be a number, a list",
+    ),
+    Bad(
+        "boolean-in-a-list-of-sizes",
+        "rows = [1, 7]",
+        "rows = [1, true]",
+        "cases[0].sizes.rows[1]",
+        "is true, must be a finite number",
+    ),
+    Bad(
+        "list-of-sizes-is-empty",
+        "rows = [1, 7]",
+        "rows = []",
+        "cases[0].sizes.rows",
+        "must have 1 or more elements",
+    ),
+    Bad(
+        "range-without-max",
+        "{ min = 2, max = 64 }",
+        "{ min = 2 }",
+        "cases[1].sizes.cols.max",
+        "is missing",
+    ),
+    Bad(
+        "range-with-a-step",
+        "max = 64 }",
+        "max = 64, step = 2 }",
+        "cases[1].sizes.cols.step",
+        "is no key of this table",
+    ),
+    Bad(
+        "range-of-floats",
+        "min = 2,",
+        "min = 2.5,",
+        "cases[1].sizes.cols.min",
+        "is 2.5, must be a whole number",
+    ),
+    Bad(
+        "type-name-with-a-capital",
+        "[signature.types.real]",
+        "[signature.types.Real]",
+        "signature.types.Real",
+        "must be small letters",
+    ),
+    # What a schema cannot say: the signature.
+    Bad("name-is-not-the-folder", 'name = "scale"', 'name = "scala"', "name", "the folder is"),
+    Bad(
+        "entry-is-a-cpp-keyword",
+        'entry = "scale"',
+        'entry = "double"',
+        "signature.entry",
+        "a keyword of CUDA C++",
+    ),
+    Bad(
+        "entry-is-a-python-keyword",
+        'entry = "scale"',
+        'entry = "lambda"',
+        "signature.entry",
+        "a keyword of Python",
+    ),
+    Bad("entry-is-main", 'entry = "scale"', 'entry = "main"', "signature.entry", "own program"),
+    Bad(
+        "argument-twice",
+        'name = "output"',
+        'name = "input"',
+        "signature.arguments[1].name",
+        "also the name of an argument before it",
+    ),
+    Bad(
+        "argument-named-like-the-entry",
+        'name = "output"',
+        'name = "scale"',
+        "signature.arguments[1].name",
+        "the entry's name",
+    ),
+    Bad(
+        "argument-named-like-a-builtin-variable",
+        'name = "output"',
+        'name = "threadIdx"',
+        "signature.arguments[1].name",
+        "a keyword of CUDA C++",
+    ),
+    Bad(
+        "argument-with-an-underscore-first",
+        'name = "output"',
+        'name = "__out"',
+        "signature.arguments[1].name",
+        "the compiler's",
+    ),
+    Bad(
+        "unknown-type",
+        '"cols", type = "int32"',
+        '"cols", type = "int23"',
+        "signature.arguments[3].type",
+        "did you mean `int32`?",
+    ),
+    Bad(
+        "role-of-a-scalar",
+        '"cols", type = "int32"',
+        '"cols", type = "int32", role = "in"',
+        "signature.arguments[3].role",
+        "is for arrays",
+    ),
+    Bad(
+        "default-of-an-array",
+        'role = "in" }',
+        "default = 1 }",
+        "signature.arguments[0].default",
+        "is for scalars",
+    ),
+    Bad(
+        "default-not-of-its-type",
+        '"cols", type = "int32"',
+        '"cols", type = "int32", default = 1.5',
+        "signature.arguments[3].default",
+        "int32 takes whole numbers",
+    ),
+    Bad(
+        "scalar-of-half-precision",
+        '"factor", type = "float32"',
+        '"factor", type = "float16"',
+        "signature.arguments[4].type",
+        "pass it as float32",
+    ),
+    Bad("no-output", 'role = "out"', 'role = "in"', "signature.arguments", "has no output", line=7),
+    Bad(
+        "shape-is-no-arithmetic",
+        'shape = ["rows", "cols"], role = "in"',
+        'shape = ["rows", "len(cols)"], role = "in"',
+        "signature.arguments[0].shape[1]",
+        "'len(cols)' is not allowed here",
+    ),
+    Bad(
+        "shape-uses-an-array",
+        'shape = ["rows", "cols"], role = "out"',
+        'shape = ["input", "cols"], role = "out"',
+        "signature.arguments[1].shape[0]",
+        "`input`, which is an array",
+    ),
+    Bad(
+        "type-of-a-language-missing",
+        'triton = "float16"\n',
+        "",
+        "signature.types.real.triton",
+        "is missing",
+        line=15,
+    ),
+    Bad(
+        "type-hides-an-element-type",
+        "[signature.types.real]",
+        '[signature.types.int8]\ncuda = "int32"\ntriton = "int32"\n[signature.types.real]',
+        "signature.types.int8",
+        "the name of an element type",
+    ),
+    Bad(
+        "type-is-unused",
+        "[signature.types.real]",
+        '[signature.types.word]\ncuda = "int32"\ntriton = "int32"\n[signature.types.real]',
+        "signature.types.word",
+        "the type of no argument",
+    ),
+    # Kernels and tolerance.
+    Bad(
+        "kernel-twice",
+        'name = "v2_vector"',
+        'name = "v1_simple"',
+        "kernels[1].name",
+        "as is one before it",
+    ),
+    Bad("file-twice", '"v2.cu"', '"v1.cu"', "kernels[1].files.cuda", "the file of `v1_simple`"),
+    Bad(
+        "file-differs-by-capitals-only",
+        '"v2.cu"',
+        '"V1.cu"',
+        "kernels[1].files.cuda",
+        "the file of `v1_simple`",
+    ),
+    Bad("file-outside", '"v2.cu"', '"a/../../v2.cu"', "kernels[1].files.cuda", "`..`"),
+    Bad(
+        "file-not-plain", '"v2.cu"', '"a//v2.cu"', "kernels[1].files.cuda", 'write it as "a/v2.cu"'
+    ),
+    Bad("file-is-the-program", '"v2.cu"', '"main.cu"', "kernels[1].files.cuda", "own program"),
+    Bad(
+        "file-hides-a-module",
+        '"v1.py"',
+        '"triton.py"',
+        "kernels[0].files.triton",
+        "hide the module `triton`",
+    ),
+    Bad(
+        "exact-with-bounds",
+        "rtol = 1e-5",
+        "exact = true",
+        "tolerance.exact",
+        "excludes atol and rtol",
+    ),
+    Bad(
+        "tolerance-of-a-language-missing",
+        "atol = 1e-7\nrtol = 1e-5\n",
+        "",
+        "tolerance.cuda",
+        "is missing",
+        line=31,
+    ),
+    # Cases.
+    Bad("size-missing", "rows = [1, 7], ", "", "cases[0].sizes.rows", "is missing"),
+    Bad(
+        "size-unknown",
+        "rows = 4,",
+        "rows = 4, cosl = 2,",
+        "cases[1].sizes.cosl",
+        "did you mean `cols`?",
+    ),
+    Bad(
+        "size-is-not-whole",
+        "rows = 4,",
+        "rows = 2.5,",
+        "cases[1].sizes.rows",
+        "is 2.5, but an array's extent is a whole number",
+    ),
+    Bad(
+        "size-is-zero",
+        "rows = [1, 7]",
+        "rows = [1, 0]",
+        "cases[0].sizes.rows[1]",
+        "is 0, but an array's extent is at least 1",
+    ),
+    Bad("range-from-zero", "min = 2,", "min = 0,", "cases[1].sizes.cols.min", "at least 1"),
+    Bad(
+        "range-of-one-value",
+        "{ min = 2, max = 64 }",
+        "{ min = 2, max = 2 }",
+        "cases[1].sizes.cols",
+        "write cols = 2",
+    ),
+    Bad(
+        "range-upside-down",
+        "{ min = 2, max = 64 }",
+        "{ min = 64, max = 2 }",
+        "cases[1].sizes.cols",
+        "min = 64 above max = 2",
+    ),
+    Bad(
+        "size-beyond-its-type",
+        "rows = 4,",
+        "rows = 3_000_000_000,",
+        "cases[1].sizes.rows",
+        "beyond int32",
+    ),
+    Bad(
+        "array-larger-than-a-gpu",
+        "rows = 4,",
+        "rows = 200_000_000,",
+        "cases[1].sizes",
+        "`input` gets 47.7 GiB",
+    ),
+    Bad(
+        "shape-gets-empty",
+        'shape = ["rows", "cols"], role = "out"',
+        'shape = ["rows", "cols - 1"], role = "out"',
+        "cases[0].sizes",
+        "with rows = 7, cols = 1: `output` gets the shape (7, 0)",
+        line=40,
+    ),
+    Bad(
+        "shape-divides-by-zero",
+        'shape = ["rows", "cols"], role = "out"',
+        'shape = ["rows // (cols - 1)"], role = "out"',
+        "cases[0].sizes",
+        "divides by zero",
+        line=40,
+    ),
+    Bad(
+        "lists-of-different-lengths",
+        "rows = [1, 7]",
+        "rows = [1, 7, 9]",
+        "cases[0].sizes",
+        "rows has 3, cols has 2",
+    ),
+    Bad(
+        "count-with-lists",
+        "[33, 1] }",
+        "[33, 1] }\ncount = 2",
+        "cases[0].count",
+        "single values and ranges",
+        below=1,
+    ),
+    Bad(
+        "language-without-kernels",
+        'devices = ["cpu"]',
+        'languages = ["triton"]',
+        "cases[1].languages",
+        "names triton, in which no kernel has a file",
+        also=(', triton = "v1.py"', ""),
+    ),
+    Bad(
+        "language-without-cases",
+        'devices = ["cpu"]',
+        'languages = ["cuda"]',
+        "cases",
+        "has none for triton",
+        line=39,
+        also=("[33, 1] }", '[33, 1] }\nlanguages = ["cuda"]'),
+    ),
+]

@@ -1,0 +1,53 @@
+"""Shared fixtures: a cache of the run's own, and GPU tests that skip with the reason."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import toolchain
+from grader.cache import CACHE_DIR_VARIABLE
+from grader.gpu import Gpu, gpus, visible
+
+
+@functools.cache
+def why_no_gpu() -> str | None:
+    """Return why tests marked gpu cannot run here, None if they can."""
+    if not visible(gpus()):
+        return "no NVIDIA GPU here"
+    if toolchain.find_nvcc() is None:
+        return "no nvcc here"
+    return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    reason = why_no_gpu() if marked else None
+    for item in marked:
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One cache for all test processes of this run, so that the runtime is compiled once."""
+    base = tmp_path_factory.getbasetemp()
+    # Under xdist each process has a folder of its own below the run's.
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    before = os.environ.get(CACHE_DIR_VARIABLE)
+    os.environ[CACHE_DIR_VARIABLE] = str(shared / "cache")
+    yield shared / "cache"
+    if before is None:
+        del os.environ[CACHE_DIR_VARIABLE]
+    else:
+        os.environ[CACHE_DIR_VARIABLE] = before
+
+
+@pytest.fixture
+def first_gpu() -> Gpu:
+    """The GPU that tests marked gpu use."""
+    return visible(gpus())[0]

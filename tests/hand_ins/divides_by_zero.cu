@@ -1,0 +1,13 @@
+// An integer division by zero on the host, line 12.
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    volatile int zero = 0;
+    silu_kernel<<<n / zero, 256>>>(input, output, n);
+}

@@ -1,0 +1,13 @@
+// The kernel never ends.
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    for (volatile int spin = 0; n > 0; spin = spin + 1) {}
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
+}

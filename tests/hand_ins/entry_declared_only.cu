@@ -1,0 +1,2 @@
+// Declared, never defined.
+extern "C" void silu(const float* input, float* output, int n);

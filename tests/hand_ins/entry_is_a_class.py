@@ -1,0 +1,3 @@
+# `silu` is a class.
+class silu:
+    pass

@@ -1,0 +1,11 @@
+# `silu` is the kernel itself.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def silu(input, output, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(input + offsets, mask=mask)
+    tl.store(output + offsets, x / (1.0 + tl.exp(-x)), mask=mask)

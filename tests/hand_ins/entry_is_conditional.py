@@ -1,0 +1,3 @@
+# Defined only where it is never true.
+if len('a') > 1:
+    silu = print

@@ -1,0 +1,2 @@
+# `silu` is a number.
+silu = 3

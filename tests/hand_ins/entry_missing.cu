@@ -1,0 +1,6 @@
+// There is a kernel, and nothing that launches it.
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}

@@ -1,0 +1,13 @@
+// The entry is a member of a class.
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+struct Solution {
+    static void silu(const float* input, float* output, int n)
+    {
+        silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
+    }
+};

@@ -1,0 +1,13 @@
+// Two overloads: which one is meant?
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+void silu(const float* input, float* output, int n)
+{
+    silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
+}
+
+void silu(const double* input, double* output, int n) {}

@@ -1,0 +1,12 @@
+// Odd blocks do nothing.
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (blockIdx.x % 2 == 0 && i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
+}

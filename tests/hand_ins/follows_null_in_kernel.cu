@@ -1,0 +1,13 @@
+// A null pointer in the kernel.
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    volatile float* volatile nowhere = nullptr;
+    if (i < n) *nowhere = input[i] / (1.0f + expf(-input[i]));
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
+}

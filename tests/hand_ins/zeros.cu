@@ -1,0 +1,12 @@
+// Zeros everywhere.
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = 0.0f;
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
+}

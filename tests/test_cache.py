@@ -1,0 +1,139 @@
+"""The store of build products: complete or absent, also with runs side by side."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.cache import CACHE_DIR_VARIABLE, cache_root, cached_folder, content_key
+from grader.errors import GraderError
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "cache"
+    monkeypatch.setenv(CACHE_DIR_VARIABLE, str(root))
+    return root
+
+
+def make_file(folder: Path) -> None:
+    (folder / "product").write_text("made", encoding="utf-8")
+
+
+def test_entry_is_made_once(root: Path) -> None:
+    made: list[Path] = []
+
+    def make(folder: Path) -> None:
+        made.append(folder)
+        make_file(folder)
+
+    first = cached_folder("kind", "key", make)
+    assert cached_folder("kind", "key", make) == first == root / "kind" / "key"
+    assert len(made) == 1
+    assert (first / "product").read_text(encoding="utf-8") == "made"
+
+
+def test_other_kinds_and_keys_are_other_entries() -> None:
+    entries = {cached_folder(kind, key, make_file) for kind in ("a", "b") for key in ("one", "two")}
+    assert len(entries) == 4
+
+
+@pytest.mark.parametrize("failure", [OSError("disk"), ValueError("bad"), KeyboardInterrupt()])
+def test_failing_make_leaves_nothing(failure: BaseException, root: Path) -> None:
+    def make(folder: Path) -> None:
+        make_file(folder)
+        raise failure
+
+    with pytest.raises(type(failure)) as caught:
+        cached_folder("kind", "key", make)
+    assert caught.value is failure
+    assert list((root / "kind").iterdir()) == []
+    assert (cached_folder("kind", "key", make_file) / "product").is_file()
+
+
+def test_entry_is_not_seen_before_it_is_complete(root: Path) -> None:
+    def make(folder: Path) -> None:
+        make_file(folder)
+        assert not (root / "kind" / "key").exists()
+
+    assert cached_folder("kind", "key", make).is_dir()
+
+
+def test_runs_that_make_the_same_entry_at_once_agree(root: Path) -> None:
+    runs = 8
+    together = threading.Barrier(runs)
+    entries: list[Path] = []
+
+    def make(folder: Path) -> None:
+        make_file(folder)
+        together.wait(timeout=20)  # all are between the look and the rename
+
+    def run() -> None:
+        entries.append(cached_folder("kind", "key", make))
+
+    threads = [threading.Thread(target=run) for _ in range(runs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert entries == [root / "kind" / "key"] * runs
+    assert [entry.name for entry in (root / "kind").iterdir()] == ["key"]
+    assert [product.name for product in entries[0].iterdir()] == ["product"]
+
+
+def test_what_a_killed_run_left_is_swept_up_in_a_day(root: Path) -> None:
+    cached_folder("kind", "key", make_file)
+    left, running = root / "kind" / ".abcd-old", root / "kind" / ".abcd-new"
+    for folder in (left, running):
+        folder.mkdir()
+        make_file(folder)
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(left, (two_days_ago, two_days_ago))
+    cached_folder("kind", "other", make_file)
+    assert {entry.name for entry in (root / "kind").iterdir()} == {"key", "other", ".abcd-new"}
+
+
+def test_cache_that_cannot_be_written_says_what_to_do(root: Path) -> None:
+    root.write_text("a file, not a folder", encoding="utf-8")
+    with pytest.raises(GraderError, match="cannot be written") as caught:
+        cached_folder("kind", "key", make_file)
+    assert CACHE_DIR_VARIABLE in (caught.value.tip or "")
+
+
+def test_root_is_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(CACHE_DIR_VARIABLE, "here")
+    assert cache_root() == tmp_path / "here"
+    monkeypatch.delenv(CACHE_DIR_VARIABLE)
+    assert cache_root().is_absolute()
+    assert cache_root().name == "gpu-grade"
+
+
+PARTS = st.lists(st.text(max_size=3) | st.binary(max_size=3), max_size=4)
+
+
+def as_bytes(parts: list[str | bytes]) -> list[bytes]:
+    return [
+        part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in parts
+    ]
+
+
+@given(PARTS, PARTS)
+def test_keys_differ_when_any_part_differs(
+    one: list[str | bytes], other: list[str | bytes]
+) -> None:
+    same = as_bytes(one) == as_bytes(other)
+    assert (content_key(*one) == content_key(*other)) is same
+
+
+def test_key_is_40_hex_digits_that_stay_the_same() -> None:
+    assert content_key("ab", b"c") == content_key(b"ab", "c")
+    assert content_key("ab", "c") != content_key("a", "bc")
+    assert content_key("\udc80") != content_key("\udc81")  # text that was not UTF-8
+    assert len(bytes.fromhex(content_key())) == 20

@@ -1,0 +1,126 @@
+"""One signature, every form it takes."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grader.expression import Expression
+from grader.signature import Argument, ElementType, Signature
+from grader.words import Language, Memory, Role
+
+
+def array(name: str, kind: str, *shape: str, **more: object) -> Argument:
+    extents = tuple(Expression.parse(extent) for extent in shape)
+    return dataclasses.replace(Argument(name=name, type=kind, shape=extents), **more)  # type: ignore[arg-type]
+
+
+GEMM = Signature(
+    entry="gemm",
+    arguments=(
+        array("a", "real", "m", "k"),
+        array("b", "real", "k", "n"),
+        array("c", "float32", "m", "n", role=Role.OUT),
+        array("log", "int64", "2 * m", role=Role.INOUT, memory=Memory.HOST),
+        Argument(name="m", type="int32"),
+        Argument(name="epsilon", type="float64", default=0.5),
+    ),
+    types={"real": {Language.CUDA: ElementType.FLOAT32, Language.TRITON: ElementType.FLOAT16}},
+)
+SIZES = {"m": 3, "n": 5, "k": 7}
+
+
+def test_c_declaration_has_const_inputs_and_bound_types() -> None:
+    assert GEMM.c_declaration == (
+        "void gemm(const float* a, const float* b, float* c, long long* log, int m, double epsilon)"
+    )
+
+
+def test_python_declaration_has_the_same_arguments_in_the_same_order() -> None:
+    assert GEMM.python_declaration == "def gemm(a, b, c, log, m, epsilon)"
+    scope: dict[str, object] = {}
+    exec(f"{GEMM.python_declaration}: return (a, b, c, log, m, epsilon)", scope)
+    gemm = scope["gemm"]
+    assert callable(gemm)
+    assert gemm(*range(6)) == tuple(range(6))
+
+
+def test_arguments_by_kind_keep_their_order() -> None:
+    assert [argument.name for argument in GEMM.arrays] == ["a", "b", "c", "log"]
+    assert [argument.name for argument in GEMM.scalars] == ["m", "epsilon"]
+    assert [argument.name for argument in GEMM.outputs] == ["c", "log"]
+
+
+def test_shapes_and_scalars_follow_the_sizes() -> None:
+    a, _, c, log, m, epsilon = GEMM.arguments
+    assert [GEMM.shape(argument, SIZES) for argument in (a, c, log)] == [(3, 7), (3, 5), (6,)]
+    assert GEMM.scalar(m, SIZES) == 3
+    assert GEMM.scalar(epsilon, SIZES) == 0.5
+    assert GEMM.scalar(epsilon, {**SIZES, "epsilon": 2}) == 2
+
+
+def test_type_name_is_bound_by_language() -> None:
+    a, c = GEMM.arguments[0], GEMM.arguments[2]
+    assert GEMM.element_type(a, Language.CUDA) is ElementType.FLOAT32
+    assert GEMM.element_type(a, Language.TRITON) is ElementType.FLOAT16
+    assert {GEMM.element_type(c, language) for language in Language} == {ElementType.FLOAT32}
+
+
+def test_header_describes_every_argument() -> None:
+    assert GEMM.header_name == "gemm.h"
+    assert GEMM.header() == (
+        "// gemm.h: the function to implement (generated from assignment.toml).\n"
+        "//   a        (m, k) row-major, in, device memory\n"
+        "//   b        (k, n) row-major, in, device memory\n"
+        "//   c        (m, n) row-major, out, device memory\n"
+        "//   log      (2 * m), inout, host memory\n"
+        "//   m        scalar\n"
+        "//   epsilon  scalar\n"
+        "#pragma once\n"
+        "\n"
+        f'extern "C" {GEMM.c_declaration};\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "header"),
+    [("float16", "cuda_fp16.h"), ("bfloat16", "cuda_bf16.h"), ("float64", None)],
+)
+def test_header_includes_what_its_types_need(kind: str, header: str | None) -> None:
+    signature = Signature(entry="f", arguments=(array("x", kind, "n"),) * 2, types={})
+    included = [line for line in signature.header().splitlines() if line.startswith("#include")]
+    assert included == ([f"#include <{header}>"] if header else [])
+
+
+def test_header_is_a_declaration_that_a_definition_may_follow(tmp_path: Path) -> None:
+    (tmp_path / "gemm.h").write_text(GEMM.header(), encoding="utf-8")
+    source = f'#include "gemm.h"\n#include "gemm.h"\nextern "C" {GEMM.c_declaration} {{}}\n'
+    (tmp_path / "gemm.cpp").write_text(source, encoding="utf-8")
+    subprocess.run(
+        ["g++", "-fsyntax-only", "-Wall", "-Werror", "gemm.cpp"], cwd=tmp_path, check=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "c_type"),
+    [
+        (ElementType.FLOAT32, ctypes.c_float),
+        (ElementType.FLOAT64, ctypes.c_double),
+        (ElementType.INT8, ctypes.c_byte),
+        (ElementType.INT32, ctypes.c_int),
+        (ElementType.INT64, ctypes.c_longlong),
+    ],
+)
+def test_size_is_that_of_the_c_type(kind: ElementType, c_type: type[ctypes._SimpleCData]) -> None:  # type: ignore[type-arg]
+    assert kind.size == ctypes.sizeof(c_type)
+    assert kind.is_float is (c_type in (ctypes.c_float, ctypes.c_double))
+
+
+def test_types_are_found_by_their_word() -> None:
+    assert [ElementType.named(kind.word) for kind in ElementType] == list(ElementType)
+    with pytest.raises(KeyError):
+        ElementType.named("float")
