@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -22,7 +23,7 @@ def test_the_example_is_what_the_tool_prints(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "grader.host", name],
         cwd=tmp_path,
-        env={"PYTHONPATH": str(PAGE.parents[1]), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(PAGE.parents[1])},
         capture_output=True,
         text=True,
     )
