@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import os
 
-_KEEP_BYTES = 32 * 1024  # at the head, and again at the tail
+_KEEP_BYTES = 32 * 1024  # at the head, and again at the tail: what a person might read
 
 
 class Capture:
-    """The reading end of a pipe, which it owns."""
+    """The reading end of a pipe, which it owns.
 
-    def __init__(self, descriptor: int, limit_bytes: int) -> None:
+    Of more than twice `keep_bytes` the middle is dropped.
+    """
+
+    def __init__(self, descriptor: int, limit_bytes: int, keep_bytes: int = _KEEP_BYTES) -> None:
         os.set_blocking(descriptor, False)
         self.descriptor = descriptor
         self.total_bytes = 0
         self._limit = limit_bytes
+        self._keep_bytes = keep_bytes
         self._left_out = 0
         self._head = bytearray()
         self._tail = bytearray()
@@ -42,23 +46,21 @@ class Capture:
         return True
 
     def _keep(self, data: bytes) -> None:
-        room = _KEEP_BYTES - len(self._head)
+        room = self._keep_bytes - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
-        surplus = max(0, len(self._tail) - _KEEP_BYTES)
+        surplus = max(0, len(self._tail) - self._keep_bytes)
         del self._tail[:surplus]
         self._left_out += surplus
 
-    def text(self) -> str:
-        """Return what was kept; a line in the middle says how much was not."""
-        middle = f"\n… {self._left_out} bytes left out …\n".encode() if self._left_out else b""
-        return bytes(self._head + middle + self._tail).decode("utf-8", "replace")
+    def text(self, since: int = 0) -> str:
+        """Return what was kept of all but the first `since` bytes.
 
-    def forget(self) -> None:
-        """Drop what was kept; it still counts towards the limit."""
-        self._left_out = 0
-        self._head.clear()
-        self._tail.clear()
+        A line in the middle says how much was not kept.
+        """
+        middle = f"\n… {self._left_out} bytes left out …\n".encode() if self._left_out else b""
+        tail = self._tail[max(0, since - len(self._head) - self._left_out) :]
+        return bytes(self._head[since:] + middle + tail).decode("utf-8", "replace")
 
     def close(self) -> None:
         """Close our end."""

@@ -37,7 +37,7 @@ from grader.capture import Capture
 from grader.worker import confine
 
 _POLL_S = 0.05  # between two looks at memory and processes
-_REPORT_BYTES = 1 << 20
+REPORT_BYTES = 1 << 20
 _CONFINE = Path(confine.__file__)
 
 
@@ -163,6 +163,11 @@ class Program:
         """Count memory from here: what the worker holds now is not the hand-in's."""
         self._baseline_mib = self._usage().memory_mib
 
+    @property
+    def processes(self) -> int:
+        """How many processes the program is by now."""
+        return len(family.members(self.pid))
+
     def _usage(self) -> family.Usage:
         return family.usage(self.pid, granted_mib=self.granted_mib)
 
@@ -260,7 +265,9 @@ def spawn(
         pid=pid,
         pidfd=pidfd,
         output=Capture(reading, limits.output_kib << 10),
-        report=Capture(report_ends[0], _REPORT_BYTES) if report_ends is not None else None,
+        report=Capture(report_ends[0], REPORT_BYTES, REPORT_BYTES)
+        if report_ends is not None
+        else None,
         limits=limits,
     )
 
@@ -272,7 +279,7 @@ def adopt(pid: int, pidfd: int, output: int, report: int, limits: Limits) -> Pro
         pid=pid,
         pidfd=pidfd,
         output=Capture(output, limits.output_kib << 10),
-        report=Capture(report, _REPORT_BYTES),
+        report=Capture(report, REPORT_BYTES, REPORT_BYTES),
         limits=limits,
     )
 

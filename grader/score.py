@@ -95,9 +95,13 @@ def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[Ch
     checks = []
     for (visibility, cases), share in zip(groups.items(), most, strict=True):
         visible = visibility is Visibility.VISIBLE
-        failed = next((case for case in cases if not case.verdict.earns_points), None)
         right = sum(case.verdict.earns_points for case in cases)
         verdict = aggregate(case.verdict for case in cases)
+        if verdict.earns_points and right < len(cases):
+            # What this machine could not run may be wrong: pending, not won.
+            verdict = Verdict.NOT_MEASURED
+        # The first of the gravest: what is told must be what it is judged by.
+        failed = next((c for c in cases if c.verdict is verdict and not verdict.earns_points), None)
         message = f"{right} of {len(cases)} {visibility.phrase}cases right"
         # Sizes and values of other cases than visible ones stay in the evidence.
         if failed is not None and visible:

@@ -193,7 +193,12 @@ class Workshop:
     ) -> MemoryVerdict:
         """Run the small cases of one built file under the tool for its device."""
         from grader.check.ending import Sentence
-        from grader.check.memory import MemoryVerdict, check_gpu_memory, check_host_memory
+        from grader.check.memory import (
+            MemoryVerdict,
+            check_gpu_memory,
+            check_host_memory,
+            check_interpreter_memory,
+        )
 
         oracle = self._prepare()
         cases = [
@@ -207,11 +212,9 @@ class Workshop:
                 return MemoryVerdict(sentence=sentence, evidence=None)
             bench = self._bench(built, private=True)
             return check_gpu_memory(bench, tool, cases, advance)
-        checked = self._checked.get((unit.kernel.name, unit.language))
-        if checked is None:
-            message = f"not checked yet for {unit.language.phrase} on {self._options.device}"
-            sentence = Sentence(verdict=Verdict.NOT_MEASURED, message=message)
-            return MemoryVerdict(sentence=sentence, evidence=None)
+        if unit.language is Language.TRITON:
+            return check_interpreter_memory(self._bench(built, private=False), cases, advance)
+        checked = self._checked[unit.kernel.name, unit.language]
         product = checked.result()
         if isinstance(product, Rejected):
             sentence = Sentence(verdict=product.verdict, message=product.message)

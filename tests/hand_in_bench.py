@@ -1,24 +1,31 @@
 """Grade single files on the CPU with small limits, and see what is left behind.
 
-One Python server serves a whole test process: importing torch and triton takes
-longer than everything else here.
+`grade local` runs here as a user runs it, in this process. One Python server
+serves a whole test process: importing torch and triton takes longer than
+everything else.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import psutil
+import pytest
+
+from grader import toolchain, workshop
+from grader.judge import session
 from grader.judge.server import PythonServer
-from grader.pipeline import grade
-from grader.progress import Progress
-from grader.report import CheckResult, Report
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
+from grader.local import Request, grade_local
 from grader.words import Device
-from grader.workshop import Options
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HAND_INS = Path(__file__).resolve().parent / "hand_ins"
@@ -26,7 +33,7 @@ HAND_INS = Path(__file__).resolve().parent / "hand_ins"
 _LIMITS = """\
 [limits]
 build_s = 10
-load_s = 1
+load_s = 3
 call_s = 1
 output_kib = 64
 memory_mib = 256
@@ -41,44 +48,146 @@ visibility = "hidden"
 """
 
 
-def small_silu(root: Path) -> Assignment:
-    """Return a copy of the silu assignment with small limits and four cases, made in `root`."""
+def small_silu(root: Path) -> Path:
+    """Make a copy of the silu assignment in `root`, with small limits and four cases."""
     folder = root / "assignments" / "silu"
     shutil.copytree(REPOSITORY / "assignments" / "silu", folder)
     spec = folder / "assignment.toml"
     text = spec.read_text(encoding="utf-8")
+    text = re.sub(r"points = \{.*\}", "points = { correctness = 100 }", text)
     text = re.sub(r"\[limits\].*", _LIMITS + _CASES, text, flags=re.S)
     spec.write_text(text, encoding="utf-8")
-    return read_assignment(folder)
-
-
-def lay_down(source: Path, folder: Path) -> Path:
-    """Copy a hand-in as the file that the assignment asks for; return the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, folder / f"silu{source.suffix}")
     return folder
 
 
-def grade_folder(assignment: Assignment, folder: Path) -> Report:
-    """Grade on the CPU."""
-    return grade(assignment, read_submission(folder, assignment), Options(), Progress())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """What a user gets: the exit code, the report, and what was printed."""
+
+    exit_code: int
+    report: dict[str, Any]
+    printed: str
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the whole hand-in."""
+        return str(self.report["verdict"])
+
+    @property
+    def checks(self) -> list[dict[str, Any]]:
+        """All checks of all kernels."""
+        return [check for kernel in self.report["kernels"] for check in kernel["checks"]]
+
+    @property
+    def failed(self) -> dict[str, Any]:
+        """The check that a student reads first: the first that has the verdict."""
+        return next(check for check in self.checks if check["verdict"] == self.verdict)
+
+    @property
+    def output(self) -> str:
+        """What the hand-in printed."""
+        return "".join((check["evidence"] or {}).get("output", "") for check in self.checks)
 
 
-def failed_check(report: Report) -> CheckResult:
-    """Return the check that the student reads first: the first that is not accepted."""
-    checks = [check for kernel in report.kernels for check in kernel.checks]
-    return next((c for c in checks if not c.verdict.earns_points), checks[-1])
+class Bench:
+    """A place to grade in: `root` holds the assignment, `scratch` every temporary file."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self._capsys = capsys
+
+    def grade(self, folder: Path, **changes: Any) -> Graded:
+        """Run `grade local silu --from FOLDER --device cpu --json FILE`."""
+        path = self.root / "report.json"
+        path.unlink(missing_ok=True)
+        request: dict[str, Any] = {
+            "assignments": ("silu",),
+            "source": folder,
+            "device": "cpu",
+            "kernels": (),
+            "languages": (),
+            "checks": (),
+            "seed": 0,
+            "json_path": path,
+        }
+        self._capsys.readouterr()
+        exit_code = grade_local(Request(**(request | changes)))
+        printed = self._capsys.readouterr().out
+        return Graded(exit_code=exit_code, report=json.loads(path.read_text()), printed=printed)
+
+    def grade_file(self, source: Path) -> Graded:
+        """Grade a file under the name that the assignment asks for."""
+        folder = self.root / "hand_in"
+        folder.mkdir()
+        shutil.copyfile(source, folder / f"silu{source.suffix}")
+        return self.grade(folder)
 
 
-class SharedServer:
-    """Stands in for `PythonServer`: one real one, which `close` leaves running."""
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What a process has: children by command, descriptors by what they lead to."""
 
-    real: PythonServer | None = None
+    children: tuple[str, ...]
+    descriptors: tuple[str, ...]
 
-    def __new__(cls, device: Device) -> SharedServer:  # type: ignore[misc] # it is the real one
-        if cls.real is None:
-            cls.real = PythonServer(device)
-            cls.real.ready()
-            cls.real.shut = cls.real.close
-            cls.real.close = lambda: None
-        return cls.real
+    @classmethod
+    def now(cls) -> Traces:
+        """Look at this process."""
+        processes = psutil.Process().children(recursive=True)
+        children = sorted(" ".join(child.cmdline()[:3]) for child in processes)
+        links = []
+        for entry in Path("/proc/self/fd").iterdir():
+            if entry.is_symlink():  # the one that lists the folder is gone by now
+                links.append(re.sub(r"\d+", "N", str(entry.readlink())))
+        return cls(tuple(children), tuple(sorted(links)))
+
+
+@contextmanager
+def nothing_left(scratch: Path) -> Iterator[None]:
+    """Hold that the block leaves no process, no descriptor and no temporary file."""
+    before = Traces.now()
+    yield
+    after = Traces.now()
+    assert not Counter(after.children) - Counter(before.children)
+    assert not Counter(after.descriptors) - Counter(before.descriptors)
+    assert list(scratch.iterdir()) == []
+
+
+@contextmanager
+def one_server() -> Iterator[None]:
+    """Let all grading in the block share one Python server, without nvcc's gate."""
+    servers: list[PythonServer] = []
+
+    class Shared(PythonServer):
+        def __init__(self, device: Device) -> None:
+            if servers:
+                self.__dict__ = servers[0].__dict__
+                return
+            super().__init__(device)
+            servers.append(self)
+
+        def close(self) -> None:
+            """Stay: the next hand-in needs it. Go if this one has killed it."""
+            if psutil.Process(self._program.pid).status() == psutil.STATUS_ZOMBIE:
+                super().close()
+                servers.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workshop, "PythonServer", Shared)
+        patch.setattr(toolchain, "find_nvcc", lambda: None)
+        patch.setattr(session, "COMMAND_S", 2.0)
+        patch.delenv("GRADE_ASSIGNMENTS", raising=False)
+        yield
+    for server in servers:
+        PythonServer.close(server)
+
+
+@contextmanager
+def scratch_folder(folder: Path) -> Iterator[Path]:
+    """Let temporary files of the block be made in `folder`."""
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        patch.setenv("TMPDIR", str(folder))
+        yield folder
+    folder.rmdir()

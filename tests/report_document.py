@@ -28,7 +28,11 @@ SECTIONS = {
     "correctness_evidence": "`evidence` of `correctness`",
     "case": "An entry of `cases`",
     "mismatch": "An entry of `mismatches`",
+    "memory_evidence": "`evidence` of `memory`",
+    "tool_run": "An entry of `tools`",
+    "finding": "An entry of `findings`",
 }
+PLURALS = {"mismatch": "mismatches", "tool_run": "tool runs"}
 
 
 def schema() -> dict[str, Any]:
@@ -82,8 +86,8 @@ def _type(value: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, bool
     types = value["type"] if isinstance(value["type"], list) else [value["type"]]
     kinds = [kind for kind in types if kind != "null"]
     if kinds == ["array"]:
-        item = value["items"].get("$ref", "").removeprefix("#/$defs/")
-        kinds = [f"array of {item or value['items']['type']}s"]
+        item = value["items"].get("$ref", "").removeprefix("#/$defs/") or value["items"]["type"]
+        kinds = [f"array of {PLURALS.get(item, f'{item}s')}"]
     return ", ".join(kinds), "null" in types
 
 
@@ -107,10 +111,23 @@ def _example() -> Report:
             hint=case.hint,
             evidence=replace(seen, cases=(seen.cases[0], case)),
         ),
+        sample_reports.faulty(
+            sample_reports.finding(
+                "leak",
+                21,
+                message="device memory is never freed: `scratch` (132 bytes)",
+                kernel=None,
+                block=None,
+                thread=None,
+                buffer="scratch",
+                count=3,
+                tool="host device",
+            )
+        ),
         sample_reports.unmeasured(),
     )
     return sample_reports.report(
-        sample_reports.kernel(*checks, verdict=Verdict.WRONG_ANSWER), wall_s=2.4
+        sample_reports.kernel(*checks, verdict=Verdict.MEMORY_ERROR), wall_s=2.4
     )
 
 

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from grader.check.finding import hint, sentence
 from grader.evidence import (
     BuildEvidence,
     CaseResult,
     CorrectnessEvidence,
     Diagnostic,
+    Finding,
+    FindingKind,
+    MemoryEvidence,
     Mismatch,
+    ToolRun,
 )
 from grader.report import CheckResult, KernelResult, Report
 from grader.verdict import Verdict
@@ -136,6 +141,61 @@ def unmeasured() -> CheckResult:
         message="needs a GPU",
         hint="grade it on a machine with an NVIDIA GPU",
     )
+
+
+def finding(kind: FindingKind, line: int | None, **changes: object) -> Finding:
+    found = Finding(
+        kind=kind,
+        severity="error",
+        message=f"this is {kind}",
+        hint=hint(kind),
+        file="silu.cu",
+        line=line,
+        kernel="silu_kernel",
+        block=(3, 0, 0),
+        thread=(232, 0, 0),
+        buffer="output",
+        tool="memcheck",
+    )
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def memory_evidence(*findings: Finding, **changes: object) -> MemoryEvidence:
+    count = sum(found.count for found in findings)
+    evidence = MemoryEvidence(
+        tools=(ToolRun(tool="host device", findings=count, wall_s=0.2),),
+        cases=("n=1", "n=33", "n=1000"),
+        findings=findings,
+        findings_total=len(findings),
+    )
+    return replace(evidence, **changes)  # type: ignore[arg-type]
+
+
+def memory(**changes: object) -> CheckResult:
+    right = CheckResult(
+        check=CheckName.MEMORY,
+        name="memory",
+        verdict=Verdict.ACCEPTED,
+        score=25.0,
+        max_score=25.0,
+        message="no memory errors",
+        wall_s=0.2,
+        evidence=memory_evidence(),
+    )
+    return replace(right, **changes)  # type: ignore[arg-type]
+
+
+def faulty(*findings: Finding, **changes: object) -> CheckResult:
+    """Return the memory check of a kernel with these findings, errors first."""
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    wrong = memory(
+        verdict=Verdict.MEMORY_ERROR,
+        score=0.0,
+        message=sentence(findings[0]) + more,
+        hint=findings[0].hint,
+        evidence=memory_evidence(*findings),
+    )
+    return replace(wrong, **changes)  # type: ignore[arg-type]
 
 
 def skipped(check: CheckName, name: str, points: float, after: str) -> CheckResult:
@@ -274,6 +334,146 @@ def compile_error() -> Report:
     )
 
 
+def memory_error() -> Report:
+    """Findings of every kind, in the words of several tools; one of which could not run."""
+    findings = (
+        finding(
+            "out_of_bounds",
+            14,
+            message="the access is past the end of its buffer: a read of `input`[1000] of 1000 "
+            "elements, kernel silu_kernel, block 3, thread 232",
+            buffer="input",
+            element=1000,
+            access="read",
+            access_bytes=4,
+            count=1716,
+            tool="host device",
+        ),
+        finding(
+            "out_of_bounds",
+            15,
+            message="Invalid __global__ write of size 4 bytes",
+            element=-1,
+            access="write",
+            access_bytes=4,
+        ),
+        finding(
+            "misaligned",
+            17,
+            message="the address is no multiple of 16",
+            block=(0, 1, 0),
+            thread=(0, 0, 1),
+            buffer="input",
+            element=1,
+            access="read",
+            access_bytes=16,
+        ),
+        finding(
+            "race",
+            21,
+            message="threads of one block access one location without a barrier between",
+            other_line=24,
+            buffer="tile",
+            element=0,
+            access="write",
+            access_bytes=4,
+            count=2,
+            tool="racecheck",
+        ),
+        finding(
+            "uninitialized",
+            24,
+            message="shared memory is read before this block has written it",
+            buffer="tile",
+            tool="initcheck",
+        ),
+        finding(
+            "barrier",
+            26,
+            message="not all threads of the block come to this barrier",
+            buffer=None,
+            tool="synccheck",
+        ),
+        finding(
+            "invalid_copy",
+            31,
+            message="a copy runs past the end of a buffer",
+            kernel=None,
+            block=None,
+            thread=None,
+        ),
+        finding(
+            "leak",
+            None,
+            message="device memory is never freed",
+            kernel=None,
+            block=None,
+            thread=None,
+            buffer="scratch",
+            count=3,
+        ),
+        finding(
+            "race",
+            40,
+            severity="warning",
+            message="threads write one location without order, all of them the same value",
+            thread=None,
+            access="atomic",
+        ),
+    )
+    broken = ToolRun(tool="racecheck", findings=0, wall_s=0.1, problem="the device was refused")
+    checked = faulty(
+        *findings,
+        evidence=memory_evidence(
+            *findings,
+            findings_total=23,
+            tools=(
+                *memory_evidence(*findings).tools,
+                broken,
+                replace(broken, tool="synccheck"),
+                replace(broken, tool="initcheck", problem="it ended with exit code 255"),
+            ),
+            output="========= ERROR SUMMARY: 0 errors\n",
+        ),
+    )
+    return report(kernel(build(), visible(), checked, verdict=Verdict.MEMORY_ERROR))
+
+
+def memory_warning() -> Report:
+    """A kernel that is accepted, with warnings; in Triton nothing could be checked."""
+    warning = finding(
+        "out_of_bounds",
+        9,
+        severity="warning",
+        message="an array index runs over the end of its row",
+        buffer="tile",
+        element=32,
+    )
+    warned = memory(
+        message="no memory errors, 1 warning",
+        hint=sentence(warning),
+        evidence=memory_evidence(warning, output="block 0\n"),
+    )
+    reason = "the interpreter cannot run tl.dot_scaled"
+    unseen = memory(
+        verdict=Verdict.NOT_MEASURED,
+        score=0.0,
+        pending=25.0,
+        message=reason,
+        evidence=memory_evidence(
+            tools=(ToolRun(tool="interpreter", findings=0, wall_s=0.1, problem=reason),)
+        ),
+    )
+    cuda = kernel(build(), visible(), warned, verdict=Verdict.ACCEPTED)
+    triton = replace(
+        kernel(build(), visible(), unseen, verdict=Verdict.ACCEPTED),
+        language=Language.TRITON,
+        file="silu.py",
+        counted=False,
+    )
+    return report(cuda, triton)
+
+
 def grader_error() -> Report:
     broken = visible(
         verdict=Verdict.GRADER_ERROR,
@@ -355,8 +555,28 @@ def hostile() -> Report:
             output=HOSTILE,
         ),
     )
+    fault = finding(
+        "race",
+        3,
+        message=HOSTILE,
+        hint=HOSTILE,
+        file=f"{ANSI}.cu",
+        kernel="[red]k\x1b[0m",
+        buffer="tile\0\u202e",
+        tool="\x1b]0;tool\x07",
+    )
+    unsafe = faulty(
+        fault,
+        replace(fault, line=4, severity="warning", hint="[blink]look[/blink]"),
+        evidence=memory_evidence(
+            fault,
+            replace(fault, line=4, severity="warning", message="", hint="[blink]look[/blink]"),
+            tools=(ToolRun(tool="\x1b[2Jtool", findings=1, wall_s=0.1, problem=HOSTILE),),
+            output=f"========= Invalid read\n{HOSTILE}",
+        ),
+    )
     return report(
-        kernel(built, seen, verdict=Verdict.WRONG_ANSWER, file="si\x1b[5mlu\u202e.cu"),
+        kernel(built, seen, unsafe, verdict=Verdict.MEMORY_ERROR, file="si\x1b[5mlu\u202e.cu"),
         title="SiLU \x07[blink]",
     )
 
@@ -367,6 +587,7 @@ def of(verdict: Verdict) -> Report:
         Verdict.ACCEPTED: accepted,
         Verdict.WRONG_ANSWER: wrong_answer,
         Verdict.COMPILE_ERROR: compile_error,
+        Verdict.MEMORY_ERROR: memory_error,
         Verdict.GRADER_ERROR: grader_error,
         Verdict.NOT_SUBMITTED: not_submitted,
     }

@@ -42,8 +42,12 @@ NAMES = {
     evidence.CorrectnessEvidence: "correctness_evidence",
     evidence.CaseResult: "case",
     evidence.Mismatch: "mismatch",
+    evidence.MemoryEvidence: "memory_evidence",
+    evidence.ToolRun: "tool_run",
+    evidence.Finding: "finding",
 }
 NOT_ALWAYS_A_NUMBER = {("mismatch", "expected"), ("mismatch", "actual")}
+FROM_ONE = {("finding", "count")}  # what was found was found once at least
 
 
 # --- code, schema and page agree -------------------------------------------------------------
@@ -102,9 +106,8 @@ def _allowed(value: dict[str, Any]) -> set[Any]:
     if "enum" in value:
         return set(value["enum"])
     kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
-    if kinds == ["array"]:
-        return {("array", frozenset(_allowed(value["items"])))}
-    return {None if kind == "null" else kind for kind in kinds}
+    items = ("array", frozenset(_allowed(value["items"]))) if "items" in value else None
+    return {{"null": None, "array": items}.get(kind, kind) for kind in kinds}
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -135,6 +138,12 @@ def test_page_names_every_verdict() -> None:
     assert [verdict for verdict in Verdict if f"`{verdict}`" not in page] == []
 
 
+def test_page_explains_every_kind_of_finding() -> None:
+    page = report_document.PAGE.read_text(encoding="utf-8")
+    kinds = typing.get_args(evidence.FindingKind)
+    assert [kind for kind in kinds if f"`{kind}` (" not in page] == []
+
+
 def test_example_of_the_page_is_valid() -> None:
     text = report_document.example().removeprefix("```json\n").removesuffix("```\n")
     VALIDATOR.validate(json.loads(text))
@@ -142,7 +151,7 @@ def test_example_of_the_page_is_valid() -> None:
 
 # --- what is valid and what is not -----------------------------------------------------------
 
-ODD = (sample_reports.hostile, sample_reports.ladder)
+ODD = (sample_reports.hostile, sample_reports.ladder, sample_reports.memory_warning)
 SAMPLES = [*(sample_reports.of(verdict) for verdict in Verdict), *(make() for make in ODD)]
 SAMPLE_IDS = [*(verdict.value for verdict in Verdict), *(make.__name__ for make in ODD)]
 
@@ -159,7 +168,15 @@ def test_sample_has_the_verdict_it_is_named_by(verdict: Verdict) -> None:
 
 
 def _change(name: str, value: object, *path: str | int) -> dict[str, Any]:
-    changed = to_json(sample_reports.wrong_answer())
+    return _changed(sample_reports.wrong_answer(), name, value, *path)
+
+
+def _change_finding(name: str, value: object) -> dict[str, Any]:
+    return _changed(sample_reports.memory_error(), name, value, *MEMORY, "findings", 0)
+
+
+def _changed(sample: Report, name: str, value: object, *path: str | int) -> dict[str, Any]:
+    changed = to_json(sample)
     place: Any = changed
     for step in path:
         place = place[step]
@@ -168,6 +185,7 @@ def _change(name: str, value: object, *path: str | int) -> dict[str, Any]:
 
 
 CHECK = ("kernels", 0, "checks", 1)
+MEMORY = ("kernels", 0, "checks", 2, "evidence")
 
 
 @pytest.mark.parametrize(
@@ -190,10 +208,25 @@ CHECK = ("kernels", 0, "checks", 1)
         _change("check", "performance", *CHECK),
         _change("actual", "NaN", *CHECK, "evidence", "cases", 3, "mismatches", 0),
         _change("max_error", "inf", *CHECK, "evidence", "cases", 3),
+        _change("check", "memory", *CHECK),
+        _changed(sample_reports.memory_error(), "check", "counters", *MEMORY[:-1]),
+        _changed(sample_reports.memory_error(), "surprise", 1, *MEMORY),
+        _changed(sample_reports.memory_error(), "surprise", 1, *MEMORY, "tools", 0),
+        _changed(sample_reports.memory_error(), "problem", False, *MEMORY, "tools", 0),
+        _change_finding("surprise", 1),
+        _change_finding("kind", "segfault"),
+        _change_finding("severity", "info"),
+        _change_finding("line", 0),
+        _change_finding("block", [1, 2]),
+        _change_finding("thread", [1, 2, 3, 4]),
+        _change_finding("thread", [0, 0, -1]),
+        _change_finding("access", "free"),
+        _change_finding("count", 0),
     ],
 )
 def test_schema_refuses(changed: dict[str, Any]) -> None:
-    VALIDATOR.validate(to_json(sample_reports.wrong_answer()))
+    for sample in (sample_reports.wrong_answer(), sample_reports.memory_error()):
+        VALIDATOR.validate(to_json(sample))
     assert not VALIDATOR.is_valid(changed)
 
 
@@ -203,6 +236,22 @@ def test_score_is_unknown_if_the_grader_failed() -> None:
     assert (written["score"], kernel["score"], kernel["checks"][1]["score"]) == (None, None, None)
     written["score"] = 0.0
     assert not VALIDATOR.is_valid(written)
+
+
+def test_finding_may_be_known_by_its_file_alone() -> None:
+    bare = evidence.Finding(
+        kind="leak", severity="error", message="", file="silu.cu", line=None, tool="memcheck"
+    )
+    check = sample_reports.memory(evidence=sample_reports.memory_evidence(bare))
+    written = to_json(sample_reports.report(sample_reports.kernel(check, verdict=check.verdict)))
+    VALIDATOR.validate(written)
+    found = written["kernels"][0]["checks"][0]["evidence"]["findings"][0]
+    assert (found["line"], found["block"], found["element"]) == (None, None, None)
+    before = replace(bare, element=-1, block=(0, 0, 0))
+    check = replace(check, evidence=sample_reports.memory_evidence(before))
+    VALIDATOR.validate(
+        to_json(sample_reports.report(sample_reports.kernel(check, verdict=check.verdict)))
+    )
 
 
 def test_floats_that_json_lacks_are_words() -> None:
@@ -233,7 +282,8 @@ def test_unknown_is_none_and_never_a_sentinel(record: type) -> None:
         if type(None) in typing.get_args(hints[item.name]):
             assert item.default is None, item.name
         elif hints[item.name] in (int, float):
-            assert item.default == 0, item.name
+            least = int((NAMES[record], item.name) in FROM_ONE)
+            assert item.default == least, item.name
 
 
 # --- the file --------------------------------------------------------------------------------

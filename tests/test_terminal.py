@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from grader.evidence import Mismatch
+from grader.evidence import Finding, FindingKind, Mismatch, ToolRun
 from grader.formats.terminal import print_report
-from grader.report import Report
+from grader.report import CheckResult, Report
 from grader.verdict import Verdict
+from grader.words import Visibility
 
 GOLDEN = Path(__file__).parent / "golden"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -30,6 +31,8 @@ PLAIN = {
     "accepted": sample_reports.accepted,
     "wrong_answer": sample_reports.wrong_answer,
     "compile_error": sample_reports.compile_error,
+    "memory_error": sample_reports.memory_error,
+    "memory_warning": sample_reports.memory_warning,
     "grader_error": sample_reports.grader_error,
     "not_submitted": sample_reports.not_submitted,
     "ladder": sample_reports.ladder,
@@ -193,6 +196,160 @@ def test_build_log_is_shown_if_the_compiler_named_no_line() -> None:
     assert "| silu.cu: line 51 of the log\n" in text
 
 
+# --- memory findings -------------------------------------------------------------------------
+
+
+def _with_memory(check: CheckResult) -> Report:
+    return sample_reports.report(sample_reports.kernel(check, verdict=check.verdict))
+
+
+def _told(*findings: Finding) -> str:
+    """Return what is shown of these findings, line breaks taken out."""
+    return " ".join(shown(_with_memory(sample_reports.faulty(*findings))).split())
+
+
+def test_finding_tells_place_severity_kind_and_what_its_message_leaves_out() -> None:
+    found = sample_reports.finding(
+        "race",
+        21,
+        message="two threads meet",
+        other_line=24,
+        block=(1, 2, 0),
+        buffer="tile",
+        element=-3,
+        access="write",
+        access_bytes=4,
+        count=7,
+    )
+    assert (
+        "silu.cu:21: error: race: two threads meet; a write of 4 bytes; `tile`[-3]; kernel "
+        "silu_kernel, block (1,2,0), thread 232; the other access is in line 24; 7 times"
+    ) in _told(found)
+
+
+def test_finding_tells_nothing_twice() -> None:
+    message = (
+        "threads meet (a write here, a read in line 24): `tile`[3] of 64 elements, "
+        "kernel silu_kernel, block 3, thread 232"
+    )
+    found = sample_reports.finding(
+        "race", 21, message=message, other_line=24, buffer="tile", element=3, access="write"
+    )
+    assert f"silu.cu:21: error: race: {message} memory error · 0 / 25" in _told(found)
+
+
+@pytest.mark.parametrize(
+    ("message", "missing"),
+    [
+        ("thread 23 reads", "thread 232"),
+        ("line 241 is odd", "the other access is in line 24"),
+        ("`tile`[31] is wrong", "`tile`[3]"),
+        ("a rewrite", "a write"),
+    ],
+)
+def test_number_within_another_number_does_not_count_as_said(message: str, missing: str) -> None:
+    found = sample_reports.finding(
+        "race", 21, message=message, other_line=24, buffer="tile", element=3, access="write"
+    )
+    assert f" {missing}" in _told(found).split("error: race: ")[1].removeprefix(message)
+
+
+def test_finding_of_which_only_the_file_is_known() -> None:
+    bare = Finding(
+        kind="leak", severity="error", message="lost", file="silu.cu", line=None, tool="memcheck"
+    )
+    assert "silu.cu: error: leak: lost memory error" in _told(bare)
+
+
+def test_hint_of_a_kind_is_told_once() -> None:
+    kinds: list[FindingKind] = ["leak", "race", "leak", "race", "barrier"]
+    findings = [sample_reports.finding(kind, line) for line, kind in enumerate(kinds, 1)]
+    text = _told(*findings)
+    for found in findings:
+        assert text.count(f"hint: {' '.join(found.hint.split())}") == 1
+
+
+def test_own_line_of_the_check_counts_what_stands_below() -> None:
+    findings = [sample_reports.finding("race", line, count=3) for line in (1, 2)]
+    assert "0 / 25 2 findings: race hint:" in _told(*findings)
+    assert "0 / 25 1 finding: race hint:" in _told(findings[0])
+
+
+def test_own_line_of_the_check_is_its_message_if_no_finding_tells_it() -> None:
+    crashed = sample_reports.memory(
+        verdict=Verdict.MEMORY_ERROR, score=0.0, message="calling silu gave CUDA error 700"
+    )
+    assert "0 / 25  calling silu gave CUDA error 700\n" in shown(_with_memory(crashed))
+    other = sample_reports.faulty(
+        sample_reports.finding("race", 3, severity="warning"), message="CUDA error 700"
+    )
+    assert "0 / 25  CUDA error 700\n" in shown(_with_memory(other))
+
+
+def test_ten_findings_are_shown_and_the_others_counted() -> None:
+    findings = tuple(sample_reports.finding("leak", line) for line in range(1, 13))
+    text = shown(_with_memory(sample_reports.faulty(*findings)))
+    assert text.count("error: leak") == 10
+    assert "    and 2 more\n" in text
+    cut = sample_reports.memory_evidence(*findings[:10], findings_total=10_000)
+    text = shown(_with_memory(sample_reports.faulty(*findings[:10], evidence=cut)))
+    assert "10000 findings: leak" in text
+    assert "    and 9990 more\n" in text
+
+
+def test_a_few_warnings_of_an_accepted_kernel_are_shown() -> None:
+    warnings = [sample_reports.finding("race", n, severity="warning") for n in range(1, 6)]
+    evidence = sample_reports.memory_evidence(*warnings, output="printed\n")
+    text = shown(_with_memory(sample_reports.memory(evidence=evidence)))
+    assert text.count("warning: race") == 3
+    assert "    and 2 more\n" in text
+    assert "printed" not in text
+
+
+def test_clean_memory_check_is_one_line() -> None:
+    text = shown(_with_memory(sample_reports.memory()))
+    assert text.splitlines()[2:3] == ["  memory  accepted  25 / 25  no memory errors"]
+    assert len(text.splitlines()) == 5
+
+
+def test_tool_that_could_not_run_says_why() -> None:
+    broken = ToolRun(tool="racecheck", findings=0, wall_s=0.1, problem="no driver")
+    tools = (broken, replace(broken, tool="initcheck"))
+    evidence = sample_reports.memory_evidence(tools=tools)
+    check = sample_reports.memory(evidence=evidence)
+    assert "    not run: racecheck, initcheck: no driver\n" in shown(_with_memory(check))
+    unmeasured = replace(
+        check, verdict=Verdict.NOT_MEASURED, score=0.0, pending=25.0, message="no driver"
+    )
+    assert shown(_with_memory(unmeasured)).count("no driver") == 2  # its own line and the result
+
+
+@pytest.mark.parametrize("visibility", [v for v in Visibility if v is not Visibility.VISIBLE])
+def test_hidden_memory_check_shows_nothing(visibility: Visibility) -> None:
+    whole = sample_reports.memory_error()
+    check = replace(whole.kernels[0].checks[-1], visibility=visibility)
+    told = shown(_with_memory(check), show_hidden=False)
+    label = f"memory ({visibility.value.replace('_', ' ')})"
+    assert told.splitlines()[1:] == [
+        "silu · CUDA C++ · silu.cu: memory error, 0 / 25 points",
+        f"  {label}  memory error  0 / 25",
+        "",
+        "memory error · 0 / 25 points · 1 of 1 handed in · 3.2 s",
+    ]
+    assert "silu.cu:14" in shown(_with_memory(check))
+
+
+def test_hidden_memory_check_that_is_pending_keeps_its_reason() -> None:
+    check = sample_reports.memory(
+        verdict=Verdict.NOT_MEASURED,
+        score=0.0,
+        pending=25.0,
+        message="n=77777 is too large",
+        visibility=Visibility.HIDDEN,
+    )
+    assert "77777" not in shown(_with_memory(check), show_hidden=False)
+
+
 # --- hostile text ----------------------------------------------------------------------------
 
 
@@ -227,7 +384,7 @@ def test_output_cannot_pass_for_a_line_of_ours() -> None:
 
 
 def test_hostile_text_is_cut() -> None:
-    assert len(shown(sample_reports.hostile()).splitlines()) < 60
+    assert len(shown(sample_reports.hostile()).splitlines()) < 75
 
 
 @settings(max_examples=60, deadline=None)
@@ -241,7 +398,14 @@ def test_any_text_anywhere_is_safe(text: str) -> None:
         hint=text,
         evidence=sample_reports.correctness((case,), output=text),
     )
-    kernel = sample_reports.kernel(seen, verdict=Verdict.WRONG_ANSWER, name=text, file=text)
+    fault = sample_reports.finding(
+        "race", 3, message=text, hint=text, file=text, kernel=text, buffer=text, tool=text
+    )
+    tool = ToolRun(tool=text, findings=1, wall_s=0.1, problem=text)
+    unsafe = sample_reports.faulty(
+        fault, evidence=sample_reports.memory_evidence(fault, tools=(tool,), output=text)
+    )
+    kernel = sample_reports.kernel(seen, unsafe, verdict=Verdict.MEMORY_ERROR, name=text, file=text)
     told = shown(sample_reports.report(kernel, title=text))
     assert _obeyed(told) == set()
     assert max(map(cell_len, told.splitlines())) <= 100

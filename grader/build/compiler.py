@@ -97,8 +97,10 @@ def _run(
         for name, text in sources.items():
             (scratch / name).write_text(text, encoding="utf-8")
         product = scratch / LIBRARY
+        # Named from within, so that __FILE__ and messages are the student's own path.
+        trampoline = Path(f"{_TRAMPOLINE}{compiler.suffix}")
         ended = sandbox.run(
-            compiler.command(scratch / f"{_TRAMPOLINE}{compiler.suffix}", scratch, product),
+            compiler.command(trampoline, Path(), Path(LIBRARY)),
             cwd=scratch,
             environment=sandbox.clean_environment(scratch) | compiler.environment,
             wall_s=wall_s,

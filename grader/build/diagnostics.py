@@ -17,6 +17,22 @@ from grader.evidence import Diagnostic
 
 SHOWN = 10
 
+# What the words of g++ and nvcc mean to someone who reads them for the first time.
+_ADVICE = (
+    (
+        re.compile(r"No such file or directory|cannot open source file|could not open source"),
+        "only this file is graded: put what it needs into it",
+    ),
+    (
+        re.compile(r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]"),
+        "a semicolon or bracket is missing, here or at the end of the line before",
+    ),
+    (
+        re.compile(r"was not declared in this scope|is undefined$|does not name a type"),
+        "is the name misspelt, or used before it is declared?",
+    ),
+)
+
 _GCC = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)?\s+"
     r"(?P<kind>fatal error|error|warning):\s+(?P<text>.*)$"
@@ -40,6 +56,11 @@ def parse(output: str, student_file: str) -> tuple[Diagnostic, ...]:
     found = list(_messages(output, student_file))
     found.sort(key=lambda item: (item.severity != "error", item.line is None))
     return tuple(found)
+
+
+def advice(message: str) -> str:
+    """Return a hint for a compiler's message, "" if there is none."""
+    return next((hint for pattern, hint in _ADVICE if pattern.search(message)), "")
 
 
 def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:

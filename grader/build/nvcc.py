@@ -16,7 +16,7 @@ from grader.toolchain import Tool
 # What course machines have at least, and every nvcc of today knows.
 _GATE_ARCHITECTURE = 80
 
-_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall", "--threads=2")
+_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--threads=2")
 
 
 def nvcc_gate(nvcc: Tool) -> Compiler:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import toolchain
+from grader.build import diagnostics
 from grader.build.compiler import Compiled, Compiler, compile_file, limit_verdict
-from grader.build.entry import entry_problem
+from grader.build.entry import entry_problem, kernel_entry
 from grader.build.host import host_compiler, prepare
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.product import Built, Rejected
@@ -39,14 +40,12 @@ def build(
     compiler breaks down.
     """
     if hand_in.problem is not None:
-        return Rejected(
-            verdict=Verdict.COMPILE_ERROR,
-            message=hand_in.problem,
-            hint=hand_in.hint,
-            evidence=BuildEvidence(tool="none", cached=False),
-        )
+        return _unfit(hand_in.problem, hand_in.hint)
     if language is Language.TRITON:
         return build_python(assignment.signature, hand_in, device, scratch)
+    is_kernel = kernel_entry(assignment.signature, hand_in.path, hand_in.text)
+    if is_kernel is not None:
+        return _unfit(*is_kernel)
     if device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
@@ -122,6 +121,12 @@ def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected
     return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
 
 
+def _unfit(message: str, hint: str) -> Rejected:
+    """Return the verdict on a file that no compiler needs to see."""
+    evidence = BuildEvidence(tool="none", cached=False)
+    return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
+
+
 def _missing(tool: str, cost: str) -> Rejected:
     return Rejected(
         verdict=Verdict.NOT_MEASURED,
@@ -161,9 +166,10 @@ def _rejected(assignment: Assignment, hand_in: HandIn, compiled: Compiled) -> Re
     limit = limit_verdict(compiled.ended)
     if limit is not None:
         return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
+    first = _first(compiled)
     message, hint = entry_problem(
         assignment.signature, hand_in.path, hand_in.text, compiled.ended.output
-    ) or (_first(compiled), "")
+    ) or (first, diagnostics.advice(first))
     return Rejected(
         verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=compiled.evidence
     )

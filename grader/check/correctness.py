@@ -32,6 +32,8 @@ from grader.spec import Case
 from grader.verdict import Verdict
 
 _CRASHES_ALLOWED = 2
+# For processes that a call left behind to show what they are up to.
+_COMPANY_S = 0.03
 
 
 def check_correctness(
@@ -60,7 +62,7 @@ def check_correctness(
                 judged = _CaseRun(bench, session, case, data(case)).judge()
             else:
                 judged = _failed(
-                    explain(loaded, bench.built, bench.assignment.limits, doing=Doing.LOADING)
+                    explain(loaded, bench.built, bench.assignment.limits, Doing.LOADING)
                 )
                 crashes = _CRASHES_ALLOWED  # it would not load the next time either
             if judged.verdict in _CRASHES:
@@ -154,34 +156,68 @@ class _CaseRun:
         self._session = session
         self._stage = Stage(bench, case, data)
         self._data = data
+        self._returned = False  # a value, which nobody looks at
 
     def judge(self) -> _Judged:
-        """Call, snapshot, compare."""
-        with self._stage.buffers(self._session) as buffers:
-            judged, snapshots = self._once(buffers, poison=0)
-            if judged is not None:
+        """Show the worker its buffers, call, look, and take them away again."""
+        with self._stage.buffers() as buffers:
+            attached = self._session.attach(buffers)
+            if not attached.done:
+                return self._failure(attached, Doing.BETWEEN)
+            judged = self._judge(buffers)
+            if not self._session.alive:
                 return judged
-            late = self._late(buffers, snapshots)
-            if late is not None:
-                return late
-            comparisons = self._stage.compare(snapshots)
-            wrong = next((c for c in comparisons if not c.accepted), None)
-            elements = sum(c.wrong.numel() for c in comparisons)
-            if wrong is None:
-                return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
-            pattern = self._pattern(buffers, wrong, snapshots)
-            mismatched = sum(c.mismatched for c in comparisons)
+            detached = self._session.detach()
+        stray = detached.happening is Happening.STRAY_ANSWER
+        if stray or (judged.verdict is Verdict.ACCEPTED and not detached.done):
+            return self._failure(detached, Doing.BETWEEN)
+        return judged
+
+    def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
+        return _failed(explain(outcome, self._bench.built, self._bench.assignment.limits, doing))
+
+    def _judge(self, buffers: list[Buffer]) -> _Judged:
+        """Call, snapshot, compare."""
+        judged, snapshots = self._once(buffers, poison=0)
+        if judged is not None:
+            return judged
+        comparisons = self._stage.compare(snapshots)
+        wrong = next((c for c in comparisons if not c.accepted), None)
+        elements = sum(c.wrong.numel() for c in comparisons)
+        if self._session.has_company:
+            time.sleep(_COMPANY_S)
+        late = self._late(buffers, snapshots)
+        if late is not None:
+            return late
+        if wrong is None:
+            return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
+        pattern = self._pattern(buffers, wrong, snapshots)
+        mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
         return _Judged(
             verdict=Verdict.WRONG_ANSWER,
             message=f"{mismatched} of {elements} elements{of} {verb} wrong"
             + (f": {pattern}" if pattern else ""),
+            hint=self._hint(pattern or "", wrong.output),
             comparison=wrong,
             pattern=pattern,
             elements=elements,
             mismatched=mismatched,
         )
+
+    def _hint(self, pattern: str, output: str) -> str:
+        """Say where to look, if the pattern tells."""
+        entry = self._bench.built.entry
+        if pattern == "nothing was ever written" and self._returned:
+            return f"{entry} returned a value: write the result into `{output}` instead"
+        if pattern == "nothing was ever written":
+            return "is the kernel launched, and does it store its result?"
+        if "never written" in pattern:
+            return "do the launched blocks cover all elements, the last, incomplete block included?"
+        if "not a number" in pattern:
+            return "look for 0/0, infinity - infinity, or memory read before it was written"
+        return ""
 
     def _once(
         self, buffers: list[Buffer], *, poison: int
@@ -189,14 +225,13 @@ class _CaseRun:
         """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
         self._stage.fill(buffers, poison=poison)
         outcome = self._session.call(self._stage.arguments(), private=self._bench.private)
+        self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         breach = _breach(buffers)
         if breach is not None:
             return breach, snapshots
         if not outcome.done:
-            limits = self._bench.assignment.limits
-            sentence = explain(outcome, self._bench.built, limits, doing=Doing.CALLING)
-            return _failed(sentence), snapshots
+            return self._failure(outcome, Doing.CALLING), snapshots
         return self._changed_input(buffers), snapshots
 
     def _changed_input(self, buffers: list[Buffer]) -> _Judged | None:
@@ -221,6 +256,7 @@ class _CaseRun:
                 return _Judged(
                     verdict=Verdict.TAMPERED,
                     message=f"`{buffer.name}` was written to after the call had ended",
+                    hint="end every thread and process that you start before the function returns",
                 )
         return None
 

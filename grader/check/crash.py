@@ -18,6 +18,8 @@ from typing import Any
 from grader import sandbox
 from grader.build.product import Built
 from grader.host.symbols import Place, symbolize
+from grader.judge.session import Outcome
+from grader.words import Device
 
 _LOOK_UP_S = 5.0
 _MOST_CHARACTERS = 300
@@ -50,11 +52,13 @@ class Crash:
     """What is known of a death by signal.
 
     `what` is the cause in words; `in_kernel` is true if a kernel caused it, and
-    `bad_access` if by an access to memory; `place` is "silu.cu:12", "" if unknown.
+    `bad_access` if by an access to memory, `wrote_input` if that was to an
+    input; `place` is "silu.cu:12", "" if unknown.
     """
 
     what: str
     hint: str = ""
+    buffer: str = ""
     place: str = ""
     kernel: str = ""
     in_kernel: bool = False
@@ -62,16 +66,17 @@ class Crash:
     wrote_input: bool = False
 
 
-def understand(number: int, output: str, told: tuple[dict[str, Any], ...], built: Built) -> Crash:
+def understand(number: int, outcome: Outcome, built: Built) -> Crash:
     """Put together what the witnesses say of a death by the signal `number`."""
-    record = next((r for r in reversed(told) if r.get("record") == "fault"), None)
+    told = reversed(outcome.told)
+    record = next((record for record in told if record.get("record") == "fault"), None)
     if record is not None and number != signal.SIGABRT:
         return _of_record(record, built)
     if number == signal.SIGABRT:
-        said = _last_words(output, built)
+        said = _last_words(outcome.ended.output if outcome.ended else "", built)
         if said is not None:
             return said
-    return _of_stack(number, output, built)
+    return _of_stack(number, outcome.stack, built)
 
 
 def signal_words(number: int) -> str:
@@ -139,6 +144,7 @@ def _of_record(record: dict[str, Any], built: Built) -> Crash:
     return Crash(
         what=what,
         hint=hint,
+        buffer=buffer,
         place=source_place(record, built),
         kernel=_text(record, "kernel"),
         in_kernel=in_kernel,
@@ -182,13 +188,17 @@ def _last_words(output: str, built: Built) -> Crash | None:
     return None
 
 
-def _of_stack(number: int, output: str, built: Built) -> Crash:
+def _of_stack(number: int, stack: str, built: Built) -> Crash:
     """Python's fault handler prints a stack, innermost first; the student's frame is the place."""
     what = signal_words(number)
-    frames = list(_PYTHON_FRAME.finditer(output))
+    frames = list(_PYTHON_FRAME.finditer(stack))
     own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
     if own is None or built.path.suffix == ".so":
-        hint = "perhaps the machine ran out of memory" if number == signal.SIGKILL else ""
+        hint = ""
+        if number == signal.SIGKILL:
+            hint = "perhaps the machine ran out of memory"
+        elif number == signal.SIGSEGV and built.device is Device.CUDA:
+            hint = "host code must not follow device pointers: copy with cudaMemcpy"
         return Crash(what=what, hint=hint)
     inner = frames[: frames.index(own)]
     # A store or load of Triton's interpreter, not some call of the student's own.

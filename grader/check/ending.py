@@ -67,14 +67,14 @@ class Doing(Enum):
     CALLING = "calling"
     BETWEEN = "between two calls"
 
-    def phrase(self, built: Built) -> str:
+    def phrase(self, built: Built, case: str = "") -> str:
         """Return the subject of a sentence."""
         match self:
             case Doing.LOADING:
                 return f"loading {built.file}"
             case Doing.CALLING:
-                return f"calling {built.entry}"
-        return "something that a call left running"
+                return f"calling {built.entry}" + (f" on {case}" if case else "")
+        return "something that the hand-in left running"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +86,20 @@ class Sentence:
     hint: str = ""
 
 
-def explain(outcome: Outcome, built: Built, limits: Limits, doing: Doing) -> Sentence:
-    """Say what an outcome other than done means."""
-    subject = doing.phrase(built)
+def explain(
+    outcome: Outcome, built: Built, limits: Limits, doing: Doing, *, case: str = ""
+) -> Sentence:
+    """Say what an outcome other than done means; name the case where nobody else does."""
+    subject = doing.phrase(built, case)
     match outcome.happening:
         case Happening.TIME_LIMIT:
             return _time_limit(subject, limits, doing)
+        case Happening.OUTPUT_LIMIT if outcome.detail:
+            return Sentence(
+                verdict=Verdict.OUTPUT_LIMIT,
+                message=f"{subject} {outcome.detail}",
+                hint="write on no descriptor that you did not open",
+            )
         case Happening.OUTPUT_LIMIT:
             return Sentence(
                 verdict=Verdict.OUTPUT_LIMIT,
@@ -119,8 +127,8 @@ def explain(outcome: Outcome, built: Built, limits: Limits, doing: Doing) -> Sen
         case Happening.CUDA_ERROR:
             return _cuda_error(outcome, built, subject)
         case Happening.EXCEPTION | Happening.LOAD_FAILED:
-            return _told_failure(outcome, built, doing)
-    return _death(outcome, built, doing)
+            return _told_failure(outcome, built, doing, subject)
+    return _death(outcome, built, doing, subject)
 
 
 def _time_limit(subject: str, limits: Limits, doing: Doing) -> Sentence:
@@ -151,10 +159,19 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
     )
 
 
-def _told_failure(outcome: Outcome, built: Built, doing: Doing) -> Sentence:
+def _told_failure(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Sentence:
+    limit = _last(outcome, "not_measured")
+    if limit is not None:
+        line = limit.get("line")
+        place = f"{built.file}:{line}: " if type(line) is int else ""
+        return Sentence(
+            verdict=Verdict.NOT_MEASURED,
+            message=f"{place}{_words(limit, 'message')}",
+            hint="grade it on a machine with a GPU",
+        )
     raised = _last(outcome, "exception")
     if raised is not None:
-        return _exception(raised, built, doing)
+        return _exception(raised, built, doing, subject)
     unfit = _last(outcome, "entry")
     if unfit is not None:
         return _unfit_entry(_words(unfit, "problem"), built)
@@ -170,9 +187,8 @@ _IMPORT_ERRORS = frozenset(
 )
 
 
-def _exception(record: dict[str, Any], built: Built, doing: Doing) -> Sentence:
+def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str) -> Sentence:
     kind, text = _words(record, "type"), _words(record, "message")
-    subject = doing.phrase(built)
     place, hint = _at(_place_of(record, built)), ""
     if kind == "SystemExit":
         return Sentence(
@@ -231,8 +247,8 @@ def _plain_name(symbol: str) -> str:
     return match[2][: int(match[1][:4])] if match else symbol
 
 
-def _death(outcome: Outcome, built: Built, doing: Doing) -> Sentence:
-    subject, ended = doing.phrase(built), outcome.ended
+def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Sentence:
+    ended = outcome.ended
     left = doing is Doing.BETWEEN
     if ended is None or outcome.detail:
         return Sentence(
@@ -250,7 +266,7 @@ def _death(outcome: Outcome, built: Built, doing: Doing) -> Sentence:
         return Sentence(
             verdict=Verdict.TIME_LIMIT, message=f"{subject} used up all its processor time"
         )
-    crash = understand(ended.signal, ended.output, outcome.told, built)
+    crash = understand(ended.signal, outcome, built)
     hint = _LEFTOVER_HINT if left and not crash.in_kernel else crash.hint
     return _crash(crash, subject, hint)
 
@@ -259,11 +275,17 @@ def _crash(crash: Crash, subject: str, hint: str) -> Sentence:
     where = f"{_in_kernel(crash.kernel)}{_at(crash.place)}"
     if crash.wrote_input:
         # What a GPU permits and the comparison of inputs finds there.
-        verdict = Verdict.WRONG_ANSWER
-    else:
-        memory = crash.in_kernel and crash.bad_access
-        verdict = Verdict.MEMORY_ERROR if memory else Verdict.RUNTIME_ERROR
-    return Sentence(verdict=verdict, message=f"{subject} crashed: {crash.what}{where}", hint=hint)
+        return Sentence(
+            verdict=Verdict.WRONG_ANSWER,
+            message=f"{subject} wrote to `{crash.buffer}`, an input,{where}",
+            hint=hint,
+        )
+    memory = crash.in_kernel and crash.bad_access
+    return Sentence(
+        verdict=Verdict.MEMORY_ERROR if memory else Verdict.RUNTIME_ERROR,
+        message=f"{subject} crashed: {crash.what}{where}",
+        hint=hint,
+    )
 
 
 def _place_of(record: dict[str, Any], built: Built) -> str:
@@ -281,8 +303,8 @@ def _in_kernel(name: str) -> str:
     return f" in the kernel {name}" if name else ""
 
 
-def _last(outcome: Outcome, word: str) -> dict[str, Any] | None:
-    return next((record for record in reversed(outcome.told) if record.get("record") == word), None)
+def _last(outcome: Outcome, kind: str) -> dict[str, Any] | None:
+    return next((record for record in reversed(outcome.told) if record.get("record") == kind), None)
 
 
 def _words(record: dict[str, Any], key: str) -> str:

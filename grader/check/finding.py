@@ -46,9 +46,12 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
             continue
         worse = finding if before.severity == "warning" else before
         kept[key] = replace(worse, count=before.count + finding.count)
-    return tuple(
-        sorted(kept.values(), key=lambda f: (f.severity != "error", f.line is None, f.line or 0))
-    )
+    outside = {(f.file, f.line) for f in kept.values() if f.kind == "out_of_bounds"}
+    # Beyond an array lies memory that nobody wrote: one fault, not two.
+    told = [
+        f for f in kept.values() if f.kind != "uninitialized" or (f.file, f.line) not in outside
+    ]
+    return tuple(sorted(told, key=lambda f: (f.severity != "error", f.line is None, f.line or 0)))
 
 
 def sentence(finding: Finding) -> str:

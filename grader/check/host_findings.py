@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from grader.evidence import Finding
 from grader.host.findings import Finding as HostFinding
 from grader.host.report import Report as HostReport
 from grader.host.report import read_report
-from grader.host.symbols import symbolize
+from grader.host.symbols import Place, symbolize
 
 TOOL = "host device"
 
@@ -32,7 +31,7 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
     `text` is the student's file as rewritten. Raises ValueError if a line is
     not one of the runtime's: only the hand-in can have written it.
     """
-    locate = functools.partial(_places, library, file)
+    locate = locator(library, file)
     try:
         report: HostReport = read_report(
             "\n".join(lines), locate=locate, sources={Path(file).name: text}
@@ -46,8 +45,9 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
     )
 
 
-def _places(library: Path, file: str, counters: set[int]):  # type: ignore[no-untyped-def]
-    return symbolize(library, counters, files={Path(file).name})
+def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place]]:
+    """Return what finds the lines of addresses in a library built from `file`."""
+    return lambda addresses: symbolize(library, addresses, files={Path(file).name})
 
 
 def _finding(found: HostFinding, file: str) -> Finding:

@@ -2,6 +2,7 @@
 
     GPU, both languages   compute-sanitizer's four tools, side by side
     processor, CUDA C++   the checked host build: every access is looked at
+    processor, Triton     the interpreter: every address is looked at
 
 A tool's silence is the worker's word. It counts only together with what the
 judge saw: every case of the run gave right outputs in the judge's own copy,
@@ -18,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from grader.check import sanitizer
+from grader.check import interpreter_findings, sanitizer
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.finding import SHOWN, folded, sentence
 from grader.check.host_findings import TOOL as HOST_TOOL
-from grader.check.host_findings import read_run
+from grader.check.host_findings import locator, read_run
 from grader.check.stage import Bench, Stage
 from grader.evidence import Finding, MemoryEvidence, ToolRun
 from grader.judge.oracle import CaseData
@@ -34,9 +35,9 @@ from grader.verdict import Verdict
 Prepared = tuple[Case, CaseData]
 
 # Under a sanitizer a kernel runs some ten to a hundred times slower.
-_CALL_S = 60.0
+_CALL_S = 20.0
 _LOAD_S = 120.0
-_FINISH_S = 60.0
+_FINISH_S = 30.0
 _MEMORY_MIB = 32768  # the tool's own share, for the most part
 
 
@@ -77,7 +78,7 @@ def check_host_memory(
 ) -> MemoryVerdict:
     """Run a checked host build; `text` is the student's file as rewritten."""
     started_s = time.monotonic()
-    with Session(bench.built, bench.assignment.limits, bench.server) as session:
+    with Session(bench.built, bench.assignment.limits, None) as session:
         walk = _walk(bench, session, cases)
         output = session.output
     tampered = silent = problem = None
@@ -96,6 +97,34 @@ def check_host_memory(
         findings=sum(finding.count for finding in findings),
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
+    )
+    seen = _Seen(
+        run=tool, walk=walk, findings=findings, output=output, silent=silent, tampered=tampered
+    )
+    return _verdict([seen], cases)
+
+
+def check_interpreter_memory(
+    bench: Bench, cases: Sequence[Prepared], advance: Callable[[str], None]
+) -> MemoryVerdict:
+    """Run a Triton hand-in in the interpreter with every address checked."""
+    started_s = time.monotonic()
+    limits = bench.assignment.limits
+    with Session(bench.built, limits, bench.server, watch_memory=True) as session:
+        walk = _walk(bench, session, cases)
+        output = session.output
+    tampered = silent = None
+    findings: tuple[Finding, ...] = ()
+    try:
+        findings, accesses = interpreter_findings.read_run(walk.told, bench.built.file)
+        silent = None if accesses else "no kernel touched any memory in this run"
+    except ValueError:
+        tampered = "the hand-in wrote into the memory checker's report"
+    advance(interpreter_findings.TOOL)
+    tool = ToolRun(
+        tool=interpreter_findings.TOOL,
+        findings=sum(finding.count for finding in findings),
+        wall_s=round(time.monotonic() - started_s, 3),
     )
     seen = _Seen(
         run=tool, walk=walk, findings=findings, output=output, silent=silent, tampered=tampered
@@ -132,20 +161,23 @@ def run_sanitizer(
     )
     problem = tampered = None
     findings: tuple[Finding, ...] = ()
-    watcher = sanitizer.watcher(tool, name)
+    locate = locator(bench.built.path, bench.built.file)
+    watcher = sanitizer.watcher(tool, name, bench.built.language)
     with Session(bench.built, limits, bench.server, watcher=watcher) as session:
         walk = _walk(bench, session, cases)
         ended = session.finish(_FINISH_S)
         output = session.output
         try:
             findings = sanitizer.read_findings(
-                session.box, name, bench.built.file, session.copy_name
+                session.box, name, bench.built.file, session.copy_name, locate
             )
         except ValueError as error:
             tampered = f"compute-sanitizer {name}: {error}"
         if keep is not None:
             keep(session)
-    if ended.exit_code not in (0, sanitizer.FOUND) and not findings:
+    if walk.failure is not None:
+        pass  # it ended early, and says why
+    elif ended.exit_code not in (0, sanitizer.FOUND) and not findings:
         last = (ended.output.strip().splitlines() or ["it said nothing"])[-1]
         problem = (
             f"compute-sanitizer {name} could not run ({ended.end.value}, {ended.exit_code}): {last}"
@@ -167,18 +199,23 @@ def _walk(bench: Bench, session: Session, cases: Sequence[Prepared]) -> _Walk:
     loaded = session.load()
     told = list(loaded.told)
     if not loaded.done:
-        failure = explain(loaded, bench.built, limits, doing=Doing.LOADING)
+        failure = explain(loaded, bench.built, limits, Doing.LOADING)
         return _Walk(failure=failure, wrong=False, told=tuple(told))
     wrong = False
     for case, data in cases:
         stage = Stage(bench, case, data)
-        with stage.buffers(session, bare=True) as buffers:
-            stage.fill(buffers, poison=0)
-            outcome = session.call(stage.arguments(), private=bench.private)
-            snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        told += outcome.told
+        with stage.buffers() as buffers:
+            doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
+            if outcome.done:
+                stage.fill(buffers, poison=0)
+                doing = Doing.CALLING
+                outcome = session.call(stage.arguments(), private=bench.private)
+                told += outcome.told
+                snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+            if outcome.done:
+                doing, outcome = Doing.BETWEEN, session.detach()
         if not outcome.done:
-            failure = explain(outcome, bench.built, limits, doing=Doing.CALLING)
+            failure = explain(outcome, bench.built, limits, doing, case=case.name)
             return _Walk(failure=failure, wrong=wrong, told=tuple(told))
         wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
     return _Walk(failure=None, wrong=wrong, told=tuple(told))

@@ -9,19 +9,26 @@ One tool is one run:
     racecheck   hazards in shared memory (global memory it does not see)
     initcheck   reads of global memory that nobody wrote
     synccheck   barriers that not all threads reach
+
+A record counts if it names a line of the student's file, or has a frame in
+their library: what our worker or torch does wrong is not theirs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Any, Literal, cast
 from xml.etree import ElementTree
 
 from grader.check.finding import hint
-from grader.evidence import Finding, FindingKind, Severity
+from grader.evidence import Finding, FindingKind
+from grader.host.symbols import Place
 from grader.judge.session import Watcher
 from grader.toolchain import Tool
+from grader.words import Language
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FOUND = 86  # our choice of exit code for "there were errors"
@@ -29,6 +36,8 @@ _FILE = "findings.xml"
 _MOST_BYTES = 32 << 20
 # Between neighbours, so that an overrun of a whole block's width is seen too.
 _PADDING_BYTES = 1 << 16
+# Records of one run: with thousands of threads at fault more say nothing new.
+_MOST_RECORDS = 2000
 
 _KINDS: tuple[tuple[str, FindingKind], ...] = (
     (r"misaligned", "misaligned"),
@@ -36,141 +45,188 @@ _KINDS: tuple[tuple[str, FindingKind], ...] = (
     (r"uninitialized", "uninitialized"),
     (r"race|hazard", "race"),
     (r"barrier|divergent thread|syncwarp", "barrier"),
-    (r"cudaErrorInvalid|on CUDA API call|cuMem|cudaMem|cudaFree", "invalid_copy"),
+    (r"API call", "invalid_copy"),
     (r"invalid|out.of.bounds|illegal", "out_of_bounds"),
 )
-_WORDS: dict[FindingKind, str] = {
-    "out_of_bounds": "outside its array",
-    "misaligned": "at a misaligned address",
+_OF_TOOL: dict[str, FindingKind] = {
+    "racecheck": "race",
+    "initcheck": "uninitialized",
+    "synccheck": "barrier",
 }
-_DISTANCE = re.compile(
-    r"(?P<bytes>[\d,]+) bytes (?P<side>after|before) the nearest allocation[^.]*?"
-    r"of size (?P<size>[\d,]+) bytes"
-)
+# cudaError_t from here on says that a kernel failed before: a consequence.
+_FIRST_KERNEL_ERROR = 700
+
+_SPACES = {"__global__": "global", "__shared__": "shared", "__local__": "local"}
+Access = Literal["read", "write", "atomic"]
+Locate = Callable[[set[int]], Mapping[int, Place]]
 
 
-def watcher(sanitizer: Tool, tool: str) -> Watcher:
+def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
     """Return how to run a worker under one of `TOOLS`."""
-    command = [
-        str(sanitizer.path),
-        "--tool",
-        tool,
-        "--xml",
-        "--save",
-        _FILE,
-        "--error-exitcode",
-        str(FOUND),
-        "--print-limit",
-        "10000",
-    ]
+    command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
+    command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
+    # Its own text is not the hand-in's output.
+    command += ["--log-file", "sanitizer.log"]
     if tool == "memcheck":
-        command += ["--leak-check", "full", "--padding", str(_PADDING_BYTES)]
+        command += ["--padding", str(_PADDING_BYTES)]
+        if language is Language.CUDA:
+            # Python frees when it likes: what is alive at its end is no leak.
+            command += ["--leak-check", "full"]
     # torch's cache would hide an overrun inside one of its large blocks.
     return Watcher(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
 
 
-def read_findings(box: Path, tool: str, file: str, copy: str) -> tuple[Finding, ...]:
+def read_findings(
+    box: Path, tool: str, file: str, copy: str, locate: Locate
+) -> tuple[Finding, ...]:
     """Return what a run left in its folder; () if it left nothing.
 
-    `copy` is the name under which the tool saw the student's `file`. Raises
-    ValueError if the file is not the tool's XML.
+    `copy` is the name of the student's library or file in that folder, and
+    `locate` finds the lines of return addresses in it. Raises ValueError if
+    the report is not the tool's XML.
     """
     path = box / _FILE
     if not path.is_file():
         return ()
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError("its report is larger than 32 MiB")
+    return parse(path.read_bytes(), tool, file, copy, locate)
+
+
+def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> tuple[Finding, ...]:
+    """Return the findings of one report; ValueError if it is not XML."""
     try:
-        root = ElementTree.fromstring(path.read_bytes())
+        root = ElementTree.fromstring(xml)
     except ElementTree.ParseError as error:
         raise ValueError(f"its report is not XML: {error}") from error
-    names = {PurePath(copy).name, PurePath(file).name}
-    return tuple(_findings(root, tool, file, names))
+    addresses = {address for frame in root.iter("frame") for address in _address(frame, copy)}
+    reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
+    return tuple(found for record in root.iter("record") for found in reader.read(record))
 
 
-def _findings(
-    root: ElementTree.Element, tool: str, file: str, names: set[str]
-) -> Iterator[Finding]:
-    for record in root.iter("record"):
-        text = " ".join((record.findtext("what/text") or record.findtext("what") or "").split())
-        level = (record.findtext("level") or "").lower()
-        if level in ("info", "status") or not text:
-            continue
-        places = list(_places(record, names))
-        kind = _kind(text, tool)
-        if not places and kind not in ("leak", "invalid_copy"):
-            continue  # in nobody's code but ours or a library's
-        severity: Severity = "warning" if level.startswith("warn") else "error"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    tool: str
+    file: str
+    copy: str
+    places: Mapping[int, Place]
+
+    def read(self, record: ElementTree.Element) -> Iterator[Finding]:
+        """Yield the record as a finding, unless it is not the student's."""
+        text = " ".join((record.findtext("what/text") or "").split())
+        level = (record.findtext("level") or "error").lower()
+        if not text or level not in ("error", "warning"):
+            return
+        kind = self._kind(text)
+        result = _integer(record.findtext("what/result"))
+        if result is not None and result >= _FIRST_KERNEL_ERROR:
+            return
+        lines = list(self._lines(record)) or list(self._host_lines(record))
+        if not lines and not self._from_library(record):
+            return
         yield Finding(
             kind=kind,
-            severity=severity,
-            message=_message(text, kind, record),
+            severity="warning" if level == "warning" else "error",
+            message=_message(kind, text, record, lines),
             hint=hint(kind),
-            file=file,
-            line=places[0] if places else None,
-            other_line=next((line for line in places[1:] if line != places[0]), None)
-            if kind == "race"
-            else None,
+            file=self.file,
+            line=lines[0] if lines else None,
+            other_line=lines[1] if kind == "race" and len(lines) > 1 else None,
             kernel=_kernel(record),
             block=_triple(record.find("who/blockIdx")),
             thread=_triple(record.find("who/threadIdx")),
-            access=_access(text),
-            access_bytes=_integer(record.findtext("what/size")),
-            tool=f"compute-sanitizer {tool}",
+            access=cast(Access | None, _access(record)),
+            access_bytes=_integer(record.findtext("what/size")) if kind != "leak" else None,
+            tool=f"compute-sanitizer {self.tool}",
         )
 
+    def _kind(self, text: str) -> FindingKind:
+        for pattern, kind in _KINDS:
+            if re.search(pattern, text, re.IGNORECASE):
+                return kind
+        return _OF_TOOL.get(self.tool, "out_of_bounds")
 
-def _kind(text: str, tool: str) -> FindingKind:
-    by_tool: dict[str, FindingKind] = {
-        "racecheck": "race",
-        "initcheck": "uninitialized",
-        "synccheck": "barrier",
-    }
-    for pattern, kind in _KINDS:
-        if re.search(pattern, text, re.IGNORECASE):
-            return kind
-    return by_tool.get(tool, "out_of_bounds")
+    def _lines(self, record: ElementTree.Element) -> Iterator[int]:
+        """Yield the student's lines: where it happened, the other access, then callers."""
+        name = PurePath(self.file).name
+        for element in record.iter():
+            path, line = element.findtext("path"), _integer(element.findtext("line"))
+            if path and line and PurePath(path).name in (name, self.copy):
+                yield line
+
+    def _host_lines(self, record: ElementTree.Element) -> Iterator[int]:
+        """Yield the student's lines on the host's stack, innermost first."""
+        for frame in record.iter("frame"):
+            for address in _address(frame, self.copy):
+                place = self.places.get(address)
+                if place and place.line and place.file == PurePath(self.file).name:
+                    yield place.line
+
+    def _from_library(self, record: ElementTree.Element) -> bool:
+        """True if a frame of the host's stack lies in the student's own functions."""
+        for frame in record.iter("frame"):
+            module, function = frame.findtext("module"), frame.findtext("func") or ""
+            ours = function.startswith(("grader_call", "cuda", "libcudart"))
+            if module and PurePath(module).name == self.copy and function and not ours:
+                return True
+        return False
 
 
-def _places(record: ElementTree.Element, names: set[str]) -> Iterator[int]:
-    """Yield the student's lines in the order of the record: where first, then stacks."""
-    for element in record.iter():
-        path, line = element.findtext("path"), element.findtext("line")
-        if path and line and line.isdigit() and int(line) and PurePath(path).name in names:
-            yield int(line)
-        elif element.tag in ("where", "frame") and element.findtext("file"):
-            name = PurePath(element.findtext("file") or "").name
-            if name in names and (line or "").isdigit():
-                yield int(line or 0)
+def _address(frame: ElementTree.Element, copy: str) -> Iterator[int]:
+    """Yield the address of the call that a frame of the student's library is in."""
+    module, text = frame.findtext("module"), frame.findtext("pc") or ""
+    if module and PurePath(module).name == copy and re.fullmatch(r"0x[0-9a-f]{1,12}", text):
+        yield int(text, 16) - 1  # what is told is where the call returns to
 
 
-def _message(text: str, kind: FindingKind, record: ElementTree.Element) -> str:
+def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: list[int]) -> str:
+    """Return what happened in a student's words, from the record's parts."""
+    size = _integer(record.findtext("what/size"))
+    space = _SPACES.get(record.findtext("what/space") or "", "")
+    verb = {"read": "reads", "write": "writes", "atomic": "updates"}.get(_access(record) or "", "")
+    what = f"{verb} {size} bytes of {space} memory" if verb and size and space else ""
+    match kind:
+        case "out_of_bounds" if what:
+            return f"{what} outside any array"
+        case "misaligned" if what:
+            return f"{what} at an address that is not a multiple of {size}"
+        case "uninitialized" if size:
+            return f"reads {size} bytes of global memory that nobody has written"
+        case "race":
+            first = (record.findtext("what/source/direction") or "").lower()
+            second = (record.findtext("what/destination/direction") or "").lower()
+            if first and second:
+                there = f"line {lines[1]}" if len(lines) > 1 else "the same line"
+                return f"race in shared memory: a {first} here, a {second} in {there}"
+            return "race in shared memory"
+        case "leak" if size:
+            return f"{size} bytes of device memory were never freed"
+        case "barrier":
+            return f"barrier error: {text}"
     return text
 
 
-def _access(text: str):  # type: ignore[no-untyped-def]
-    lowered = text.lower()
-    for word in ("read", "write", "atomic"):
-        if word in lowered:
-            return word
+def _access(record: ElementTree.Element) -> str | None:
+    word = (record.findtext("what/direction") or "").lower()
+    text = (record.findtext("what/text") or "").lower()
+    for access in ("atomic", "read", "write"):
+        if access in (word or text):
+            return access
     return None
 
 
 def _kernel(record: ElementTree.Element) -> str | None:
-    name = record.findtext("where/func")
-    return name.split("(")[0].strip() if name else None
+    name = record.findtext("where/func") or record.findtext("what/source/where/func")
+    return name.split("(")[0].strip()[:200] if name else None
 
 
 def _triple(element: ElementTree.Element | None) -> tuple[int, int, int] | None:
     if element is None:
         return None
-    values = [_integer(element.findtext(axis)) for axis in "xyz"]
-    if any(value is None for value in values):
-        return None
-    x, y, z = values
-    return x or 0, y or 0, z or 0
+    values: list[Any] = [_integer(element.findtext(axis)) for axis in "xyz"]
+    return None if None in values else (values[0], values[1], values[2])
 
 
 def _integer(text: str | None) -> int | None:
     text = (text or "").strip()
-    return int(text) if re.fullmatch(r"-?\d{1,12}", text) else None
+    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None

@@ -14,11 +14,11 @@ import torch
 
 from grader.build.product import Built
 from grader.errors import GraderError
+from grader.judge.arguments import pack_arguments
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.compare import Comparison, compare, poison_bytes
 from grader.judge.oracle import CaseData
 from grader.judge.server import PythonServer
-from grader.judge.session import Session, pack_arguments
 from grader.spec import Assignment, Case
 from grader.words import Device
 from grader.worker import cuda_driver
@@ -67,13 +67,8 @@ class Stage:
             raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
 
     @contextmanager
-    def buffers(self, session: Session, *, bare: bool = False) -> Iterator[list[Buffer]]:
-        """Make the case's buffers and show them to the worker, for the time of the block.
-
-        With `bare` the worker takes outputs as never written, so that a tool
-        can see a read before the first write.
-        Raises GraderError if the worker cannot map them.
-        """
+    def buffers(self) -> Iterator[list[Buffer]]:
+        """Make the case's buffers for the time of the block."""
         made: list[Buffer] = []
         try:
             for argument in self._signature.arrays:
@@ -89,13 +84,7 @@ class Stage:
                         driver=self._bench.driver,
                     )
                 )
-            outcome = session.attach(made, bare=bare)
-            if not outcome.done:
-                how = outcome.happening.value
-                raise GraderError(f"the worker could not map its buffers ({how})")
             yield made
-            if session.alive:
-                session.detach()
         finally:
             for buffer in made:
                 buffer.close()

@@ -7,8 +7,19 @@ line in `write_details`.
 from __future__ import annotations
 
 import math
+import re
 
-from grader.evidence import BuildEvidence, CaseResult, CorrectnessEvidence, Diagnostic, Mismatch
+from grader.evidence import (
+    BuildEvidence,
+    CaseResult,
+    CorrectnessEvidence,
+    Diagnostic,
+    Finding,
+    MemoryEvidence,
+    Mismatch,
+    Severity,
+    ToolRun,
+)
 from grader.formats.page import Page
 from grader.report import CheckResult
 from grader.verdict import Verdict
@@ -18,6 +29,7 @@ MOST_DIAGNOSTICS = 10
 MOST_WARNINGS = 3  # of a build that went well
 MOST_MISMATCHES = 8
 MOST_CASES = 5  # with a line of their own, after the first that fails
+MOST_FINDINGS = 10
 
 
 def write_details(page: Page, check: CheckResult) -> None:
@@ -28,6 +40,21 @@ def write_details(page: Page, check: CheckResult) -> None:
         _build(page, check.evidence, failed=check.verdict is not Verdict.ACCEPTED)
     elif isinstance(check.evidence, CorrectnessEvidence):
         _correctness(page, check.evidence, hint=check.hint)
+    elif isinstance(check.evidence, MemoryEvidence):
+        _memory(page, check.evidence, check)
+
+
+def headline(check: CheckResult) -> str:
+    """Return what a check's own line says: its message, if the details do not say it again."""
+    evidence = check.evidence
+    if not isinstance(evidence, MemoryEvidence) or check.verdict is not Verdict.MEMORY_ERROR:
+        return check.message
+    errors = [found for found in evidence.findings if found.severity == "error"]
+    if not errors or errors[0].message not in check.message:
+        return check.message
+    total = max(evidence.findings_total, len(evidence.findings))
+    kinds = dict.fromkeys(_kind(found) for found in errors)
+    return f"{total} finding{'s' if total > 1 else ''}: {', '.join(kinds)}"
 
 
 def summary_of_hidden(check: CheckResult) -> str:
@@ -83,10 +110,14 @@ def _diagnostic(page: Page, found: Diagnostic) -> None:
     numbers = (found.line, found.column) if found.line is not None else ()
     place = ":".join([found.file, *(str(number) for number in numbers if number is not None)])
     first, *more = found.message.strip("\r\n").splitlines() or [""]
-    style = "bold red" if found.severity == "error" else "bold yellow"
-    page.sentence((f"{place}: ", "bold"), (f"{found.severity}: ", style), first, indent=INDENT)
+    severity = (f"{found.severity}: ", _style(found.severity))
+    page.sentence((f"{place}: ", "bold"), severity, first, indent=INDENT)
     if more:
         page.quote("\n".join(more), indent=INDENT + 2, head=6)
+
+
+def _style(severity: Severity) -> str:
+    return "bold red" if severity == "error" else "bold yellow"
 
 
 def _correctness(page: Page, evidence: CorrectnessEvidence, *, hint: str) -> None:
@@ -137,3 +168,79 @@ def _mismatch(found: Mismatch) -> tuple[str, ...]:
     if expected == actual and not math.isnan(found.expected):
         expected, actual = repr(found.expected), repr(found.actual)
     return f"{found.output}[{index}]", expected, actual, f"{found.allowed:.3g}"
+
+
+def _memory(page: Page, evidence: MemoryEvidence, check: CheckResult) -> None:
+    failed = check.verdict is not Verdict.ACCEPTED
+    findings = evidence.findings[: MOST_FINDINGS if failed else MOST_WARNINGS]
+    hints = {check.hint} if failed else set()
+    for found in findings:
+        severity = (f"{found.severity}: ", _style(found.severity))
+        place = found.file if found.line is None else f"{found.file}:{found.line}"
+        what = f"{_kind(found)}: {_found(found)}"
+        page.sentence((f"{place}: ", "bold"), severity, what, indent=INDENT, most=4)
+        if found.hint and found.hint not in hints:
+            _hint(page, found.hint, indent=INDENT + 2)
+            hints.add(found.hint)
+    left_out = max(evidence.findings_total, len(evidence.findings)) - len(findings)
+    if left_out > 0:
+        page.sentence(f"and {left_out} more", indent=INDENT)
+    _tools_that_could_not(page, evidence.tools, message=check.message)
+    if failed:  # else the lines of the correctness check, once more
+        _output(page, evidence.output, head=10, tail=5)
+
+
+def _tools_that_could_not(page: Page, tools: tuple[ToolRun, ...], *, message: str) -> None:
+    reasons: dict[str, list[str]] = {}
+    for tool in tools:
+        if tool.problem is not None and tool.problem != message:
+            reasons.setdefault(tool.problem, []).append(tool.tool)
+    for reason, names in reasons.items():
+        page.sentence((f"not run: {', '.join(names)}: ", "bold"), reason, indent=INDENT, most=3)
+
+
+def _kind(found: Finding) -> str:
+    return found.kind.replace("_", " ")
+
+
+def _found(found: Finding) -> str:
+    """Return message, access, buffer, place in the grid and count, nothing twice."""
+    grid = [
+        f"kernel {found.kernel}" if found.kernel is not None else "",
+        f"block {_xyz(found.block)}" if found.block is not None else "",
+        f"thread {_xyz(found.thread)}" if found.thread is not None else "",
+    ]
+    other_line = f"line {found.other_line}" if found.other_line is not None else ""
+    parts = [
+        found.message,
+        _access(found),
+        _unsaid(found, _buffer(found)),
+        ", ".join(text for text in grid if _unsaid(found, text)),
+        f"the other access is in {other_line}" if _unsaid(found, other_line) else "",
+        f"{found.count} times" if found.count > 1 else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _unsaid(found: Finding, text: str) -> str:
+    """Return the text, or nothing if the finding's message has it word for word."""
+    return "" if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", found.message) else text
+
+
+def _access(found: Finding) -> str:
+    if found.access is None or not _unsaid(found, found.access):
+        return ""
+    words = {"read": "a read", "write": "a write", "atomic": "an atomic operation"}
+    size = "" if found.access_bytes is None else f" of {found.access_bytes} bytes"
+    return words[found.access] + size
+
+
+def _buffer(found: Finding) -> str:
+    if found.buffer is None:
+        return ""
+    return f"`{found.buffer}`" + ("" if found.element is None else f"[{found.element}]")
+
+
+def _xyz(value: tuple[int, int, int]) -> str:
+    x, y, z = value
+    return str(x) if y == z == 0 else f"({x},{y},{z})"

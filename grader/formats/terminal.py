@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from grader.formats.details import summary_of_hidden, write_details
+from grader.formats.details import headline, summary_of_hidden, write_details
 from grader.formats.page import Page, Piece
 from grader.report import CheckResult, KernelResult, Report
 from grader.verdict import Verdict
@@ -85,7 +85,7 @@ def _kernel(
 def _check(page: Page, check: CheckResult, columns: _Columns, *, shown: bool) -> None:
     label = _label(page, check)
     phrase, style = _verdict(check.verdict)
-    message = check.message if shown else summary_of_hidden(check)
+    message = headline(check) if shown else summary_of_hidden(check)
     lead = Text.assemble(
         f"  {label}{' ' * (columns.label - cell_len(label))}  ",
         (phrase, style),

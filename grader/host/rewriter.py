@@ -71,6 +71,12 @@ class _Rewriter:
         self.after: dict[int, str] = {}
         self.instead: dict[int, str] = {}
         self.sites = 0
+        texts = [self.tokens[index].text for index in self.code]
+        self.function_pointers = {
+            texts[i + 2]
+            for i in range(len(texts) - 3)
+            if texts[i : i + 2] == ["(", "*"] and texts[i + 3] in (")", "[")
+        }
 
     def run(self) -> str:
         for at, index in enumerate(self.code):
@@ -162,18 +168,33 @@ class _Rewriter:
         for place in range(first, at):
             self._replace(place, "")
         self._replace(at, "(::grader::Launch(")
+        # A function's name may be a template's, known only once it is called;
+        # a pointer to a function is read now, from where the host keeps it.
+        pointer = self._is_function_pointer(first, at)
+        capture = f"[grader_kernel = {kernel}]" if pointer else "[=]"
+        callee = "grader_kernel" if pointer else kernel
         # The whole launch is one operand: `cond ? k<<<…>>>() : …`, `(k<<<…>>>(), 0)`.
         self._replace(
             close,
             f").kernel(GRADER_NAME({kernel}), "
-            f"[=](auto&... grader_argument) {{ {kernel}(grader_argument...); }})",
+            f"{capture}(auto&... grader_argument) {{ {callee}(grader_argument...); }})",
         )
         self._put_after(end, ")")
         # NULL is an integer to a template; nullptr converts to every pointer.
-        for place in range(close + 2, end):
+        depth = 0
+        for place in range(close + 1, end):
+            text = self._text(place)
+            depth += (text in _OPENERS) - (text in _CLOSERS)
             alone = self._text(place - 1) in "(," and self._text(place + 1) in "),"
-            if self._text(place) == "NULL" and alone:
+            if text == "NULL" and alone and depth == 1:
                 self._replace(place, "nullptr")
+
+    def _is_function_pointer(self, first: int, end: int) -> bool:
+        """True for `s.f`, `p->f`, `f[1]`, `(*f)` and a name declared as `(*name)(…`."""
+        words = [self._text(place) for place in range(first, end)]
+        if any(word in (".", "->", "[", "*") for word in words):
+            return True
+        return len(words) == 1 and words[0] in self.function_pointers
 
     def _kernel_name(self, at: int) -> int | None:
         """Return where the expression before `<<<` starts: `ns::k<T, 4>`, `(*f)`, `s.f[1]`."""
@@ -195,7 +216,7 @@ class _Rewriter:
                 opened = self._opening(place)
                 if opened is None:
                     return None
-                if text == "]" or self._at(opened - 1) is None:
+                if text == "]":
                     place = opened - 1
                     continue
                 before = self._at(opened - 1)

@@ -60,6 +60,8 @@ def _constant(scene: Scene) -> str | None:
 def _not_a_number(scene: Scene) -> str | None:
     wrong = scene.comparison.wrong
     nan = torch.isnan(scene.comparison.actual.double()) & wrong
+    if bool(nan.all()):
+        return "every element is not a number"
     if bool(nan.any()) and int(nan.sum()) == int(wrong.sum()):
         return f"{_place(wrong)}: not a number"
     return None
@@ -122,24 +124,29 @@ def _transposed(scene: Scene) -> str | None:
 
 
 def _periodic(scene: Scene) -> str | None:
-    """Every second block: wrong and right runs of one length, in turn."""
-    wrong = scene.comparison.wrong.flatten()
-    edges = (wrong[1:] != wrong[:-1]).nonzero().flatten() + 1
+    place = _alternation(scene.comparison.wrong)
+    return f"{place} is wrong" if place else None
+
+
+def _alternation(wrong: torch.Tensor) -> str | None:
+    """Every second block: marked and unmarked runs of one length, in turn."""
+    flat = wrong.flatten()
+    edges = (flat[1:] != flat[:-1]).nonzero().flatten() + 1
     if edges.numel() < 3:
         return None
     lengths = torch.diff(edges)
     period = int(lengths[0])
-    if bool((lengths == period).all()) and int(edges[0]) % period == 0:
-        which = "second" if int(edges[0]) else "first"
-        if period == 1:
-            return "every second element is wrong"
-        return f"every second block of {period} elements is wrong, starting with the {which}"
-    return None
+    if not bool((lengths == period).all()) or int(edges[0]) != period:
+        return None
+    if period == 1:
+        return "every second element"
+    which = "first" if bool(flat[0]) else "second"
+    return f"every second block of {period} elements, starting with the {which},"
 
 
 def _region(scene: Scene) -> str | None:
     place = _place(scene.comparison.wrong)
-    return None if place.startswith("elements") else place
+    return None if place.startswith(("elements", "all")) else place
 
 
 def _place(wrong: torch.Tensor) -> str:
@@ -148,6 +155,9 @@ def _place(wrong: torch.Tensor) -> str:
     total, count = flat.numel(), int(flat.sum())
     if count == total:
         return "all elements"
+    alternation = _alternation(wrong)
+    if alternation:
+        return alternation.rstrip(",")
     first = int(flat.nonzero()[0])
     last = int(flat.nonzero()[-1])
     if wrong.dim() == 2 and count > 1:

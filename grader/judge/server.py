@@ -2,50 +2,68 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
 import sys
-import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader import family, sandbox
+from grader.box import box
 from grader.errors import ToolError
 from grader.words import Device
 from grader.worker import python_server
 
+_FORK_S = 30.0  # a fork takes a few hundredths; this is for a server that was stopped
 _START_S = 120.0  # importing torch from a cold network file system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the server is asked to fork: a worker for `file` in the folder `cwd`."""
+    """What the server is asked to fork: a worker for `file` in the folder `cwd`.
+
+    `checks` are the arguments of `triton_checks.install`, None for none of it.
+    """
 
     file: Path
     entry: str
     device: Device
     cwd: Path
+    checks: Mapping[str, int | bool] | None = None
 
 
 class PythonServer:
-    """Starts importing torch and triton at once; `ready` waits for it."""
+    """Starts importing torch and triton at once; `ready` waits for it.
+
+    A hand-in that runs under our own user can kill this process, its sibling:
+    then another takes its place.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._scratch = tempfile.TemporaryDirectory(prefix="grade-server-")
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._versions: dict[str, str] | None = None
-        folder = Path(self._scratch.name)
-        self._program = sandbox.spawn(
-            [sys.executable, "-I", python_server.__file__, device.value],
-            cwd=folder,
-            environment=sandbox.clean_environment(folder),
-            limits=sandbox.Limits(),
-            descriptors={3: theirs.fileno()},
-        )
-        theirs.close()
+        self._start()
+
+    def _start(self) -> None:
+        with contextlib.ExitStack() as undo:
+            folder = undo.enter_context(box("grade-server-"))
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            undo.callback(self._socket.close)
+            self._socket.settimeout(_FORK_S)
+            with theirs:
+                self._program = sandbox.spawn(
+                    [sys.executable, "-I", python_server.__file__, self._device.value],
+                    cwd=folder,
+                    environment=sandbox.clean_environment(folder),
+                    limits=sandbox.Limits(),
+                    descriptors={3: theirs.fileno()},
+                )
+            undo.callback(self._program.kill)
+            self._versions: dict[str, str] | None = None
+            self._undo = undo.pop_all()
 
     def ready(self) -> dict[str, str]:
         """Wait until it is prepared; return the versions of what it imported.
@@ -66,34 +84,51 @@ class PythonServer:
         return self._versions
 
     def fork(self, request: Request, *, channel: int, limits: sandbox.Limits) -> sandbox.Program:
-        """Fork a confined worker whose channel is the descriptor `channel`."""
-        self.ready()
-        output, output_theirs = os.pipe2(os.O_CLOEXEC)
-        report, report_theirs = os.pipe2(os.O_CLOEXEC)
+        """Fork a confined worker whose channel is the descriptor `channel`.
+
+        Raises ToolError if the server died twice.
+        """
+        for _ in range(2):
+            self.ready()
+            program = self._fork(request, channel, limits)
+            if program is not None:
+                return program
+            self._undo.close()
+            self._start()
+        raise ToolError("the process that Python kernels are forked from died twice")
+
+    def _fork(
+        self, request: Request, channel: int, limits: sandbox.Limits
+    ) -> sandbox.Program | None:
+        """Ask the server for a worker; None if it does not answer."""
         message = json.dumps(
             {
                 "file": str(request.file),
                 "entry": request.entry,
                 "device": request.device.value,
+                "checks": None if request.checks is None else dict(request.checks),
                 "environment": sandbox.clean_environment(request.cwd),
                 "settings": limits.settings(request.cwd, (3, 4)),
             }
         )
+        output, output_theirs = os.pipe2(os.O_CLOEXEC)
+        report, report_theirs = os.pipe2(os.O_CLOEXEC)
+        given = [channel, report_theirs, output_theirs]
         try:
             with family.hold():
-                socket.send_fds(
-                    self._socket, [message.encode()], [channel, report_theirs, output_theirs]
-                )
+                socket.send_fds(self._socket, [message.encode()], given)
                 data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
-                if not descriptors:
-                    raise ToolError("the server for Python kernels died")
-                return sandbox.adopt(int(data), descriptors[0], output, report, limits)
+                if descriptors:
+                    return sandbox.adopt(int(data), descriptors[0], output, report, limits)
+        except OSError:
+            pass  # the same as no answer
         finally:
             os.close(output_theirs)
             os.close(report_theirs)
+        os.close(output)
+        os.close(report)
+        return None
 
     def close(self) -> None:
-        """End the server."""
-        self._program.kill()
-        self._socket.close()
-        self._scratch.cleanup()
+        """End the server and remove its folder."""
+        self._undo.close()

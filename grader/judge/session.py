@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -26,15 +25,16 @@ from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.server import PythonServer, Request
-from grader.signature import Argument, ElementType
 from grader.spec import Limits
-from grader.words import Language
+from grader.words import Device, Language
 from grader.worker import cuda_worker, python_worker, wire
 
+_OPERATION_S = 15e-6  # one operation of triton's interpreter
 _END_S = 1.0  # from the end of the channel to that of the process
 _WATCHER_S = 30.0  # the same, while a tool writes what it saw
 # For commands that run no student code: mapping gigabytes takes seconds.
 COMMAND_S = 30.0
+_REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports to the grader"
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
 
@@ -71,14 +71,15 @@ _OF_LIMIT = {
 class Outcome:
     """What became of a command, with all that there is to explain it.
 
-    `told` is what the worker said in words during the command: untrusted, and
-    perhaps forged.
+    `told` and `stack` are what the worker said during the command, as records
+    and as Python's fault handler prints: untrusted, and perhaps forged.
     """
 
     happening: Happening
     code: int = 0
     ended: sandbox.Ended | None = None
     told: tuple[dict[str, Any], ...] = ()
+    stack: str = ""
     detail: str = ""
 
     @property
@@ -96,7 +97,11 @@ class Watcher:
 
 
 class Session:
-    """A worker process for one built hand-in; use as a context manager."""
+    """A worker process for one built hand-in; use as a context manager.
+
+    A `watcher` runs the worker under a tool; `watch_memory` has the
+    interpreter check every address of a Triton hand-in on the CPU.
+    """
 
     def __init__(
         self,
@@ -105,11 +110,14 @@ class Session:
         server: PythonServer | None,
         *,
         watcher: Watcher | None = None,
+        watch_memory: bool = False,
     ) -> None:
         self._limits = limits
         self._watcher = watcher
+        self._watch_memory = watch_memory
         self._ended: sandbox.Ended | None = None
         self._alive = True
+        self._told_before = 0
         with contextlib.ExitStack() as undo:
             self._box = undo.enter_context(box("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
@@ -131,7 +139,11 @@ class Session:
             if server is None:
                 raise GraderError("a Python hand-in needs the Python server")
             request = Request(
-                file=self._copy, entry=built.entry, device=built.device, cwd=self._box
+                file=self._copy,
+                entry=built.entry,
+                device=built.device,
+                cwd=self._box,
+                checks=self._interpreter_checks(built),
             )
             return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
         return sandbox.spawn(
@@ -142,6 +154,13 @@ class Session:
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
         )
+
+    def _interpreter_checks(self, built: Built) -> dict[str, int | bool] | None:
+        """Return what the interpreter is to check; its budget bounds a call in any case."""
+        if built.device is not Device.CPU:
+            return None
+        operations = int(self._limits.call_s / _OPERATION_S)
+        return {"operations": operations, "memory": self._watch_memory}
 
     def _start_watched(
         self, built: Built, watcher: Watcher, limits: sandbox.Limits
@@ -185,6 +204,11 @@ class Session:
     def output(self) -> str:
         """What the hand-in has printed so far."""
         return self._program.output.text()
+
+    @property
+    def has_company(self) -> bool:
+        """True if the worker is not the only process of the hand-in."""
+        return self._program.processes > 1
 
     def load(self) -> Outcome:
         """Load the hand-in; its constructors or module-level code run."""
@@ -242,7 +266,7 @@ class Session:
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
         self._program.drain()
-        self._report.forget()
+        self._told_before = self._report.total_bytes
         try:
             # If it is gone already, the wait below sees how.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
@@ -255,12 +279,15 @@ class Session:
                 end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
                 if end is sandbox.End.TIME_LIMIT:
                     return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
-            self._channel.quiet()
+            if answer is not None:
+                self._channel.quiet()
         except StrayAnswerError as error:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
         if answer is not None:
             return self._answered(answer)
         assert end is not None
+        if end is sandbox.End.OUTPUT_LIMIT and self._report.over_limit:
+            return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
         outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
@@ -273,10 +300,12 @@ class Session:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
         if happening in (Happening.DONE, Happening.EXCEPTION):
             self._program.drain()
-            return Outcome(happening=happening, told=self._told())
+            return Outcome(happening=happening, told=self._told(self._told_before))
         if self._watcher is not None:
             # It has yet to write what it saw: `finish` will end it.
-            return Outcome(happening=happening, code=answer.code, told=self._told())
+            self._alive = False
+            told = self._told(self._told_before)
+            return Outcome(happening=happening, code=answer.code, told=told)
         # After a CUDA error the context may be poisoned: this worker is done.
         return self._over(happening, sandbox.End.EXITED, code=answer.code)
 
@@ -286,7 +315,12 @@ class Session:
         self._alive = False
         self._ended = ended = self._program.finish(end)
         return Outcome(
-            happening=happening, code=code, ended=ended, told=self._told(), detail=detail
+            happening=happening,
+            code=code,
+            ended=ended,
+            told=self._told(self._told_before),
+            stack=self._report.text(self._told_before),
+            detail=detail,
         )
 
     @property
@@ -294,9 +328,15 @@ class Session:
         assert self._program.report is not None
         return self._program.report
 
-    def _told(self) -> tuple[dict[str, Any], ...]:
+    def records(self) -> tuple[dict[str, Any], ...]:
+        """Return all that the worker has told so far; untrusted."""
+        if self._alive:
+            self._program.drain()
+        return self._told(since=0)
+
+    def _told(self, since: int) -> tuple[dict[str, Any], ...]:
         records = []
-        for line in self._report.text().splitlines():
+        for line in self._report.text(since).splitlines():
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):
@@ -309,24 +349,3 @@ class Session:
         """End the worker and all that it started, and remove its folder."""
         self._alive = False
         self._undo.close()
-
-
-def pack_arguments(
-    arguments: Sequence[tuple[Argument, ElementType]], values: Sequence[int | float]
-) -> bytes:
-    """Return the payload of CALL: a slot number for each array, a value for each scalar."""
-    packed = b""
-    for (argument, kind), value in zip(arguments, values, strict=True):
-        if argument.is_array:
-            packed += wire.ARGUMENT.pack(wire.SLOT, int(value))
-        elif kind is ElementType.FLOAT32:
-            packed += wire.ARGUMENT.pack(wire.FLOAT32, _bits("<fxxxx", value))
-        elif kind is ElementType.FLOAT64:
-            packed += wire.ARGUMENT.pack(wire.FLOAT64, _bits("<d", value))
-        else:
-            packed += wire.ARGUMENT.pack(wire.INTEGER, _bits("<q", int(value)))
-    return packed
-
-
-def _bits(layout: str, value: int | float) -> int:
-    return int.from_bytes(struct.pack(layout, value), "little")

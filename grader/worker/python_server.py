@@ -73,9 +73,11 @@ def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # ty
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     between = os.fork()
     if between == 0:
+        # Asked before the fork: it may be gone when the worker first runs.
+        go_between = os.getpid()
         worker = os.fork()
         if worker == 0:
-            _become_worker(request, descriptors, os.getppid())
+            _become_worker(request, descriptors, go_between)
         pidfd = os.pidfd_open(worker)
         socket.send_fds(theirs, [str(worker).encode()], [pidfd])
         os._exit(0)

@@ -136,7 +136,9 @@ class Worker:
         if self._checks is not None:
             self._checks.begin(self._buffers.values())
         try:
-            self._function(*arguments)
+            returned = self._function(*arguments)
+            if returned is not None:
+                telling.tell("returned")
             if self._device == "cuda":
                 self._torch.cuda.synchronize()
         except BaseException as error:
@@ -197,8 +199,8 @@ class Worker:
 def serve(file: str, entry: str, device: str, checks: dict[str, Any] | None = None) -> None:
     """Carry out commands until the judge closes the channel, then end the process."""
     channel = socket.socket(fileno=wire.CHANNEL_FD)
-    # A crash names the student's line on its way out.
-    faulthandler.enable(file=2, all_threads=False)
+    # A crash tells its stack on its way out, and so the student's line.
+    faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
     worker = Worker(file, entry, device, checks)
     while True:
         try:

@@ -6,7 +6,7 @@ import triton.language as tl
 @triton.jit
 def silu_kernel(input, output, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = (offsets < n) & (tl.program_id(0) % 2 == 0)
+    mask = (offsets < n) & (offsets // 256 % 2 == 0)
     x = tl.load(input + offsets, mask=mask)
     tl.store(output + offsets, x / (1.0 + tl.exp(-x)), mask=mask)
 

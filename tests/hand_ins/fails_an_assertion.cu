@@ -1,4 +1,4 @@
-// A failed assert on the host, line 11.
+// A failed assert on the host, line 12.
 #include <cassert>
 
 __global__ void silu_kernel(const float* input, float* output, int n)

@@ -1,4 +1,4 @@
-# An exception in the entry, line 16.
+# An exception in the entry, line 15.
 import triton
 import triton.language as tl
 

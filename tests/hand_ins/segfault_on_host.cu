@@ -1,4 +1,4 @@
-// Line 11 follows a null pointer.
+// Line 12 follows a null pointer, on the host.
 
 __global__ void silu_kernel(const float* input, float* output, int n)
 {
@@ -8,7 +8,7 @@ __global__ void silu_kernel(const float* input, float* output, int n)
 
 extern "C" void silu(const float* input, float* output, int n)
 {
-    int* nowhere = nullptr;
-    *const_cast<int* volatile&>(nowhere) = n;
+    volatile int* volatile nowhere = nullptr;
+    *nowhere = n;
     silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
 }

@@ -13,6 +13,6 @@ extern "C" void silu(const float* input, float* output, int n)
 
 __attribute__((constructor)) static void before_main()
 {
-    volatile int* nowhere = nullptr;
+    volatile int* volatile nowhere = nullptr;
     *nowhere = 1;
 }

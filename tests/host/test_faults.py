@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from grader.host import Mode
-from grader.host.__main__ import build, run
+from grader.host.__main__ import runtime_object
+from grader.host.program import Program, build, run
 
 HERE = Path(__file__).parent
 FAULTS = sorted((HERE / "faults").glob("*.cu"))
@@ -30,11 +31,20 @@ def expected(source: Path) -> set[tuple[str, str, str, int]]:
     return found
 
 
-def findings(
-    source: Path, folder: Path, settings: str = ""
-) -> set[tuple[str, str, str | None, int | None]]:
-    program = build(source, mode=Mode.CHECKED, folder=folder)
+@pytest.fixture(scope="session")
+def runtime() -> Path:
+    return runtime_object(Mode.CHECKED)
+
+
+def compiled(source: Path, folder: Path, runtime: Path) -> Program:
+    program = build(source, mode=Mode.CHECKED, folder=folder, runtime=runtime)
     assert program.executable, program.diagnostics
+    return program
+
+
+def findings(
+    program: Program, source: Path, settings: str = ""
+) -> set[tuple[str, str, str | None, int | None]]:
     result = run(program, settings=settings, timeout_s=20, capture=True)
     assert result.exit_code == 0, (result.stdout, result.stderr, result.report.faults)
     marked = {line for *_, line in expected(source)}
@@ -46,15 +56,16 @@ def findings(
 
 
 @pytest.mark.parametrize("source", FAULTS, ids=lambda path: path.stem)
-def test_planted_fault_is_found(source: Path, tmp_path: Path) -> None:
+def test_planted_fault_is_found(source: Path, tmp_path: Path, runtime: Path) -> None:
     assert expected(source), "the file marks no fault"
-    assert findings(source, tmp_path) == expected(source)
+    assert findings(compiled(source, tmp_path, runtime), source) == expected(source)
 
 
 @pytest.mark.parametrize("source", CORRECT, ids=lambda path: path.stem)
-@pytest.mark.parametrize("schedule", ["forward", "reverse", "random"])
-def test_correct_kernel_has_no_finding(source: Path, schedule: str, tmp_path: Path) -> None:
-    assert findings(source, tmp_path, f"schedule={schedule} seed=7") == set()
+def test_correct_kernel_has_no_finding(source: Path, tmp_path: Path, runtime: Path) -> None:
+    program = compiled(source, tmp_path, runtime)
+    for schedule in ("forward", "reverse", "random"):
+        assert findings(program, source, f"schedule={schedule} seed=7") == set(), schedule
 
 
 def test_enough_of_both() -> None:

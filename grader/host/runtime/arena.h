@@ -30,7 +30,8 @@ struct alignas(128) Allocation {
 
     uintptr_t begin = 0, end = 0;          // the valid bytes
     ShadowCell* shadow = nullptr;          // checked build: one cell per 4 bytes, null once freed
-    uint32_t must_be_written = 0;          // checked build: 0xf if a read needs a write before it
+    uint32_t must_be_written = 0;          // checked build: 0xf if a read needs a write before it,
+                                           // kReadOnly if no write is allowed at all
     uint32_t id = 0;                       // in the order of allocation
     uintptr_t map_begin = 0, map_end = 0;  // whole pages, guard bytes included
     uintptr_t gap_end = 0;                 // where the next allocation may start
@@ -40,6 +41,7 @@ struct alignas(128) Allocation {
     bool live = false;
     bool leak_reported = false;
     char name[48] = {};
+    static constexpr uint32_t kReadOnly = 0x10;
     size_t bytes() const { return end - begin; }
 };
 static_assert(sizeof(Allocation) == 128);
@@ -48,10 +50,12 @@ namespace arena {
 
 constexpr unsigned kGranuleShift = 16;
 
+#pragma GCC visibility push(hidden)
 // Addresses of the reservation; both 0 until the first use.
 extern uintptr_t base, limit;
 extern uint32_t* granules;       // allocation index + 1, by granule
 extern Allocation* allocations;  // by index; [-1] is an empty one, for granule 0
+#pragma GCC visibility pop
 
 void configure(bool protect, size_t device_bytes);
 

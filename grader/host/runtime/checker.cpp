@@ -81,8 +81,10 @@ struct Pending {
 };
 Pending pending;
 
+size_t shadow_bytes(size_t bytes) { return (cell_index((bytes + 3) / 4) + 1) * sizeof(ShadowCell); }
+
 ShadowCell* new_shadow(size_t bytes) {
-    size_t size = (bytes + 3) / 4 * sizeof(ShadowCell);
+    size_t size = shadow_bytes(bytes);
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     madvise(memory, size, MADV_HUGEPAGE);  // fewer page faults; a refusal does no harm
@@ -90,7 +92,7 @@ ShadowCell* new_shadow(size_t bytes) {
 }
 
 void drop_shadow(Allocation& a) {
-    if (a.shadow) munmap(a.shadow, (a.bytes() + 3) / 4 * sizeof(ShadowCell));
+    if (a.shadow) munmap(a.shadow, shadow_bytes(a.bytes()));
     a.shadow = nullptr;
 }
 
@@ -219,7 +221,7 @@ namespace checker {
 void launch_begins(Worker& w) {
     prepare_once(w);
     for (const SharedVariable& v : shared_variables)
-        for (size_t i = 0; i < (v.bytes + 3) / 4; ++i) state.shared_shadow[v.offset / 4 + i].detail = 0;
+        for (size_t i = 0; i < (v.bytes + 3) / 4; ++i) state.shared_shadow[cell_index(v.offset / 4 + i)].detail = 0;
     shared_variables.clear();
     state.launch_first = ++state.epoch;
     state.read_words = state.written_words = 0;
@@ -295,9 +297,17 @@ void strong(const Access& access) {
     ordering::strong_access(running->index, access.address);
 }
 
+template <unsigned Bytes> static void check_atomic(uintptr_t address, bool replaces, uintptr_t pc) {
+    if (replaces) check<Form<Bytes, true, true, true, true>>(address, pc);
+    else check<Form<Bytes, true, true, true>>(address, pc);
+}
+
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
     if (!state.active) return;
-    check({reinterpret_cast<uintptr_t>(const_cast<const void*>(address)), unsigned(bytes), true, true, true, pc, replaces});
+    uintptr_t a = reinterpret_cast<uintptr_t>(address);
+    if (bytes == 2) check_atomic<2>(a, replaces, pc);
+    else if (bytes == 4) check_atomic<4>(a, replaces, pc);
+    else check_atomic<8>(a, replaces, pc);
 }
 
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,
@@ -378,6 +388,13 @@ void outside(const Access& access) {
     if (fatal) worker->abandon(cudaErrorIllegalAddress);
 }
 
+void write_to_input(const Access& access) {
+    Finding f = about(access, Kind::out_of_bounds, "a read-only input is written");
+    name_place(f);
+    findings::add(f);
+    worker->abandon(cudaErrorIllegalAddress);
+}
+
 void outside_shared(const Access& access) {
     Finding f = about(access, Kind::out_of_bounds, "the access is outside its shared variable");
     name_shared(f);
@@ -428,9 +445,9 @@ void touched_by_host(const Access& access) {
     findings::add(f);  // and now it faults
 }
 
-ShadowCell* variable_cell(uintptr_t address, unsigned) {
+VariableShadow variable_shadow(uintptr_t address) {
     const Variable* v = variable_near(address);
-    return v && v->shadow ? v->shadow + ((address - v->begin) >> 2) : nullptr;
+    return v ? VariableShadow{v->shadow, v->begin} : VariableShadow{nullptr, 0};
 }
 
 void name_shared(Finding& f) {
@@ -448,7 +465,7 @@ void name_shared(Finding& f) {
 static void place(const char* name, size_t offset, size_t bytes, size_t element_bytes) {
     shared_variables.push_back({name, offset, bytes, element_bytes});
     for (size_t i = 0; i < bytes; ++i)
-        state.shared_shadow[(offset + i) / 4].detail |= uint64_t(1) << (detail::kValid + (offset + i) % 4);
+        state.shared_shadow[cell_index((offset + i) / 4)].detail |= uint64_t(1) << (detail::kValid + (offset + i) % 4);
 }
 
 void shared_placed(const SharedSite& site, size_t offset) { place(site.name, offset, site.bytes, site.element_bytes); }
@@ -461,14 +478,14 @@ void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t
 
 void allocated(Allocation& a, bool initialized) {
     if (!a.shadow) a.shadow = new_shadow(a.bytes());
-    a.must_be_written = initialized ? 0 : 15;
+    a.must_be_written = a.zone == Zone::read_only ? Allocation::kReadOnly : initialized ? 0 : 15;
 }
 
 void released(Allocation& a) { drop_shadow(a); }
 
 void variable(void* address, size_t bytes, size_t element_bytes, const char* name) {
     uintptr_t begin = reinterpret_cast<uintptr_t>(address);
-    Variable v{begin, begin + bytes, name, element_bytes, new_shadow(bytes + 4)};
+    Variable v{begin, begin + bytes, name, element_bytes, new_shadow(bytes)};
     std::vector<Variable>& all = variables();
     all.insert(std::upper_bound(all.begin(), all.end(), v,
                                 [](const Variable& a, const Variable& b) { return a.begin < b.begin; }), v);
@@ -477,17 +494,17 @@ void variable(void* address, size_t bytes, size_t element_bytes, const char* nam
 void set_by_host(void* to, size_t bytes) {
     uintptr_t p = reinterpret_cast<uintptr_t>(to);
     Allocation* a = const_cast<Allocation*>(arena::find(p));
-    if (!a || !a->must_be_written || !a->shadow || p < a->begin || p + bytes > a->end) return;
+    if (!a || a->must_be_written != 15 || !a->shadow || p < a->begin || p + bytes > a->end) return;
     if (p == a->begin && bytes == a->bytes()) {
         a->must_be_written = 0;
         return;
     }
     for (size_t i = p - a->begin; i < p - a->begin + bytes;) {
         if (i % 4 == 0 && i + 4 <= p - a->begin + bytes) {
-            a->shadow[i / 4].detail |= 15;
+            a->shadow[cell_index(i / 4)].detail |= 15;
             i += 4;
         } else {
-            a->shadow[i / 4].detail |= uint64_t(1) << i % 4;
+            a->shadow[cell_index(i / 4)].detail |= uint64_t(1) << i % 4;
             ++i;
         }
     }

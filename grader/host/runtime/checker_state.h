@@ -28,7 +28,8 @@ struct CheckerState {
     counters::Log* thread_log;
     uint64_t read_words, written_words;  // of global memory, first time in this launch
 };
-extern CheckerState state;
+// Hidden, so that the hooks reach it without a detour through the linker's table.
+extern CheckerState state __attribute__((visibility("hidden")));
 
 enum class Space : uint8_t { global, shared };
 
@@ -40,9 +41,6 @@ struct Access {
     bool strong;  // atomic or volatile
     bool atomic;
     uintptr_t pc;
-    bool replaces = false;  // an atomic whose old value may be ignored
-
-    bool reads() const { return !write || (atomic && !replaces); }
 };
 
 namespace checker {
@@ -51,10 +49,15 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
               unsigned mask, uint32_t other_pc);
 void uninitialized(const Access& access, Space space);
 void outside(const Access& access);                       // in the arena, but not in a live buffer
+[[noreturn]] void write_to_input(const Access& access);    // mapped without write access
 void outside_shared(const Access& access);
 bool elsewhere(const Access& access);                     // neither arena, shared nor stack
 void touched_by_host(const Access& access);
-ShadowCell* variable_cell(uintptr_t address, unsigned bytes);
+struct VariableShadow {
+    ShadowCell* cells;  // null if the address is in no device variable
+    uintptr_t begin;
+};
+VariableShadow variable_shadow(uintptr_t address);
 void strong(const Access& access);
 void name_shared(Finding& finding);
 }  // namespace checker

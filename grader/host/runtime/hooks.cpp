@@ -19,17 +19,21 @@ using namespace grader;
 
 namespace {
 
-__attribute__((always_inline)) inline void hook(const void* address, unsigned bytes, bool write, bool strong, void* pc) {
-    checker::check({reinterpret_cast<uintptr_t>(address), bytes, write, strong, false, reinterpret_cast<uintptr_t>(pc)});
+template <class F> GRADER_HOT void hook(const volatile void* address, void* pc) {
+    checker::check<F>(reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(pc));
 }
 
 // A range, word by word where it is aligned.
-void hook_range(const void* address, size_t bytes, bool write, void* pc) {
-    uintptr_t a = reinterpret_cast<uintptr_t>(address), end = a + bytes;
+template <bool Write> void hook_range(const void* address, size_t bytes, void* pc) {
+    const char* a = static_cast<const char*>(address);
+    const char* end = a + bytes;
     while (a < end) {
-        unsigned n = a % 4 == 0 && end - a >= 4 ? 4 : 1;
-        hook(reinterpret_cast<void*>(a), n, write, false, pc);
-        a += n;
+        if (reinterpret_cast<uintptr_t>(a) % 4 == 0 && end - a >= 4) {
+            hook<checker::Form<4, Write>>(a, pc);
+            a += 4;
+        } else {
+            hook<checker::Form<1, Write>>(a++, pc);
+        }
     }
 }
 
@@ -37,7 +41,7 @@ void hook_range(const void* address, size_t bytes, bool write, void* pc) {
 
 #define GRADER_HOOK(name, bytes, write, strong)                                     \
     extern "C" void __tsan_##name##bytes(void* address) {                           \
-        hook(address, bytes, write, strong, __builtin_return_address(0));           \
+        hook<checker::Form<bytes, write, strong>>(address, __builtin_return_address(0)); \
     }
 #define GRADER_HOOKS(bytes)                          \
     GRADER_HOOK(read, bytes, false, false)           \
@@ -67,29 +71,29 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* address, unsigned long bytes) { hook_range(address, bytes, false, __builtin_return_address(0)); }
-void __tsan_write_range(void* address, unsigned long bytes) { hook_range(address, bytes, true, __builtin_return_address(0)); }
+void __tsan_read_range(void* address, unsigned long bytes) { hook_range<false>(address, bytes, __builtin_return_address(0)); }
+void __tsan_write_range(void* address, unsigned long bytes) { hook_range<true>(address, bytes, __builtin_return_address(0)); }
 
 // ---- library functions that move memory (renamed in cuda_runtime.h) ----
 
 void* grader_memcpy(void* to, const void* from, size_t bytes) {
     if (state.active) {
-        hook_range(from, bytes, false, __builtin_return_address(0));
-        hook_range(to, bytes, true, __builtin_return_address(0));
+        hook_range<false>(from, bytes, __builtin_return_address(0));
+        hook_range<true>(to, bytes, __builtin_return_address(0));
     }
     return memmove(to, from, bytes);
 }
 
 void* grader_memmove(void* to, const void* from, size_t bytes) {
     if (state.active) {
-        hook_range(from, bytes, false, __builtin_return_address(0));
-        hook_range(to, bytes, true, __builtin_return_address(0));
+        hook_range<false>(from, bytes, __builtin_return_address(0));
+        hook_range<true>(to, bytes, __builtin_return_address(0));
     }
     return memmove(to, from, bytes);
 }
 
 void* grader_memset(void* to, int value, size_t bytes) {
-    if (state.active) hook_range(to, bytes, true, __builtin_return_address(0));
+    if (state.active) hook_range<true>(to, bytes, __builtin_return_address(0));
     return memset(to, value, bytes);
 }
 
@@ -99,7 +103,8 @@ void* grader_memset(void* to, int value, size_t bytes) {
 
 #define GRADER_ATOMIC(T, bits)                                                                                     \
     static void announce##bits(const volatile void* a, bool write, void* pc) {                                     \
-        checker::check({reinterpret_cast<uintptr_t>(a), bits / 8, write, true, write, reinterpret_cast<uintptr_t>(pc)}); \
+        if (write) hook<checker::Form<bits / 8, true, true, true>>(a, pc);                                         \
+        else hook<checker::Form<bits / 8, false, true>>(a, pc);                                                    \
     }                                                                                                              \
     extern "C" T __tsan_atomic##bits##_load(const volatile T* a, int) {                                            \
         announce##bits(a, false, __builtin_return_address(0));                                                     \

@@ -7,6 +7,7 @@
 // worker, because its answers must not depend on timing.
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -50,6 +51,7 @@ int configuration_error(const dim3& grid, const dim3& block, size_t shared) {
 struct Helpers {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t wake = PTHREAD_COND_INITIALIZER, rest = PTHREAD_COND_INITIALIZER;
+    pid_t process = 0;  // a fork leaves the helpers behind
     unsigned started = 0, busy = 0;
     uint64_t call = 0;  // counts calls for help
 };
@@ -95,6 +97,10 @@ void wait_for_helpers() {
 }  // namespace
 
 void call_helpers() {
+    if (helpers.process != getpid()) {
+        helpers = Helpers{};
+        helpers.process = getpid();
+    }
     pthread_mutex_lock(&helpers.lock);
     unsigned wanted = wanted_threads() - 1;
     while (helpers.started < wanted) {

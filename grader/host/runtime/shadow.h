@@ -27,6 +27,12 @@ struct ShadowCell {
 };
 static_assert(sizeof(ShadowCell) == 32);
 
+// Where a word's cell stands. Matrices have rows of a power of two, and the
+// cells of a column would share a few cache sets; one line of padding after
+// every 4 KiB of cells (and one more after every 64 of those) spreads them.
+// Words of one aligned 16-byte access stay side by side.
+constexpr uint64_t cell_index(uint64_t word) { return word + (word >> 7 << 1) + (word >> 13 << 1); }
+
 // detail, four bits being a mask of the word's bytes:
 //   | other read pc 16 | read pc 16 | write pc 16 | valid 4 | read mask 4 | write mask 4 | written 4 |
 // `valid` is used by shared memory only: which bytes belong to a variable. A

@@ -1,0 +1,90 @@
+"""How fast is CUDA on the host? Compile times, kernels checked and fast, against targets.
+
+    python benchmarks/host_runtime.py [--json FILE]
+
+Each figure is the best of a few runs (the machine's noise only adds), as a
+share of its target: 1.0 or less meets it. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from grader.host import Mode  # noqa: E402  # needs the path
+from grader.host.__main__ import runtime_object  # noqa: E402
+from grader.host.program import build, run  # noqa: E402
+
+SOURCE = Path(__file__).with_name("host_runtime.cu")
+REPEATS = 3
+# Seconds, on two x86-64 cores: issue targets, and what a student waits for.
+TARGETS = {
+    ("compile", "fast"): 0.4,
+    ("compile", "checked"): 0.4,
+    ("silu 1M", "checked"): 0.15,
+    ("silu 1M", "fast"): 0.05,
+    ("transpose 1024", "checked"): 0.15,
+    ("gemm 256 naive", "checked"): 0.35,
+    ("gemm 256 naive", "fast"): 0.15,
+    ("gemm 256 tiled", "checked"): 0.55,
+    ("gemm 256 tiled", "fast"): 0.15,
+}
+
+
+def measure() -> dict[tuple[str, str], float]:
+    """Return the best time of each work in each mode, in seconds."""
+    best: dict[tuple[str, str], float] = {}
+
+    def note(work: str, mode: Mode, seconds: float) -> None:
+        key = (work, mode.value)
+        best[key] = min(seconds, best.get(key, seconds))
+
+    with tempfile.TemporaryDirectory() as folder:
+        for mode in Mode:
+            runtime = runtime_object(mode)
+            for _ in range(REPEATS):
+                start = time.perf_counter()
+                program = build(SOURCE, mode=mode, folder=Path(folder), runtime=runtime)
+                note("compile", mode, time.perf_counter() - start)
+                if program.executable is None:
+                    raise SystemExit(program.diagnostics)
+                output = run(program, capture=True).stdout
+                for work, milliseconds in re.findall(r"^(.+): ([\d.]+) ms$", output, re.MULTILINE):
+                    note(work, mode, float(milliseconds) / 1000)
+            start = time.perf_counter()
+            for _ in range(5):
+                run(program, capture=True, arguments=["nothing"])
+            note("start and end", mode, (time.perf_counter() - start) / 5)
+    return best
+
+
+def main() -> int:
+    """Print the table; the exit code is 0 even if a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    best = measure()
+    print(f"{'work':<18} {'build':<8} {'seconds':>8} {'target':>7} {'ratio':>6}")
+    for (work, mode), seconds in sorted(best.items()):
+        target = TARGETS.get((work, mode))
+        shown = "" if target is None else f"{target:7.2f} {seconds / target:6.2f}"
+        print(f"{work:<18} {mode:<8} {seconds:8.3f} {shown}".rstrip())
+    if options.json:
+        rows = [
+            {"work": work, "build": mode, "seconds": seconds, "target": TARGETS.get((work, mode))}
+            for (work, mode), seconds in sorted(best.items())
+        ]
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""The arguments of a call, packed for the wire."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from grader.signature import Argument, ElementType
+from grader.worker import wire
+
+
+def pack_arguments(
+    arguments: Sequence[tuple[Argument, ElementType]], values: Sequence[int | float]
+) -> bytes:
+    """Return the payload of CALL: a slot number for each array, a value for each scalar."""
+    packed = b""
+    for (argument, kind), value in zip(arguments, values, strict=True):
+        if argument.is_array:
+            packed += wire.ARGUMENT.pack(wire.SLOT, int(value))
+        elif kind is ElementType.FLOAT32:
+            packed += wire.ARGUMENT.pack(wire.FLOAT32, _bits("<fxxxx", value))
+        elif kind is ElementType.FLOAT64:
+            packed += wire.ARGUMENT.pack(wire.FLOAT64, _bits("<d", value))
+        else:
+            packed += wire.ARGUMENT.pack(wire.INTEGER, _bits("<q", int(value)))
+    return packed
+
+
+def _bits(layout: str, value: int | float) -> int:
+    return int.from_bytes(struct.pack(layout, value), "little")

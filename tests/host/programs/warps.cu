@@ -1,0 +1,34 @@
+#include "expect.cuh"
+__global__ void warp(int* out) {
+    int t = threadIdx.x, lane = t % 32;
+    const unsigned full = 0xffffffffu;
+    int ok = 1;
+    ok &= __shfl_sync(full, t, 5) == t - lane + 5;
+    ok &= __shfl_sync(full, lane, 1, 8) == (lane & ~7) + 1;
+    ok &= __shfl_up_sync(full, lane, 3) == (lane < 3 ? lane : lane - 3);
+    ok &= __shfl_down_sync(full, lane, 3) == (lane > 28 ? lane : lane + 3);
+    ok &= __shfl_down_sync(full, lane, 2, 4) == (lane % 4 > 1 ? lane : lane + 2);
+    ok &= __shfl_xor_sync(full, lane, 16) == (lane ^ 16);
+    ok &= __shfl_sync(full, 0.5 + lane, 31) == 31.5;
+    ok &= __shfl_sync(full, (unsigned long long)lane << 40, 3) == 3ull << 40;
+    ok &= __ballot_sync(full, lane < 4) == 15u;
+    ok &= __any_sync(full, lane == 9) && !__any_sync(full, lane == 99);
+    ok &= __all_sync(full, lane < 32) && !__all_sync(full, lane < 31);
+    ok &= __match_any_sync(full, lane / 16) == (lane < 16 ? 0xffffu : 0xffff0000u);
+    int same;
+    ok &= __match_all_sync(full, 7, &same) == full && same;
+    ok &= __match_all_sync(full, lane, &same) == 0 && !same;
+    ok &= __reduce_add_sync(full, lane) == 496 && __reduce_max_sync(full, -lane) == 0 && __reduce_min_sync(full, -lane) == -31;
+    ok &= __reduce_or_sync(full, 1u << lane) == full && __reduce_xor_sync(full, 1u) == 0;
+    if (lane < 8) ok &= __shfl_xor_sync(0xffu, lane, 1) == (lane ^ 1);
+    else ok &= __shfl_xor_sync(0xffffff00u, lane, 1) == (lane ^ 1);
+    ok &= __syncthreads_count(t % 2) == 32 && __syncthreads_and(1) && __syncthreads_or(t == 63) && !__syncthreads_or(0);
+    out[t] = ok;
+}
+int main() {
+    int* out = device<int>(64);
+    warp<<<1, 64>>>(out);
+    for (int i = 0; i < 64; ++i) EXPECT(at(out, i) == 1);
+    cudaFree(out);
+    return failures;
+}

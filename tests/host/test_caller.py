@@ -1,0 +1,220 @@
+"""The C interface, as a judge's worker uses it: findings in attached buffers, faults, schedules."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from grader.host import Mode, Report, compile_command, read_report, rewrite, symbolize
+from grader.host.__main__ import runtime_object
+
+# A worker in miniature: attaches `input` (read-only) and `output`, calls, flushes.
+WORKER = """
+import ctypes, fcntl, os, sys
+library = ctypes.CDLL(sys.argv[1])
+u64 = ctypes.c_ulonglong
+library.grader_open_report(1)
+assert library.grader_configure(sys.argv[2].encode()) == 0
+attach = library.grader_attach
+attach.restype = ctypes.c_void_p
+attach.argtypes = [ctypes.c_int, u64, u64, u64, ctypes.c_int, ctypes.c_char_p]
+def buffer(size, writable, name):
+    fd = os.memfd_create(name, os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, 131072 + size)
+    os.pwrite(fd, bytes(range(256)) * (size // 256 + 1), 65536)
+    os.ftruncate(fd, 131072 + size)
+    if not writable:
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, 0x10)
+    return attach(fd, 131072 + size, 65536, size, writable, name.encode())
+n = 1000
+pointers = buffer(4 * n, 0, "input"), buffer(4 * n, 1, "output")
+library.grader_expect_output.argtypes = [ctypes.c_void_p]
+library.grader_expect_output(pointers[1])
+result = library.grader_call((u64 * 3)(*pointers, n))
+library.grader_flush_report()
+print(result, file=sys.stderr)
+"""
+
+TRAMPOLINE = """
+#include "kernel.cu"
+extern "C" int grader_call(const unsigned long long* arguments) {
+    go((const float*)arguments[0], (float*)arguments[1], (int)arguments[2]);
+    cudaError_t error = cudaGetLastError();
+    return error ? error : cudaDeviceSynchronize();
+}
+"""
+
+
+def call(
+    body: str, folder: Path, *, mode: Mode = Mode.CHECKED, settings: str = ""
+) -> tuple[int, str, Report]:
+    """Build a kernel whose launcher is `go`; return (exit code, stderr, report)."""
+    text = rewrite(body, file="kernel.cu").text
+    (folder / "kernel.cu").write_text(text)
+    (folder / "trampoline.cpp").write_text(TRAMPOLINE)
+    library = folder / "kernel.so"
+    command = compile_command(
+        compiler="g++",
+        mode=mode,
+        source=folder / "trampoline.cpp",
+        runtime=runtime_object(mode),
+        output=library,
+        include_dirs=(folder,),
+    )
+    subprocess.run(command, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, str(library), settings],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    locate = partial(symbolize, library, files=["kernel.cu"])
+    report = read_report(done.stdout, locate=locate, sources={"kernel.cu": text})
+    return done.returncode, done.stderr.strip(), report
+
+
+def kernel(statement: str) -> str:
+    return f"""
+__global__ void work(const float* input, float* output, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {statement}
+}}
+void go(const float* input, float* output, int n) {{ work<<<4, 256>>>(input, output, n); }}
+"""
+
+
+def test_overrun_of_an_attached_buffer(tmp_path: Path) -> None:
+    _, result, report = call(kernel("output[i] = input[i < n ? i : 0];"), tmp_path)
+    (finding,) = report.findings
+    assert (finding.kind, finding.severity, finding.file, finding.line) == (
+        "out_of_bounds",
+        "error",
+        "kernel.cu",
+        4,
+    )
+    assert (finding.buffer, finding.element, finding.elements) == ("output", 1000, 1000)
+    assert (finding.kernel, finding.block, finding.thread) == ("work", (3, 0, 0), (232, 0, 0))
+    assert (finding.write, finding.access_bytes, finding.count) == (True, 4, 24)
+    assert result == "0"
+    assert report.accesses == 2 * 1024
+
+
+def test_output_read_before_it_is_written(tmp_path: Path) -> None:
+    *_, report = call(kernel("if (i < n) output[i] += input[i];"), tmp_path)
+    (finding,) = report.findings
+    assert (finding.kind, finding.buffer, finding.count) == ("uninitialized", "output", 1000)
+
+
+def test_writing_an_input_ends_the_launch(tmp_path: Path) -> None:
+    exit_code, result, report = call(
+        kernel("if (i < n) const_cast<float*>(input)[i] = 0;"), tmp_path
+    )
+    (finding,) = report.findings
+    assert (exit_code, result) == (0, "700")
+    assert finding.buffer == "input"
+    assert finding.message == "a read-only input is written"
+
+
+def test_writing_an_input_is_a_fault_in_the_fast_build(tmp_path: Path) -> None:
+    body = kernel("if (i < n) const_cast<float*>(input)[i] = 0;")
+    exit_code, _, report = call(body, tmp_path, mode=Mode.FAST)
+    (fault,) = report.faults
+    assert exit_code == -11
+    assert (fault.message, fault.buffer, fault.kernel) == (
+        "a read-only input was written",
+        "input",
+        "work",
+    )
+
+
+def test_host_loop_over_device_memory(tmp_path: Path) -> None:
+    body = "void go(const float* input, float* output, int n) { output[0] = input[1]; }"
+    exit_code, _, report = call(body, tmp_path)
+    assert exit_code == -11
+    assert report.faults[0].message == "host code accessed device memory"
+    assert report.findings[0].message == "host code accesses device memory"
+    assert report.findings[0].line == 1
+
+
+@pytest.mark.parametrize("mode", list(Mode), ids=str)
+def test_runaway_recursion(mode: Mode, tmp_path: Path) -> None:
+    body = (
+        "__device__ float deep(float* p, int n) { volatile float here[64]; here[n % 64] = n;"
+        " return n < 0 ? 0 : here[n % 64] + deep(p, n + 1) + *p; }"
+    ) + kernel("output[i] = deep(output, 1);")
+    exit_code, _, report = call(body, tmp_path, mode=mode)
+    assert exit_code == -11
+    assert report.faults[0].message == "a thread's stack is exhausted"
+
+
+def test_access_limit_ends_an_endless_loop(tmp_path: Path) -> None:
+    body = kernel("while (input[0] == input[0] || i) output[0] = 1; output[1] = i;")
+    _, result, report = call(body, tmp_path, settings="access_limit=100000")
+    assert result == "702"
+    assert report.over_limit
+
+
+def test_schedule_shows_an_order_dependent_result(tmp_path: Path) -> None:
+    body = kernel("if (i < n) atomicExch(output, (float)i);")
+    counts = {
+        schedule: call(body, tmp_path, settings=f"schedule={schedule}")[2].findings
+        for schedule in ("forward", "reverse")
+    }
+    assert counts["forward"] == counts["reverse"] == ()
+
+
+def test_leak_is_reported_once_an_allocation(tmp_path: Path) -> None:
+    body = """
+__global__ void fill(float* p) { p[threadIdx.x] = 1; }
+void go(const float* input, float* output, int n) {
+    float* scratch;
+    cudaMalloc(&scratch, 256);
+    fill<<<1, 64>>>(scratch);
+}
+"""
+    *_, report = call(body, tmp_path)
+    (finding,) = report.findings
+    assert (finding.kind, finding.line, finding.buffer) == ("leak", 5, "scratch")
+
+
+def test_a_silenced_checker_counts_no_access(tmp_path: Path) -> None:
+    # Such a hand-in is refused; if it were built, its run would prove nothing.
+    body = (
+        kernel("")
+        .replace("__global__", '__attribute__((no_sanitize("thread"))) __global__')
+        .replace("blockDim.x + threadIdx.x;", "blockDim.x + threadIdx.x; output[i] = 1;")
+    )
+    assert rewrite(body, file="kernel.cu").refused
+    *_, report = call(body, tmp_path)
+    assert report.accesses == 0
+
+
+def test_diagnostics_name_the_students_file_and_line(tmp_path: Path) -> None:
+    text = rewrite("\n\n__global__ void k() { undeclared = 1; }\n", file="kernel.cu").text
+    (tmp_path / "kernel.cu").write_text(text)
+    (tmp_path / "trampoline.cpp").write_text('#include "kernel.cu"\n')
+    command = compile_command(
+        compiler="g++",
+        mode=Mode.FAST,
+        source=Path("trampoline.cpp"),
+        runtime=runtime_object(Mode.FAST),
+        output=tmp_path / "kernel.so",
+    )
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "kernel.cu:3:23: error: " in done.stderr
+
+
+def test_report_lines_are_json(tmp_path: Path) -> None:
+    library = tmp_path / "kernel.so"
+    call(kernel('if (i == 0) output["a\\"\\\\b"[0]] = input[n];'), tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER, str(library), ""], capture_output=True, text=True
+    )
+    for line in done.stdout.splitlines():
+        assert "record" in json.loads(line)

@@ -1,0 +1,99 @@
+"""Counters equal what the hardware counts, and are the same in every run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.host import KernelCounters, Mode
+from grader.host.__main__ import runtime_object
+from grader.host.program import Program, build, run
+
+KERNELS = Path(__file__).parent / "counters" / "kernels.cu"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    folder = tmp_path_factory.mktemp("counters")
+    runtime = runtime_object(Mode.CHECKED)
+    return build(KERNELS, mode=Mode.CHECKED, folder=folder, runtime=runtime)
+
+
+@pytest.fixture(scope="module")
+def counted(program: Program) -> dict[str, KernelCounters]:
+    report = run(program, settings="counted_blocks=0", capture=True, timeout_s=60).report
+    assert report.findings == ()
+    return {kernel.kernel: kernel for kernel in report.kernels}
+
+
+# Sectors as read on an H200 with Nsight Compute (32,768 requests each way).
+@pytest.mark.parametrize(
+    ("kernel", "load_sectors", "store_sectors"),
+    [
+        ("transpose_naive", 131_072, 1_048_576),
+        ("transpose_tile", 131_072, 131_072),
+        ("transpose_padded", 131_072, 131_072),
+    ],
+)
+def test_transpose_sectors_are_the_hardwares(
+    counted: dict[str, KernelCounters], kernel: str, load_sectors: int, store_sectors: int
+) -> None:
+    k = counted[kernel]
+    assert k.total("requests", space="global", operation="load") == 32_768
+    assert k.total("sectors", space="global", operation="load") == load_sectors
+    assert k.total("sectors", space="global", operation="store") == store_sectors
+
+
+@pytest.mark.parametrize(
+    ("kernel", "hardware"), [("transpose_tile", 1_052_355), ("transpose_padded", 33_081)]
+)
+def test_shared_wavefronts_are_within_two_percent(
+    counted: dict[str, KernelCounters], kernel: str, hardware: int
+) -> None:
+    ours = counted[kernel].total("wavefronts", space="shared", operation="load")
+    assert abs(ours - hardware) <= 0.02 * hardware
+
+
+@pytest.mark.parametrize(
+    ("kernel", "per_request"),
+    [
+        ("copy", 4),
+        ("copy_shifted", 5),
+        ("copy_every_second", 8),
+        ("copy_reversed", 4),
+        ("copy_float2", 8),
+        ("copy_float4", 16),
+        ("copy_bytes", 1),
+        ("broadcast", 1),
+        ("row_per_thread", 32),
+    ],
+)
+def test_load_sectors_per_request(
+    counted: dict[str, KernelCounters], kernel: str, per_request: int
+) -> None:
+    k = counted[kernel]
+    requests = k.total("requests", space="global", operation="load")
+    assert k.total("sectors", space="global", operation="load") == per_request * requests
+
+
+def test_traffic_ratio(counted: dict[str, KernelCounters]) -> None:
+    assert counted["copy"].traffic_ratio == 1.0
+    assert counted["transpose_naive"].traffic_ratio == 4.5
+
+
+def test_stride_of_four_words_is_a_four_way_conflict(counted: dict[str, KernelCounters]) -> None:
+    lines = [line for line in counted["shared_stride"].lines if line.space == "shared"]
+    assert {line.wavefronts // line.requests for line in lines} == {4}
+    assert all(line.bank_conflicts == 3 * line.requests for line in lines)
+
+
+def test_same_in_every_run_and_schedule(program: Program) -> None:
+    def counters(settings: str) -> list[str]:
+        records = run(program, settings=settings, capture=True, timeout_s=60).records
+        return [line for line in records.splitlines() if '"record":"access"' in line]
+
+    first = counters("")
+    assert len(first) > 50
+    assert counters("") == first
+    assert counters("schedule=random seed=3") == first

@@ -1,0 +1,25 @@
+"""Self-checking programs over the language and the runtime API, in both builds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.host import Mode
+from grader.host.__main__ import runtime_object
+from grader.host.program import build, run
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.cu"))
+
+
+@pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("mode", list(Mode), ids=str)
+def test_program_meets_its_expectations(source: Path, mode: Mode, tmp_path: Path) -> None:
+    program = build(source, mode=mode, folder=tmp_path, runtime=runtime_object(mode))
+    assert program.executable, program.diagnostics
+    result = run(program, timeout_s=30, capture=True)
+    assert (result.exit_code, result.stdout) == (0, ""), result.stderr
+    assert not result.report.faults
+    if source.stem != "runtime_api":
+        assert not result.report.findings

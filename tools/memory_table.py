@@ -1,0 +1,133 @@
+"""The table of planted faults in docs/memory-safety.md: fault, device, tool.
+
+    python tools/memory_table.py run --device cpu --json cpu.json
+    python tools/memory_table.py run --device cuda --json cuda.json     (on a GPU machine)
+    python tools/memory_table.py write cpu.json cuda.json
+
+`run` grades every sample of the verdict memory_error on one device and notes
+what was found; `write` puts both together between the markers of the page.
+Nothing in the table is typed by hand but the reasons, which stand in the samples.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGE = REPOSITORY / "docs" / "memory-safety.md"
+START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table -->"
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests" / "samples")]
+
+from expectations import Sample, find_samples  # noqa: E402
+
+from grader import gpu, toolchain  # noqa: E402
+from grader.evidence import MemoryEvidence  # noqa: E402
+from grader.pipeline import grade  # noqa: E402
+from grader.progress import Progress  # noqa: E402
+from grader.spec_reader import read_assignment  # noqa: E402
+from grader.submission import read_submission  # noqa: E402
+from grader.words import CheckName, Device, Language  # noqa: E402
+from grader.workshop import Options  # noqa: E402
+
+
+def planted() -> list[Sample]:
+    """Return the samples with a planted fault."""
+    return [s for s in find_samples(REPOSITORY / "reference") if s.verdict == "memory_error"]
+
+
+def found_in(sample: Sample, device: Device) -> dict[str, Any]:
+    """Grade one sample and return what the memory check says of it."""
+    assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
+    options = Options(
+        gpu=gpu.visible(gpu.gpus())[0] if device is Device.CUDA else None,
+        languages=frozenset({Language(sample.language)}),
+        checks=frozenset({CheckName.MEMORY}),
+    )
+    report = grade(assignment, read_submission(sample.folder, assignment), options, Progress())
+    (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
+    findings = check.evidence.findings if isinstance(check.evidence, MemoryEvidence) else ()
+    expected = sample.expectation()
+    assert expected is not None
+    hit = next((f for f in findings if f.kind == expected.kind and expected.named_by(f.line)), None)
+    return {
+        "sample": sample.title,
+        "verdict": str(check.verdict),
+        "message": check.message,
+        "tool": hit.tool.removeprefix("compute-sanitizer ") if hit else None,
+        "severity": hit.severity if hit else None,
+        "line": hit.line if hit else None,
+        "others": sorted({f.kind for f in findings} - {expected.kind}),
+    }
+
+
+@click.group()
+def main() -> None:
+    """Make the table of planted faults."""
+
+
+@main.command()
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), required=True)
+@click.option("--json", "output", type=click.Path(path_type=Path), required=True)
+@click.option("--jobs", default=1, show_default=True)
+def run(device: str, output: Path, jobs: int) -> None:
+    """Grade every planted fault on one device."""
+    with ThreadPoolExecutor(jobs) as pool:
+        rows = list(pool.map(lambda sample: found_in(sample, Device(device)), planted()))
+    sanitizer = toolchain.find_compute_sanitizer()
+    machine = {
+        "device": gpu.gpus()[0].name if device == "cuda" else "CPU",
+        "compute_sanitizer": sanitizer.version if sanitizer else None,
+    }
+    output.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+    for row in rows:
+        print(f"{row['sample']:55} {row['verdict']:14} {row['tool'] or '-':22} {row['line'] or ''}")
+
+
+@main.command()
+@click.argument("cpu", type=click.Path(path_type=Path))
+@click.argument("cuda", type=click.Path(path_type=Path))
+def write(cpu: Path, cuda: Path) -> None:
+    """Put two runs into the page."""
+    runs = [json.loads(path.read_text()) for path in (cpu, cuda)]
+    by_sample = [{row["sample"]: row for row in run["rows"]} for run in runs]
+    machine = runs[1]["machine"]
+    lines = [
+        f"GPU: {machine['device']}, compute-sanitizer {machine['compute_sanitizer']}.",
+        "",
+        "| planted fault | language | kind | line | CPU | GPU | why one is blind |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for sample in planted():
+        expected = sample.expectation()
+        assert expected is not None
+        cells = [_cell(found.get(sample.title)) for found in by_sample]
+        why = expected.why or ""
+        lines.append(
+            f"| {sample.name} | {Language(sample.language).phrase} | {expected.kind} "
+            f"| {', '.join(map(str, expected.lines))} | {cells[0]} | {cells[1]} | {why} |"
+        )
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    _, after = rest.split(END)
+    PAGE.write_text(f"{before}{START}\n{chr(10).join(lines)}\n{END}{after}", encoding="utf-8")
+
+
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "not run"
+    if row["tool"] is None:
+        other = f" ({row['verdict'].replace('_', ' ')})" if row["verdict"] != "accepted" else ""
+        return f"–{other}"
+    return f"{row['tool']}, line {row['line']}" + (
+        " (warning)" if row["severity"] == "warning" else ""
+    )
+
+
+if __name__ == "__main__":
+    main()
