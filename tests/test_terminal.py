@@ -238,6 +238,14 @@ def test_finding_tells_nothing_twice() -> None:
     assert f"silu.cu:21: error: race: {message} memory error · 0 / 25" in _told(found)
 
 
+def test_access_is_not_told_again_in_another_form_of_the_word() -> None:
+    message = "reads 4 bytes of global memory outside any array"
+    found = sample_reports.finding(
+        "out_of_bounds", 9, message=message, access="read", access_bytes=4
+    )
+    assert "a read of" not in _told(found)
+
+
 @pytest.mark.parametrize(
     ("message", "missing"),
     [

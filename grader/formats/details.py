@@ -30,6 +30,12 @@ MOST_WARNINGS = 3  # of a build that went well
 MOST_MISMATCHES = 8
 MOST_CASES = 5  # with a line of their own, after the first that fails
 MOST_FINDINGS = 10
+# How a message says what kind of access it was.
+_ACCESS = {
+    "read": r"\breads?\b",
+    "write": r"\b(writes?|wrote|written)\b",
+    "atomic": r"\b(atomic|updates?)\b",
+}
 
 
 def write_details(page: Page, check: CheckResult) -> None:
@@ -228,7 +234,7 @@ def _unsaid(found: Finding, text: str) -> str:
 
 
 def _access(found: Finding) -> str:
-    if found.access is None or not _unsaid(found, found.access):
+    if found.access is None or re.search(_ACCESS[found.access], found.message):
         return ""
     words = {"read": "a read", "write": "a write", "atomic": "an atomic operation"}
     size = "" if found.access_bytes is None else f" of {found.access_bytes} bytes"
