@@ -74,6 +74,19 @@ def test_good_spec_is_read(folder: Path) -> None:
     assert assignment.cases[2:] == (assignment.cases[2],) * 3
 
 
+def test_points_and_cases_for_memory_are_read(folder: Path) -> None:
+    text = GOOD.replace("correctness = 60 }", "correctness = 45, memory = 15 }")
+    write(folder, text.replace("cols = [33, 1] }", "cols = [33, 1] }\nmemory = true"))
+    assignment = read_assignment(folder)
+    assert [dict(kernel.points) for kernel in assignment.kernels] == [
+        {CheckName.CORRECTNESS: 40},
+        {CheckName.CORRECTNESS: 45, CheckName.MEMORY: 15},
+    ]
+    assert assignment.max_score == 100
+    drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
+    assert [case.memory for case in drawn] == [True, True, False, False, False]
+
+
 def test_all_problems_are_told_in_the_order_of_lines(folder: Path) -> None:
     text = GOOD.replace("count = 3", "count = 0").replace("atol = 1e-7", "atol = -1")
     file = write(folder, text.replace('"Scale a matrix"', "7"))
@@ -253,3 +266,7 @@ def test_assignment_of_this_repository_is_sound(folder_name: str) -> None:
         for language in {word for kernel in assignment.kernels for word in kernel.files}:
             drawn = assignment.draw_cases(device, language, public_seed=0, secret_seed=1)
             assert {case.visibility for case in drawn} > {Visibility.VISIBLE}
+            watched = {case.visibility for case in drawn if case.memory}
+            # The memory check's entry is visible, and it names its cases.
+            assert watched <= {Visibility.VISIBLE}
+            assert watched or all(CheckName.MEMORY not in k.points for k in assignment.kernels)

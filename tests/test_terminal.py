@@ -238,6 +238,24 @@ def test_finding_tells_nothing_twice() -> None:
     assert f"silu.cu:21: error: race: {message} memory error · 0 / 25" in _told(found)
 
 
+def test_access_is_not_told_again_in_another_form_of_the_word() -> None:
+    message = "reads 4 bytes of global memory outside any array"
+    found = sample_reports.finding(
+        "out_of_bounds", 9, message=message, access="read", access_bytes=4
+    )
+    assert "a read of" not in _told(found)
+
+
+def test_triton_program_is_called_one() -> None:
+    found = sample_reports.finding("race", 9, file="silu.py", block=(1, 2, 0), thread=None)
+    assert "kernel silu_kernel, program (1,2,0)" in _told(found)
+    message = "program 3 reads element 255 of `output`, which program 0 writes"
+    found = sample_reports.finding(
+        "race", 9, message=message, file="silu.py", thread=None, element=255, access="read"
+    )
+    assert f"silu.py:9: error: race: {message}; kernel silu_kernel memory error" in _told(found)
+
+
 @pytest.mark.parametrize(
     ("message", "missing"),
     [

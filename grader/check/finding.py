@@ -44,10 +44,16 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if before is None:
             kept[key] = finding
             continue
-        worse = finding if before.severity == "warning" else before
+        # Of equals the first stays, as its block and thread are told.
+        graver = before.severity == "warning" and finding.severity == "error"
+        worse = finding if graver else before
         kept[key] = replace(worse, count=before.count + finding.count)
-    outside = {(f.file, f.line) for f in kept.values() if f.kind == "out_of_bounds"}
-    # Beyond an array lies memory that nobody wrote: one fault, not two.
+    # Beyond an array lies memory that nobody wrote: one fault, not two. A warning explains nothing.
+    outside = {
+        (f.file, f.line)
+        for f in kept.values()
+        if f.kind == "out_of_bounds" and f.severity == "error"
+    }
     told = [
         f for f in kept.values() if f.kind != "uninitialized" or (f.file, f.line) not in outside
     ]

@@ -30,6 +30,12 @@ MOST_WARNINGS = 3  # of a build that went well
 MOST_MISMATCHES = 8
 MOST_CASES = 5  # with a line of their own, after the first that fails
 MOST_FINDINGS = 10
+# How a message says what kind of access it was.
+_ACCESS = {
+    "read": r"\b(reads?|loads?)\b",
+    "write": r"\b(writes?|wrote|written|stores?)\b",
+    "atomic": r"\b(atomic|updates?)\b",
+}
 
 
 def write_details(page: Page, check: CheckResult) -> None:
@@ -205,16 +211,18 @@ def _kind(found: Finding) -> str:
 
 def _found(found: Finding) -> str:
     """Return message, access, buffer, place in the grid and count, nothing twice."""
+    # Triton's word for a block.
+    block = "program" if found.file.endswith(".py") else "block"
     grid = [
         f"kernel {found.kernel}" if found.kernel is not None else "",
-        f"block {_xyz(found.block)}" if found.block is not None else "",
+        f"{block} {_xyz(found.block)}" if found.block is not None else "",
         f"thread {_xyz(found.thread)}" if found.thread is not None else "",
     ]
     other_line = f"line {found.other_line}" if found.other_line is not None else ""
     parts = [
         found.message,
         _access(found),
-        _unsaid(found, _buffer(found)),
+        _buffer(found),
         ", ".join(text for text in grid if _unsaid(found, text)),
         f"the other access is in {other_line}" if _unsaid(found, other_line) else "",
         f"{found.count} times" if found.count > 1 else "",
@@ -228,7 +236,7 @@ def _unsaid(found: Finding, text: str) -> str:
 
 
 def _access(found: Finding) -> str:
-    if found.access is None or not _unsaid(found, found.access):
+    if found.access is None or re.search(_ACCESS[found.access], found.message):
         return ""
     words = {"read": "a read", "write": "a write", "atomic": "an atomic operation"}
     size = "" if found.access_bytes is None else f" of {found.access_bytes} bytes"
@@ -238,7 +246,10 @@ def _access(found: Finding) -> str:
 def _buffer(found: Finding) -> str:
     if found.buffer is None:
         return ""
-    return f"`{found.buffer}`" + ("" if found.element is None else f"[{found.element}]")
+    name = f"`{found.buffer}`"
+    if found.element is None or not _unsaid(found, f"element {found.element} of {name}"):
+        return _unsaid(found, name)
+    return _unsaid(found, f"{name}[{found.element}]")
 
 
 def _xyz(value: tuple[int, int, int]) -> str:

@@ -49,13 +49,15 @@ def prepare(device: str) -> dict[str, str]:
         import triton.runtime.interpreter
 
         if TYPE_CHECKING:
-            from grader.worker import triton_canary
+            from grader.worker import triton_canary, triton_checks
         else:
             import triton_canary
+            import triton_checks
         try:
             triton_canary.check()
         except triton_canary.CanaryError as error:
             raise SystemExit(str(error)) from error  # the judge shows the last line
+        assert triton_checks  # imported here once, not in every worker
         # A GPU does not remark on infinities; the interpreter's numpy should not either.
         numpy.seterr(all="ignore")
         return {

@@ -3,7 +3,7 @@
 Needs the network and 4 GB for the packages; asked for by GRADE_TRITON_VERSIONS,
 a folder to install into (and to find them in the next time):
 
-    GRADE_TRITON_VERSIONS=/tmp/tritons pytest tests/triton/test_versions.py
+    GRADE_TRITON_VERSIONS=/tmp/tritons pytest tests/interpreter/test_versions.py
 """
 
 from __future__ import annotations

@@ -297,17 +297,9 @@ void strong(const Access& access) {
     ordering::strong_access(running->index, access.address);
 }
 
-template <unsigned Bytes> static void check_atomic(uintptr_t address, bool replaces, uintptr_t pc) {
-    if (replaces) check<Form<Bytes, true, true, true, true>>(address, pc);
-    else check<Form<Bytes, true, true, true>>(address, pc);
-}
-
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
     if (!state.active) return;
-    uintptr_t a = reinterpret_cast<uintptr_t>(address);
-    if (bytes == 2) check_atomic<2>(a, replaces, pc);
-    else if (bytes == 4) check_atomic<4>(a, replaces, pc);
-    else check_atomic<8>(a, replaces, pc);
+    check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
 }
 
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,

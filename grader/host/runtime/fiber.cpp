@@ -2,12 +2,14 @@
 
 #include <sys/mman.h>
 
-#if !defined(__x86_64__) && !defined(__aarch64__)
+// May be set from outside, to test what other machines use.
+#if !defined(GRADER_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define GRADER_UCONTEXT 1
-#include <ucontext.h>
 #endif
 
-#if defined(__x86_64__)
+#if GRADER_UCONTEXT
+#include <ucontext.h>
+#elif defined(__x86_64__)
 // grader_switch(void** save, void* next): callee-saved registers go on the old
 // stack, come from the new one. The SSE and x87 control words are left alone.
 asm(R"(

@@ -19,40 +19,45 @@ using namespace grader;
 
 namespace {
 
-template <class F> GRADER_HOT void hook(const volatile void* address, void* pc) {
-    checker::check<F>(reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(pc));
+template <unsigned Bytes, bool Write> GRADER_HOT void hook(const volatile void* address, void* pc) {
+    checker::check(checker::Form<Bytes, Write>(), reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(pc));
+}
+
+__attribute__((noinline)) void rare_hook(const volatile void* address, checker::AnyForm form, void* pc) {
+    checker::check(form, reinterpret_cast<uintptr_t>(address), reinterpret_cast<uintptr_t>(pc));
 }
 
 // A range, word by word where it is aligned.
-template <bool Write> void hook_range(const void* address, size_t bytes, void* pc) {
+void hook_range(const void* address, size_t bytes, bool write, void* pc) {
     const char* a = static_cast<const char*>(address);
     const char* end = a + bytes;
     while (a < end) {
-        if (reinterpret_cast<uintptr_t>(a) % 4 == 0 && end - a >= 4) {
-            hook<checker::Form<4, Write>>(a, pc);
-            a += 4;
-        } else {
-            hook<checker::Form<1, Write>>(a++, pc);
-        }
+        unsigned n = reinterpret_cast<uintptr_t>(a) % 4 == 0 && end - a >= 4 ? 4 : 1;
+        rare_hook(a, {n, write, !write, false, false}, pc);
+        a += n;
     }
 }
 
 }  // namespace
 
-#define GRADER_HOOK(name, bytes, write, strong)                                     \
-    extern "C" void __tsan_##name##bytes(void* address) {                           \
-        hook<checker::Form<bytes, write, strong>>(address, __builtin_return_address(0)); \
+#define GRADER_HOOK(name, bytes, write)                                  \
+    extern "C" void __tsan_##name##bytes(void* address) {                \
+        hook<bytes, write>(address, __builtin_return_address(0));        \
     }
-#define GRADER_HOOKS(bytes)                          \
-    GRADER_HOOK(read, bytes, false, false)           \
-    GRADER_HOOK(write, bytes, true, false)           \
-    GRADER_HOOK(volatile_read, bytes, false, true)   \
-    GRADER_HOOK(volatile_write, bytes, true, true)
-#define GRADER_UNALIGNED_HOOKS(bytes)                          \
-    GRADER_HOOK(unaligned_read, bytes, false, false)           \
-    GRADER_HOOK(unaligned_write, bytes, true, false)           \
-    GRADER_HOOK(unaligned_volatile_read, bytes, false, true)   \
-    GRADER_HOOK(unaligned_volatile_write, bytes, true, true)
+#define GRADER_RARE_HOOK(name, bytes, write, strong)                                                   \
+    extern "C" void __tsan_##name##bytes(void* address) {                                              \
+        rare_hook(address, {bytes, write, !write, strong, false}, __builtin_return_address(0));        \
+    }
+#define GRADER_HOOKS(bytes)                                    \
+    GRADER_HOOK(read, bytes, false)                            \
+    GRADER_HOOK(write, bytes, true)                            \
+    GRADER_RARE_HOOK(volatile_read, bytes, false, true)        \
+    GRADER_RARE_HOOK(volatile_write, bytes, true, true)
+#define GRADER_UNALIGNED_HOOKS(bytes)                                    \
+    GRADER_RARE_HOOK(unaligned_read, bytes, false, false)                \
+    GRADER_RARE_HOOK(unaligned_write, bytes, true, false)                \
+    GRADER_RARE_HOOK(unaligned_volatile_read, bytes, false, true)        \
+    GRADER_RARE_HOOK(unaligned_volatile_write, bytes, true, true)
 
 GRADER_HOOKS(1)
 GRADER_HOOKS(2)
@@ -71,29 +76,29 @@ void __tsan_func_entry(void*) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
-void __tsan_read_range(void* address, unsigned long bytes) { hook_range<false>(address, bytes, __builtin_return_address(0)); }
-void __tsan_write_range(void* address, unsigned long bytes) { hook_range<true>(address, bytes, __builtin_return_address(0)); }
+void __tsan_read_range(void* address, unsigned long bytes) { hook_range(address, bytes, false, __builtin_return_address(0)); }
+void __tsan_write_range(void* address, unsigned long bytes) { hook_range(address, bytes, true, __builtin_return_address(0)); }
 
 // ---- library functions that move memory (renamed in cuda_runtime.h) ----
 
 void* grader_memcpy(void* to, const void* from, size_t bytes) {
     if (state.active) {
-        hook_range<false>(from, bytes, __builtin_return_address(0));
-        hook_range<true>(to, bytes, __builtin_return_address(0));
+        hook_range(from, bytes, false, __builtin_return_address(0));
+        hook_range(to, bytes, true, __builtin_return_address(0));
     }
     return memmove(to, from, bytes);
 }
 
 void* grader_memmove(void* to, const void* from, size_t bytes) {
     if (state.active) {
-        hook_range<false>(from, bytes, __builtin_return_address(0));
-        hook_range<true>(to, bytes, __builtin_return_address(0));
+        hook_range(from, bytes, false, __builtin_return_address(0));
+        hook_range(to, bytes, true, __builtin_return_address(0));
     }
     return memmove(to, from, bytes);
 }
 
 void* grader_memset(void* to, int value, size_t bytes) {
-    if (state.active) hook_range<true>(to, bytes, __builtin_return_address(0));
+    if (state.active) hook_range(to, bytes, true, __builtin_return_address(0));
     return memset(to, value, bytes);
 }
 
@@ -103,8 +108,7 @@ void* grader_memset(void* to, int value, size_t bytes) {
 
 #define GRADER_ATOMIC(T, bits)                                                                                     \
     static void announce##bits(const volatile void* a, bool write, void* pc) {                                     \
-        if (write) hook<checker::Form<bits / 8, true, true, true>>(a, pc);                                         \
-        else hook<checker::Form<bits / 8, false, true>>(a, pc);                                                    \
+        rare_hook(a, {bits / 8, write, true, true, write}, pc);                                                    \
     }                                                                                                              \
     extern "C" T __tsan_atomic##bits##_load(const volatile T* a, int) {                                            \
         announce##bits(a, false, __builtin_return_address(0));                                                     \

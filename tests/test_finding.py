@@ -1,0 +1,220 @@
+"""Findings of every tool in one wording: folded, in order, each with a hint."""
+
+from __future__ import annotations
+
+import typing
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.check.finding import SHOWN, folded, hint, sentence
+from grader.evidence import Finding, FindingKind, Severity
+
+KINDS: tuple[FindingKind, ...] = typing.get_args(FindingKind)
+SEVERITIES: tuple[Severity, ...] = typing.get_args(Severity)
+
+
+def finding(line: int | None = 3, **changes: object) -> Finding:
+    found = Finding(
+        kind="out_of_bounds",
+        severity="error",
+        message="the access is past the end of its buffer",
+        file="silu.cu",
+        line=line,
+        block=(0, 0, 0),
+        buffer="output",
+        tool="memcheck",
+    )
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+LINES = st.none() | st.integers(1, 4)
+FINDINGS = st.lists(
+    st.builds(
+        finding,
+        LINES,
+        kind=st.sampled_from(KINDS),
+        severity=st.sampled_from(SEVERITIES),
+        file=st.sampled_from(["silu.cu", "silu.cuh"]),
+        other_line=LINES,
+        buffer=st.sampled_from([None, "input", "output"]),
+        count=st.integers(1, 5),
+    ),
+    max_size=12,
+)
+
+
+# --- folded ----------------------------------------------------------------------------------
+
+
+def test_nothing_is_found_in_nothing() -> None:
+    assert folded([]) == ()
+
+
+def test_repeats_at_one_line_are_one_with_their_count() -> None:
+    assert folded([finding(count=2), finding(), finding(count=4)]) == (finding(count=7),)
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_first_occurrence_is_the_one_shown(severity: Severity) -> None:
+    first = finding(severity=severity, block=(1, 0, 0), thread=(2, 0, 0))
+    later = replace(first, block=(7, 0, 0), thread=(8, 0, 0), message="the same again")
+    assert folded([first, later]) == (replace(first, count=2),)
+
+
+@pytest.mark.parametrize("error_first", [True, False])
+def test_error_is_shown_for_a_warning_of_the_same_line(error_first: bool) -> None:
+    error = finding(message="an error", count=2)
+    warning = finding(severity="warning", message="a warning", count=3)
+    both = (error, warning) if error_first else (warning, error)
+    assert folded(both) == (replace(error, count=5),)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        finding(kind="misaligned"),
+        finding(4),
+        finding(None),
+        finding(file="other.cu"),
+        finding(other_line=4),
+    ],
+)
+def test_other_kinds_lines_and_files_are_told_apart(other: Finding) -> None:
+    assert len(folded([finding(), other])) == 2
+
+
+def test_several_buffers_at_one_line_are_one() -> None:
+    assert folded([finding(), finding(buffer="input")]) == (finding(count=2),)
+
+
+def test_without_a_line_buffers_are_told_apart() -> None:
+    leaks = [finding(None, kind="leak", buffer=name) for name in ("a", "b", "a")]
+    assert [(f.buffer, f.count) for f in folded(leaks)] == [("a", 2), ("b", 1)]
+
+
+def test_race_seen_from_either_side_is_one() -> None:
+    here = finding(3, kind="race", other_line=8)
+    there = finding(8, kind="race", other_line=3)
+    assert folded([here, there]) == (replace(here, count=2),)
+
+
+def test_race_of_a_line_with_itself_is_one_however_the_tool_says_so() -> None:
+    bare = finding(3, kind="race")
+    assert folded([bare, replace(bare, other_line=3)]) == (replace(bare, count=2),)
+
+
+def test_errors_come_first_then_lines_in_order_and_unknown_lines_last() -> None:
+    mixed = [
+        finding(1, severity="warning"),
+        finding(None, buffer="input"),
+        finding(30),
+        finding(None, severity="warning"),
+        finding(4),
+    ]
+    assert [(f.severity, f.line) for f in folded(mixed)] == [
+        ("error", 4),
+        ("error", 30),
+        ("error", None),
+        ("warning", 1),
+        ("warning", None),
+    ]
+
+
+def test_read_beyond_an_array_is_no_uninitialized_read_as_well() -> None:
+    outside, unwritten = finding(), finding(kind="uninitialized")
+    elsewhere = finding(9, kind="uninitialized")
+    assert folded([unwritten, outside, elsewhere]) == (outside, elsewhere)
+
+
+def test_warning_of_a_row_does_not_hide_an_uninitialized_read() -> None:
+    """The row's end is inside the array: what is read there may well be unwritten."""
+    row, unwritten = finding(severity="warning"), finding(kind="uninitialized")
+    assert folded([row, unwritten]) == (unwritten, row)
+
+
+@given(FINDINGS)
+def test_no_occurrence_is_lost(findings: list[Finding]) -> None:
+    told = folded(findings)
+    outside = {f.line for f in told if f.kind == "out_of_bounds" and f.severity == "error"}
+    for kind in KINDS:
+        found, kept = (sum(f.count for f in some if f.kind == kind) for some in (findings, told))
+        assert found == kept or (kind == "uninitialized" and found > kept and outside)
+
+
+@given(FINDINGS)
+def test_folding_twice_changes_nothing(findings: list[Finding]) -> None:
+    assert folded(folded(findings)) == folded(findings)
+
+
+@given(FINDINGS)
+def test_no_error_is_hidden_by_a_warning(findings: list[Finding]) -> None:
+    error = any(f.severity == "error" for f in findings)
+    assert error == any(f.severity == "error" for f in folded(findings))
+
+
+@given(FINDINGS, st.randoms())
+def test_order_of_the_tool_does_not_change_what_is_told_apart(
+    findings: list[Finding], random: typing.Any
+) -> None:
+    shuffled = findings.copy()
+    random.shuffle(shuffled)
+    counts = [sorted(f.count for f in folded(some)) for some in (findings, shuffled)]
+    assert counts[0] == counts[1]
+
+
+def test_ten_thousand_findings_fold_at_once() -> None:
+    many = [finding(1 + n % 20, block=(n, 0, 0)) for n in range(10_000)]
+    few = folded(many)
+    assert [(f.line, f.count, f.block) for f in few] == [(n + 1, 500, (n, 0, 0)) for n in range(20)]
+    assert SHOWN == 10
+
+
+# --- sentence --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        (finding(message="it leaks"), "silu.cu:3: it leaks"),
+        (finding(None, message="it leaks"), "silu.cu: it leaks"),
+        (finding(message="it leaks", count=2), "silu.cu:3: it leaks (2 times)"),
+        (finding(None, message="it leaks", count=40), "silu.cu: it leaks (40 times)"),
+    ],
+)
+def test_sentence_is_place_message_and_count(found: Finding, told: str) -> None:
+    assert sentence(found) == told
+
+
+# --- hints -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_hint(kind: FindingKind) -> None:
+    text = hint(kind)
+    assert 20 < len(text) < 160
+    assert text == " ".join(text.split())
+    assert not text.endswith(".")
+    assert text.count("`") % 2 == 0
+
+
+def test_hints_differ() -> None:
+    assert len({hint(kind) for kind in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "phrase"),
+    [
+        ("out_of_bounds", "`if (i < n)`"),
+        ("misaligned", "float4"),
+        ("race", "`__syncthreads()`"),
+        ("uninitialized", "initialise"),
+        ("barrier", "all threads of a block"),
+        ("leak", "`cudaFree`"),
+        ("invalid_copy", "size in bytes"),
+    ],
+)
+def test_hint_names_what_to_look_for(kind: FindingKind, phrase: str) -> None:
+    assert phrase in hint(kind)

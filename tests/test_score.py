@@ -1,0 +1,519 @@
+"""The rules that turn verdicts into points: nothing lost, nothing won twice."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sample_reports
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader import score
+from grader.build.product import Built, Rejected
+from grader.check.ending import Sentence
+from grader.errors import GraderError
+from grader.evidence import BuildEvidence, CaseResult, CorrectnessEvidence, MemoryEvidence, ToolRun
+from grader.report import CheckResult, KernelResult, Report
+from grader.signature import Signature
+from grader.spec import Assignment, Kernel, Tolerance
+from grader.verdict import Verdict
+from grader.words import CheckName, Device, Language, Visibility
+
+KERNEL = Kernel(
+    name="silu",
+    title="SiLU",
+    files={Language.CUDA: "silu.cu", Language.TRITON: "silu.py"},
+    points={CheckName.CORRECTNESS: 75.0, CheckName.MEMORY: 25.0},
+)
+ASSIGNMENT = Assignment(
+    name="silu",
+    title="SiLU",
+    folder=Path("assignments/silu"),
+    signature=Signature(entry="silu", arguments=(), types={}),
+    kernels=(KERNEL,),
+    tolerances={Language.CUDA: Tolerance(exact=True)},
+    cases=(),
+)
+COMPILED = BuildEvidence(tool="g++ 12.2.0", cached=False)
+BUILT = Built(
+    language=Language.CUDA,
+    device=Device.CPU,
+    path=Path("silu.so"),
+    file="silu.cu",
+    entry="silu",
+    evidence=COMPILED,
+)
+EARNING = [verdict for verdict in Verdict if verdict.earns_points]
+LOSING = [v for v in Verdict if v.judged and not v.earns_points]
+
+
+def rejected(verdict: Verdict) -> Rejected:
+    return Rejected(verdict=verdict, message="it says why", hint="look here", evidence=COMPILED)
+
+
+# --- a check ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verdict", EARNING)
+def test_what_earns_points_earns_all(verdict: Verdict) -> None:
+    assert score.points(verdict, 40.0) == (40.0, 0.0)
+
+
+@pytest.mark.parametrize("verdict", [*LOSING, Verdict.NOT_SUBMITTED, Verdict.SKIPPED])
+def test_what_earns_no_points_loses_all(verdict: Verdict) -> None:
+    assert score.points(verdict, 40.0) == (0.0, 0.0)
+
+
+def test_what_was_not_measured_is_neither_won_nor_lost() -> None:
+    assert score.points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
+
+
+def test_our_own_error_has_no_points_and_not_zero() -> None:
+    assert score.points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
+
+
+# --- shares ----------------------------------------------------------------------------------
+
+COUNTS = st.lists(st.integers(0, 200), max_size=8)
+MOST = st.integers(0, 100_000_00).map(lambda hundredths: hundredths / 100)
+
+
+@given(MOST, COUNTS)
+def test_shares_lose_nothing(most: float, counts: list[int]) -> None:
+    parts = score.shares(most, counts)
+    assert len(parts) == len(counts)
+    assert round(sum(parts), 2) == (most if any(counts) else 0.0)
+
+
+@given(MOST, COUNTS)
+def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> None:
+    for part, count in zip(score.shares(most, counts), counts, strict=True):
+        assert part >= 0
+        assert part == round(part, 2)
+        assert not any(counts) or abs(part - most * count / sum(counts)) <= 0.0101
+
+
+@given(MOST, st.integers(1, 20), st.integers(1, 8))
+def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, groups: int) -> None:
+    parts = score.shares(most, [count] * groups)
+    assert round(max(parts) - min(parts), 2) <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("most", "counts", "parts"),
+    [
+        (75.0, [12, 3], [60.0, 15.0]),  # SiLU's
+        (100.0, [1, 1, 1], [33.33, 33.34, 33.33]),
+        (0.03, [1, 1], [0.01, 0.02]),
+        (40.0, [0, 5], [0.0, 40.0]),
+        (40.0, [0, 0], [0.0, 0.0]),
+        (40.0, [], []),
+    ],
+)
+def test_shares(most: float, counts: list[int], parts: list[float]) -> None:
+    assert score.shares(most, counts) == parts
+
+
+# --- building --------------------------------------------------------------------------------
+
+
+def test_a_build_that_went_well_names_its_tool_and_earns_nothing() -> None:
+    check = score.build_check(BUILT)
+    assert (check.check, check.verdict) == (CheckName.BUILD, Verdict.ACCEPTED)
+    assert "g++ 12.2.0" in check.message
+    assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
+    assert check.evidence is COMPILED
+
+
+@pytest.mark.parametrize(
+    "verdict", [Verdict.COMPILE_ERROR, Verdict.TIME_LIMIT, Verdict.NOT_MEASURED]
+)
+def test_a_build_that_failed_says_why(verdict: Verdict) -> None:
+    check = score.build_check(rejected(verdict))
+    assert (check.verdict, check.message, check.hint) == (verdict, "it says why", "look here")
+    assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
+
+
+def test_without_a_build_all_other_checks_are_skipped_and_lost() -> None:
+    checks = score.without_build(KERNEL, rejected(Verdict.COMPILE_ERROR))
+    assert [check.check for check in checks] == [CheckName.CORRECTNESS, CheckName.MEMORY]
+    assert {check.verdict for check in checks} == {Verdict.SKIPPED}
+    assert [(check.score, check.max_score, check.pending) for check in checks] == [
+        (0.0, 75.0, 0.0),
+        (0.0, 25.0, 0.0),
+    ]
+
+
+def test_without_a_build_for_want_of_a_tool_all_points_are_pending() -> None:
+    checks = score.without_build(KERNEL, rejected(Verdict.NOT_MEASURED))
+    assert {check.verdict for check in checks} == {Verdict.NOT_MEASURED}
+    assert [(check.score, check.pending) for check in checks] == [(0.0, 75.0), (0.0, 25.0)]
+
+
+# --- correctness -----------------------------------------------------------------------------
+
+
+def case(n: int, verdict: Verdict = Verdict.ACCEPTED, **changes: object) -> CaseResult:
+    return sample_reports.case(
+        n, verdict=verdict, message=f"message of {n}", hint=f"hint of {n}", **changes
+    )
+
+
+def unseen(n: int, verdict: Verdict = Verdict.ACCEPTED) -> CaseResult:
+    return case(n, verdict, visibility=Visibility.HIDDEN)
+
+
+def correctness(*cases: CaseResult, output: str = "") -> list[CheckResult]:
+    verified = sample_reports.correctness(cases, output=output)
+    return score.correctness_checks(KERNEL, replace(verified, cases_total=len(cases)))
+
+
+def test_each_visibility_has_an_entry_and_its_share() -> None:
+    cases = [case(n, visibility=visibility) for visibility in Visibility for n in (1, 2)]
+    checks = correctness(*cases)
+    assert [check.visibility for check in checks] == list(Visibility)
+    assert [check.name for check in checks] == [
+        "correctness",
+        "correctness, hidden",
+        "correctness, after due date",
+        "correctness, after published",
+    ]
+    assert sum(check.score or 0.0 for check in checks) == 75.0
+    assert [check.max_score for check in checks] == [18.75] * 4
+
+
+def test_an_entry_is_all_or_nothing() -> None:
+    seen, hidden = correctness(case(1), case(2, Verdict.WRONG_ANSWER), case(3), unseen(4))
+    assert (seen.verdict, seen.score, seen.max_score) == (Verdict.WRONG_ANSWER, 0.0, 56.25)
+    assert (hidden.verdict, hidden.score, hidden.max_score) == (Verdict.ACCEPTED, 18.75, 18.75)
+
+
+def test_message_is_that_of_the_first_of_the_gravest_visible_cases() -> None:
+    (check,) = correctness(
+        case(1),
+        case(2, Verdict.WRONG_ANSWER),
+        case(3, Verdict.MEMORY_ERROR),
+        case(4, Verdict.MEMORY_ERROR),
+    )
+    assert check.verdict is Verdict.MEMORY_ERROR
+    assert (check.message, check.hint) == ("n=3: message of 3", "hint of 3")
+
+
+def test_right_cases_are_counted() -> None:
+    (check,) = correctness(case(1), case(2))
+    assert (check.message, check.hint) == ("2 of 2 cases right", "")
+
+
+@pytest.mark.parametrize("verdict", LOSING)
+def test_message_of_hidden_cases_tells_a_count_only(verdict: Verdict) -> None:
+    (check,) = correctness(unseen(77777, verdict), unseen(88888))
+    assert (check.verdict, check.message, check.hint) == (
+        verdict,
+        "1 of 2 hidden cases right",
+        "",
+    )
+
+
+def test_output_stands_in_the_visible_entry_alone() -> None:
+    seen, hidden = correctness(case(1), unseen(77777), output="printed")
+    outputs = [
+        check.evidence.output
+        for check in (seen, hidden)
+        if isinstance(check.evidence, CorrectnessEvidence)
+    ]
+    assert outputs == ["printed", ""]
+
+
+def test_entry_holds_its_own_cases_and_their_time() -> None:
+    seen, hidden = correctness(case(1, wall_s=0.25), case(2, wall_s=0.5), unseen(3))
+    assert isinstance(seen.evidence, CorrectnessEvidence)
+    assert isinstance(hidden.evidence, CorrectnessEvidence)
+    assert [found.name for found in seen.evidence.cases] == ["n=1", "n=2"]
+    assert (seen.evidence.cases_total, hidden.evidence.cases_total) == (2, 1)
+    assert seen.wall_s == 0.75
+
+
+def test_a_case_that_this_machine_could_not_run_leaves_the_points_pending() -> None:
+    (check,) = correctness(case(1), case(2, Verdict.NOT_MEASURED))
+    assert (check.verdict, check.score, check.pending) == (Verdict.NOT_MEASURED, 0.0, 75.0)
+    assert check.message == "n=2: message of 2"
+
+
+def test_a_wrong_case_outweighs_one_that_could_not_be_run() -> None:
+    (check,) = correctness(case(1, Verdict.NOT_MEASURED), case(2, Verdict.WRONG_ANSWER))
+    assert (check.verdict, check.score, check.pending) == (Verdict.WRONG_ANSWER, 0.0, 0.0)
+    assert check.message == "n=2: message of 2"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([v for v in Verdict if v.judged or v.pending]),
+            st.sampled_from(Visibility),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_points_are_won_or_pending_or_lost_and_add_up(
+    drawn: list[tuple[Verdict, Visibility]],
+) -> None:
+    cases = [case(n, verdict, visibility=seen) for n, (verdict, seen) in enumerate(drawn)]
+    checks = correctness(*cases)
+    assert round(sum(check.max_score for check in checks), 2) == 75.0
+    for check in checks:
+        assert check.score is not None
+        assert check.score + check.pending in (0.0, check.max_score)
+        assert bool(check.score) <= check.verdict.earns_points
+
+
+@pytest.mark.parametrize("verdict", EARNING)
+def test_accepted_needs_entries_that_all_earn_points(verdict: Verdict) -> None:
+    right = sample_reports.visible(verdict=verdict)
+    wrong = sample_reports.hidden(verdict=Verdict.WRONG_ANSWER)
+    assert score.accepted([right], CheckName.CORRECTNESS)
+    assert not score.accepted([right, wrong], CheckName.CORRECTNESS)
+    assert not score.accepted([right], CheckName.MEMORY)
+    assert not score.accepted([], CheckName.CORRECTNESS)
+
+
+def test_accepted_does_not_ask_other_checks() -> None:
+    checks = [sample_reports.visible(), sample_reports.memory(verdict=Verdict.MEMORY_ERROR)]
+    assert score.accepted(checks, CheckName.CORRECTNESS)
+
+
+# --- memory ----------------------------------------------------------------------------------
+
+
+def memory(
+    verdict: Verdict, *, correct: bool, evidence: MemoryEvidence | None = None
+) -> CheckResult:
+    sentence = Sentence(verdict=verdict, message="it says so", hint="look here")
+    return score.memory_check(KERNEL, sentence, evidence, correct=correct)
+
+
+def test_memory_safety_of_a_right_kernel_earns_its_points() -> None:
+    check = memory(Verdict.ACCEPTED, correct=True)
+    assert (check.check, check.name) == (CheckName.MEMORY, "memory")
+    assert (check.score, check.max_score, check.pending) == (25.0, 25.0, 0.0)
+    assert (check.message, check.hint) == ("it says so", "look here")
+
+
+def test_memory_safety_of_a_wrong_kernel_earns_nothing_and_says_so() -> None:
+    check = memory(Verdict.ACCEPTED, correct=False)
+    assert (check.verdict, check.score, check.max_score) == (Verdict.ACCEPTED, 0.0, 25.0)
+    assert check.message == "it says so; its points count only when the cases are right"
+
+
+@pytest.mark.parametrize("correct", [True, False])
+@pytest.mark.parametrize("verdict", LOSING)
+def test_memory_error_costs_the_points_in_its_own_words(verdict: Verdict, correct: bool) -> None:
+    check = memory(verdict, correct=correct)
+    assert (check.verdict, check.score, check.pending) == (verdict, 0.0, 0.0)
+    assert check.message == "it says so"
+
+
+def test_memory_safety_that_could_not_be_checked_is_pending() -> None:
+    check = memory(Verdict.NOT_MEASURED, correct=True)
+    assert (check.score, check.pending) == (0.0, 25.0)
+
+
+def test_memory_check_takes_as_long_as_its_tools() -> None:
+    tools = [ToolRun(tool=name, findings=0, wall_s=0.5) for name in ("memcheck", "racecheck")]
+    evidence = sample_reports.memory_evidence(tools=tuple(tools))
+    check = memory(Verdict.ACCEPTED, correct=True, evidence=evidence)
+    assert check.wall_s == 1.0
+    assert check.evidence is evidence
+    assert memory(Verdict.ACCEPTED, correct=True).wall_s == 0.0
+
+
+# --- a kernel --------------------------------------------------------------------------------
+
+
+def kernel(*checks: CheckResult, language: Language = Language.CUDA) -> KernelResult:
+    return score.kernel_result(KERNEL, language, checks)
+
+
+def test_kernel_has_the_sum_of_its_checks_and_the_gravest_verdict() -> None:
+    checks = [
+        score.build_check(BUILT),
+        *correctness(case(1), unseen(2, Verdict.WRONG_ANSWER)),
+        memory(Verdict.NOT_MEASURED, correct=True),
+    ]
+    result = kernel(*checks)
+    assert (result.verdict, result.score, result.pending) == (Verdict.WRONG_ANSWER, 37.5, 25.0)
+    assert (result.max_score, result.counted, result.file) == (100.0, True, "silu.cu")
+    assert result.checks == tuple(checks)
+
+
+def test_kernel_file_is_that_of_its_language() -> None:
+    assert kernel(language=Language.TRITON).file == "silu.py"
+
+
+def test_our_own_error_makes_the_score_of_a_kernel_unknown() -> None:
+    error = score.grader_error(KERNEL, GraderError("the oracle raised", tip="mend it"))
+    assert (error.verdict, error.score, error.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
+    assert error.message == "the grader failed, not your code: the oracle raised"
+    assert error.hint == "mend it"
+    result = kernel(score.build_check(BUILT), *correctness(case(1)), error)
+    assert (result.verdict, result.score, result.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
+
+
+def test_our_own_error_without_a_tip_has_no_hint() -> None:
+    assert score.grader_error(KERNEL, GraderError("it broke")).hint == ""
+
+
+def test_hundredths_add_up_without_dust() -> None:
+    checks = [sample_reports.visible(score=0.1) for _ in range(3)]
+    assert kernel(*checks).score == 0.3
+
+
+def test_kernel_that_was_not_handed_in_has_no_file_and_no_points() -> None:
+    result = score.not_submitted(KERNEL, "no silu.cu in homework")
+    assert (result.language, result.file, result.verdict) == (None, None, Verdict.NOT_SUBMITTED)
+    assert (result.score, result.max_score, result.pending) == (0.0, 100.0, 0.0)
+    assert [(check.check, check.message) for check in result.checks] == [
+        (CheckName.BUILD, "no silu.cu in homework")
+    ]
+    assert result.counted
+
+
+# --- two languages ---------------------------------------------------------------------------
+
+
+def in_language(
+    language: Language, won: float | None, pending: float = 0.0, verdict: Verdict | None = None
+) -> KernelResult:
+    if verdict is None:
+        verdict = Verdict.GRADER_ERROR if won is None else Verdict.ACCEPTED
+    return replace(kernel(language=language), score=won, pending=pending, verdict=verdict)
+
+
+def counted(cuda: KernelResult, triton: KernelResult) -> list[bool]:
+    return [result.counted for result in score.count_better([cuda, triton])]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "triton", "better"),
+    [
+        ((100.0, 0.0), (75.0, 0.0), Language.CUDA),
+        ((75.0, 0.0), (100.0, 0.0), Language.TRITON),
+        ((75.0, 0.0), (75.0, 25.0), Language.TRITON),  # the same won, and more to come
+        ((75.0, 0.0), (60.0, 40.0), Language.CUDA),  # what is won counts first
+        ((75.0, 25.0), (75.0, 25.0), Language.CUDA),  # the order given
+        ((0.0, 0.0), (0.0, 0.0), Language.CUDA),
+        ((100.0, 0.0), (None, 0.0), Language.TRITON),  # nobody knows which is better
+        ((None, 0.0), (100.0, 0.0), Language.CUDA),
+    ],
+)
+def test_better_language_counts(
+    cuda: tuple[float | None, float], triton: tuple[float | None, float], better: Language
+) -> None:
+    marks = counted(in_language(Language.CUDA, *cuda), in_language(Language.TRITON, *triton))
+    assert marks == [better is Language.CUDA, better is Language.TRITON]
+
+
+def test_one_language_counts_and_none_is_nothing() -> None:
+    alone = replace(in_language(Language.CUDA, 0.0), counted=False)
+    assert score.count_better([alone]) == [replace(alone, counted=True)]
+    assert score.count_better([]) == []
+
+
+WORTH = st.tuples(
+    st.none() | st.sampled_from([0.0, 10.0, 20.0]), st.sampled_from([0.0, 5.0]), st.booleans()
+)
+
+
+@given(st.lists(WORTH, min_size=1, max_size=4))
+def test_exactly_one_language_counts_and_none_is_better(
+    worths: list[tuple[float | None, float, bool]],
+) -> None:
+    results = [
+        replace(in_language(Language.CUDA, won, pending), counted=before)
+        for won, pending, before in worths
+    ]
+    marked = score.count_better(results)
+    assert [replace(result, counted=False) for result in marked] == [
+        replace(result, counted=False) for result in results
+    ]
+    (best,) = [result for result in marked if result.counted]
+    unknown = any(result.score is None for result in marked)
+    assert (best.score is None) == unknown
+    if not unknown:
+        assert best.score == max(result.score or 0.0 for result in marked)
+
+
+# --- a hand-in -------------------------------------------------------------------------------
+
+
+def assemble(*kernels: KernelResult) -> Report:
+    return score.assemble(
+        ASSIGNMENT, kernels, filtered=False, wall_s=1.5, environment={"device": "cpu"}
+    )
+
+
+def test_hand_in_has_the_sum_of_the_kernels_that_count() -> None:
+    better = in_language(Language.CUDA, 75.0, 25.0)
+    worse = replace(in_language(Language.TRITON, 50.0, 10.0), counted=False)
+    other = in_language(Language.CUDA, 33.33, verdict=Verdict.WRONG_ANSWER)
+    report = assemble(better, worse, other)
+    assert (report.score, report.max_score, report.pending) == (108.33, 200.0, 25.0)
+    assert (report.verdict, report.handed_in, report.kernels_total) == (Verdict.WRONG_ANSWER, 2, 2)
+    assert report.kernels == (better, worse, other)
+    assert (report.assignment, report.title, report.wall_s) == ("silu", "SiLU", 1.5)
+    assert report.environment == {"device": "cpu"}
+    assert not report.filtered
+
+
+def test_verdict_of_the_language_that_does_not_count_is_not_the_hand_ins() -> None:
+    worse = replace(in_language(Language.TRITON, 0.0, verdict=Verdict.TAMPERED), counted=False)
+    assert assemble(in_language(Language.CUDA, 75.0), worse).verdict is Verdict.ACCEPTED
+
+
+def test_kernel_not_handed_in_costs_its_points_and_not_the_verdict() -> None:
+    absent = score.not_submitted(KERNEL, "absent")
+    report = assemble(in_language(Language.CUDA, 100.0), absent)
+    assert (report.verdict, report.score, report.max_score) == (Verdict.ACCEPTED, 100.0, 200.0)
+    assert (report.handed_in, report.kernels_total) == (1, 2)
+
+
+def test_nothing_handed_in_is_not_submitted() -> None:
+    report = assemble(score.not_submitted(KERNEL, "absent"))
+    assert (report.verdict, report.score, report.handed_in) == (Verdict.NOT_SUBMITTED, 0.0, 0)
+
+
+def test_our_own_error_makes_the_score_of_the_hand_in_unknown() -> None:
+    report = assemble(in_language(Language.CUDA, 100.0), in_language(Language.CUDA, None))
+    assert (report.verdict, report.score, report.max_score) == (Verdict.GRADER_ERROR, None, 200.0)
+
+
+def test_our_own_error_in_a_language_that_would_lose_still_withholds_the_score() -> None:
+    results = score.count_better(
+        [in_language(Language.CUDA, 100.0), in_language(Language.TRITON, None)]
+    )
+    assert assemble(*results).score is None
+
+
+def test_part_of_a_run_is_marked() -> None:
+    report = score.assemble(ASSIGNMENT, [], filtered=True, wall_s=0.0, environment={})
+    assert report.filtered
+    assert (report.score, report.kernels_total) == (0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("seen", "hidden", "safe"), list(itertools.product([True, False], repeat=3))
+)
+def test_points_of_silu(seen: bool, hidden: bool, safe: bool) -> None:
+    """12 visible cases and 3 hidden ones share 75; 25 are for memory, if all cases are right."""
+    right = {True: Verdict.ACCEPTED, False: Verdict.WRONG_ANSWER}
+    cases = [case(n, right[seen or n > 0]) for n in range(12)]
+    cases += [unseen(n, right[hidden or n > 0]) for n in range(3)]
+    checks = correctness(*cases)
+    correct = score.accepted(checks, CheckName.CORRECTNESS)
+    verdict = Verdict.ACCEPTED if safe else Verdict.MEMORY_ERROR
+    result = kernel(*checks, memory(verdict, correct=correct))
+    assert result.score == 60 * seen + 15 * hidden + 25 * (seen and hidden and safe)
+    assert result.max_score == 100.0
