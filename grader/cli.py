@@ -4,7 +4,7 @@
 1    not all accepted
 2    a wrong command line or a spec that does not validate
 3    the grader failed
-130  interrupted
+130  interrupted (143 by SIGTERM, 129 by SIGHUP)
 """
 
 from __future__ import annotations
@@ -125,18 +125,31 @@ def doctor() -> None:
     sys.exit(examine())
 
 
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that no process and no file is left."""
+    """Turn signals into exceptions, so that no process and no file is left."""
 
     def leave(number: int, _: FrameType | None) -> None:
+        # Clearing up takes a moment, and an impatient second signal must not cut it short.
+        for ending in _ENDINGS:
+            signal.signal(ending, signal.SIG_IGN)
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
         sys.exit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    # What the caller ignores, as nohup does, stays ignored.
+    heeded = [ending for ending in _ENDINGS if signal.getsignal(ending) is not signal.SIG_IGN]
+    before = [(ending, signal.signal(ending, leave)) for ending in heeded]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        # After a signal the rest of the way out takes no other.
+        for ending, handler in before:
+            if signal.getsignal(ending) is leave:
+                signal.signal(ending, handler)
 
 
 def main() -> None:

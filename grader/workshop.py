@@ -12,12 +12,13 @@ import importlib.metadata
 import os
 import platform
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import grader
 from grader import family, toolchain
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from grader.judge.oracle import Oracle
 
 Transport = Literal["shared", "private"]
+
+_ABANDON_S = 0.02  # between two rounds of killing compilers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +100,7 @@ def open_workshop(
             shop.start(units)
             yield shop
         except BaseException:
-            # Builds still running would be waited for; nobody wants their result.
-            family.kill_all()
+            shop.abandon()
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -148,6 +150,16 @@ class Workshop:
         if units and self.wants(CheckName.CORRECTNESS):
             # A second's work for this thread, while the others compile.
             import grader.check.correctness  # noqa: F401
+
+    def abandon(self) -> None:
+        """End the builds under way, which nobody wants any more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        builds: list[Future[Any]] = [*self._builds.values(), *self._checked.values()]
+        while not all(future.done() for future in builds):
+            # Again and again: a build may be about to start its next program.
+            family.kill_all()
+            time.sleep(_ABANDON_S)
+        family.kill_all()
 
     def close(self) -> None:
         """End the server."""

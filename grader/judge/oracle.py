@@ -113,7 +113,7 @@ class Oracle:
     def _guarded(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             file = str(self._assignment.oracle)
             lines = [
                 f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file
