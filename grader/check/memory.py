@@ -28,7 +28,7 @@ from grader.check.stage import Bench, Stage
 from grader.evidence import Finding, MemoryEvidence, ToolRun
 from grader.judge.oracle import CaseData
 from grader.judge.session import Session
-from grader.spec import Case
+from grader.spec import Case, Limits
 from grader.toolchain import Tool
 from grader.verdict import Verdict
 
@@ -79,7 +79,7 @@ def check_host_memory(
     """Run a checked host build; `text` is the student's file as rewritten."""
     started_s = time.monotonic()
     with Session(bench.built, bench.assignment.limits, None) as session:
-        walk = _walk(bench, session, cases)
+        walk = _walk(bench, session, cases, bench.assignment.limits)
         output = session.output
     tampered = silent = problem = None
     findings: tuple[Finding, ...] = ()
@@ -111,7 +111,7 @@ def check_interpreter_memory(
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, bench.server, watch_memory=True) as session:
-        walk = _walk(bench, session, cases)
+        walk = _walk(bench, session, cases, bench.assignment.limits)
         output = session.output
     tampered = silent = None
     findings: tuple[Finding, ...] = ()
@@ -164,7 +164,7 @@ def run_sanitizer(
     locate = locator(bench.built.path, bench.built.file)
     watcher = sanitizer.watcher(tool, name, bench.built.language)
     with Session(bench.built, limits, bench.server, watcher=watcher) as session:
-        walk = _walk(bench, session, cases)
+        walk = _walk(bench, session, cases, limits)
         ended = session.finish(_FINISH_S)
         output = session.output
         try:
@@ -193,9 +193,8 @@ def run_sanitizer(
     return _Seen(run=run, walk=walk, findings=findings, output=output, tampered=tampered)
 
 
-def _walk(bench: Bench, session: Session, cases: Sequence[Prepared]) -> _Walk:
+def _walk(bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits) -> _Walk:
     """Call the hand-in on every case, until it fails to answer."""
-    limits = bench.assignment.limits
     loaded = session.load()
     told = list(loaded.told)
     if not loaded.done:

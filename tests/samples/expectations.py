@@ -12,7 +12,8 @@ kind   a finding's kind
 line   the line that the finding names; where two accesses make the fault, both:
        the finding names one of them, and the other one if it names a second
 cpu    the severity of the finding of our own checker: error, warning, or blind
-gpu    the tool of compute-sanitizer that finds it, or blind
+gpu    the tool of compute-sanitizer that finds it, or blind; `:warning` behind
+       the tool if it is no more than that
 why    why a device is blind, or has a warning only
 
 Only a device that says error, or names a tool, gives the verdict
@@ -47,11 +48,14 @@ class Expectation:
     lines: tuple[int, ...]
     cpu: str
     gpu: str
+    gpu_severity: str = "error"
     why: str | None = None
 
     def convicts(self, device: str) -> bool:
         """True if this device's finding is an error, so that the verdict is memory_error."""
-        return self.cpu == "error" if device == "cpu" else self.gpu != "blind"
+        if device == "cpu":
+            return self.cpu == "error"
+        return self.gpu != "blind" and self.gpu_severity == "error"
 
     def named_by(self, line: int | None, other_line: int | None = None) -> bool:
         """True if a finding at these lines is the one that is meant."""
@@ -102,6 +106,9 @@ def parse(text: str) -> Expectation | None:
     unknown = [key for key in values if key not in (*_REQUIRED, "why")]
     if missing or unknown:
         raise ValueError(f"missing: {missing}, unknown: {unknown}")
+    values["gpu"], _, severity = values["gpu"].partition(":")
+    if severity not in ("", "warning"):
+        raise ValueError(f"gpu={values['gpu']}:{severity}: only `:warning` may follow the tool")
     for key, known in (("kind", KINDS), ("cpu", SEVERITIES), ("gpu", TOOLS)):
         if values[key] not in known:
             raise ValueError(f"{key}={values[key]} is none of {', '.join(sorted(known))}")
@@ -112,6 +119,7 @@ def parse(text: str) -> Expectation | None:
         lines=tuple(map(int, values["line"].split(","))),
         cpu=values["cpu"],
         gpu=values["gpu"],
+        gpu_severity=severity or "error",
         why=values.get("why"),
     )
 

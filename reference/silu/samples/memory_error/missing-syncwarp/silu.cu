@@ -1,4 +1,4 @@
-// expect: kind=race line=13,16 cpu=error gpu=racecheck
+// expect: kind=race line=13,16 cpu=error gpu=racecheck:warning why="within one warp racecheck only warns"
 // Lanes of a warp swap elements through shared memory and trust that they run in step.
 #include "silu.h"
 
