@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import sys
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ def modules() -> Iterator[tuple[str, Path]]:
 MODULES = dict(modules())
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Return the full names of all that a file imports, wherever in it."""
     found: set[str] = set()
