@@ -27,8 +27,9 @@ from grader.evidence import CaseResult, CorrectnessEvidence
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison
 from grader.judge.oracle import CaseData
+from grader.judge.outcome import Happening, Outcome
 from grader.judge.pattern import Scene, describe
-from grader.judge.session import Happening, Outcome, Session
+from grader.judge.session import Session
 from grader.spec import Case
 from grader.verdict import Verdict
 

@@ -18,7 +18,7 @@ from typing import Any
 from grader import sandbox
 from grader.build.product import Built
 from grader.host.symbols import Place, symbolize
-from grader.judge.session import Outcome
+from grader.judge.outcome import Outcome
 from grader.words import Device
 
 _LOOK_UP_S = 5.0

@@ -14,7 +14,7 @@ from typing import Any
 
 from grader.build.product import Built
 from grader.check.crash import OUTSIDE_HINT, Crash, source_place, understand
-from grader.judge.session import Happening, Outcome
+from grader.judge.outcome import Happening, Outcome
 from grader.spec import Limits
 from grader.verdict import Verdict
 

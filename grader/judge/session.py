@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from grader.capture import Capture
 from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
+from grader.judge.outcome import Happening, Outcome
 from grader.judge.server import PythonServer, Request
 from grader.spec import Limits
 from grader.words import Device, Language
@@ -38,21 +38,6 @@ _REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports 
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
 
-class Happening(Enum):
-    """How a command ended."""
-
-    DONE = "done"
-    EXCEPTION = "exception"
-    CUDA_ERROR = "cuda error"
-    LOAD_FAILED = "load failed"
-    DIED = "died"
-    TIME_LIMIT = "time limit"
-    OUTPUT_LIMIT = "output limit"
-    MEMORY_LIMIT = "memory limit"
-    PROCESS_LIMIT = "process limit"
-    STRAY_ANSWER = "stray answer"
-
-
 _OF_STATUS = {
     wire.OK: Happening.DONE,
     wire.EXCEPTION: Happening.EXCEPTION,
@@ -65,27 +50,6 @@ _OF_LIMIT = {
     sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
     sandbox.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a command, with all that there is to explain it.
-
-    `told` and `stack` are what the worker said during the command, as records
-    and as Python's fault handler prints: untrusted, and perhaps forged.
-    """
-
-    happening: Happening
-    code: int = 0
-    ended: sandbox.Ended | None = None
-    told: tuple[dict[str, Any], ...] = ()
-    stack: str = ""
-    detail: str = ""
-
-    @property
-    def done(self) -> bool:
-        """True if the command was carried out."""
-        return self.happening is Happening.DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

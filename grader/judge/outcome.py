@@ -1,0 +1,45 @@
+"""What became of a command to a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from grader import sandbox
+
+
+class Happening(Enum):
+    """How a command ended."""
+
+    DONE = "done"
+    EXCEPTION = "exception"
+    CUDA_ERROR = "cuda error"
+    LOAD_FAILED = "load failed"
+    DIED = "died"
+    TIME_LIMIT = "time limit"
+    OUTPUT_LIMIT = "output limit"
+    MEMORY_LIMIT = "memory limit"
+    PROCESS_LIMIT = "process limit"
+    STRAY_ANSWER = "stray answer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a command, with all that there is to explain it.
+
+    `told` and `stack` are what the worker said during the command, as records
+    and as Python's fault handler prints: untrusted, and perhaps forged.
+    """
+
+    happening: Happening
+    code: int = 0
+    ended: sandbox.Ended | None = None
+    told: tuple[dict[str, Any], ...] = ()
+    stack: str = ""
+    detail: str = ""
+
+    @property
+    def done(self) -> bool:
+        """True if the command was carried out."""
+        return self.happening is Happening.DONE
