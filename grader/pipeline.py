@@ -65,6 +65,10 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             with progress.step(f"{unit.title} · correctness", total=len(cases)) as step:
                 verified = shop.check_correctness(unit, built, cases, step.advance)
             checks += score.correctness_checks(unit.kernel, verified)
+            if score.accepted(checks, CheckName.CORRECTNESS):
+                built = shop.compile_gate(unit, built) or built
+                if not isinstance(built, Built):
+                    checks = [score.build_check(built), *score.without_build(unit.kernel, built)]
         if isinstance(built, Built) and shop.checks_memory(unit):
             correct = score.accepted(checks, CheckName.CORRECTNESS)
             with progress.step(f"{unit.title} · memory") as step:

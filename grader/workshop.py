@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import grader
 from grader import family, toolchain
 from grader import gpu as nvidia
+from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
 from grader.build.unit import Checked, build, build_checked
 from grader.errors import ToolError
@@ -120,6 +121,7 @@ class Workshop:
         self._pool = pool
         self._builds: dict[tuple[str, Language], Future[Built | Rejected]] = {}
         self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
+        self._launches: dict[tuple[str, Language], list[dict[str, Any]]] = {}
         self._server: PythonServer | None = None
         self._oracle: Oracle | None = None
         self._driver: cuda_driver.Driver | None = None
@@ -192,9 +194,22 @@ class Workshop:
 
         oracle = self._prepare()
         bench = self._bench(built, private=self._private)
+        launches = self._launches.setdefault((unit.kernel.name, unit.language), [])
+
+        def hear(record: dict[str, Any]) -> None:
+            if record.get("record") == "launch":
+                launches.append(record)
+
         return check_correctness(
-            bench, cases, lambda case: oracle.data(case, unit.language), advance
+            bench, cases, lambda case: oracle.data(case, unit.language), advance, hear
         )
+
+    def compile_gate(self, unit: Unit, built: Built) -> Rejected | None:
+        """Ask a GPU's compiler about the Triton kernels that the interpreter ran."""
+        launches = self._launches.get((unit.kernel.name, unit.language))
+        if unit.language is not Language.TRITON or not launches:
+            return None
+        return compile_launches(built, launches)
 
     def checks_memory(self, unit: Unit) -> bool:
         """True if the unit's memory safety is to be checked."""

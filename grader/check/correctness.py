@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -42,8 +43,9 @@ def check_correctness(
     cases: Sequence[Case],
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
+    hear: Callable[[dict[str, Any]], None] = lambda record: None,
 ) -> CorrectnessEvidence:
-    """Run every case and judge it."""
+    """Run every case and judge it; `hear` gets what the worker tells meanwhile."""
     results: list[CaseResult] = []
     outputs: list[str] = []
     crashes = 0
@@ -60,7 +62,7 @@ def check_correctness(
             else:
                 loaded = Outcome(happening=Happening.DONE)
             if loaded.done:
-                judged = _CaseRun(bench, session, case, data(case)).judge()
+                judged = _CaseRun(bench, session, case, data(case), hear).judge()
             else:
                 judged = _failed(
                     explain(loaded, bench.built, bench.assignment.limits, Doing.LOADING)
@@ -152,8 +154,16 @@ def _result(case: Case, judged: _Judged, wall_s: float) -> CaseResult:
 class _CaseRun:
     """One case on one session."""
 
-    def __init__(self, bench: Bench, session: Session, case: Case, data: CaseData) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        session: Session,
+        case: Case,
+        data: CaseData,
+        hear: Callable[[dict[str, Any]], None],
+    ) -> None:
         self._bench = bench
+        self._hear = hear
         self._session = session
         self._stage = Stage(bench, case, data)
         self._data = data
@@ -226,6 +236,8 @@ class _CaseRun:
         """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
         self._stage.fill(buffers, poison=poison)
         outcome = self._session.call(self._stage.arguments(), private=self._bench.private)
+        for record in outcome.told:
+            self._hear(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         breach = _breach(buffers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from functools import partial
@@ -218,3 +219,28 @@ def test_report_lines_are_json(tmp_path: Path) -> None:
     )
     for line in done.stdout.splitlines():
         assert "record" in json.loads(line)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core")
+def test_blocks_of_a_long_launch_run_on_several_cores(tmp_path: Path) -> None:
+    body = """
+#include <pthread.h>
+__device__ unsigned long long first = 0, several = 0;
+__global__ void work(float* output) {
+    float x = threadIdx.x;
+    for (int k = 0; k < 2000; ++k) x = sinf(x) + 1;
+    __syncthreads();
+    unsigned long long self = (unsigned long long)pthread_self();
+    unsigned long long old = atomicCAS(&first, 0ull, self);
+    if (old != 0 && old != self) atomicExch(&several, 1ull);
+    output[threadIdx.x] = x;
+}
+void go(const float* input, float* output, int n) {
+    work<<<256, 64>>>(output);
+    unsigned long long seen = 0;
+    cudaMemcpyFromSymbol(&seen, several, sizeof seen);
+    if (!seen) work<<<0, 0>>>(output);
+}
+"""
+    assert call(body, tmp_path, mode=Mode.FAST)[1] == "0"
+    assert call(body, tmp_path, mode=Mode.FAST, settings="os_threads=1")[1] == "9"

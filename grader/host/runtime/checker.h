@@ -3,7 +3,9 @@
 // The checked build's student code calls a hook before every access
 // (hooks.cpp). Behind the hooks stand
 //   shadow.h     what is remembered about every word of memory
-//   checker.cpp  the rules: bounds, initialisation, races, copies, leaks
+//   rules.cpp    bounds, initialisation, races: what an access must keep
+//   checker.cpp  launches, blocks, barriers, allocations, copies, leaks
+//   places.cpp   which variable an address is in
 //   ordering.cpp fences and atomics that put accesses in order
 //   counters.cpp what a warp's accesses cost
 //   findings.cpp the table of what was found, and its records

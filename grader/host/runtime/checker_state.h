@@ -59,7 +59,9 @@ struct VariableShadow {
 };
 VariableShadow variable_shadow(uintptr_t address);
 void strong(const Access& access);
-void name_shared(Finding& finding);
+// A write whose finding waits to see whether it changes the value.
+void resolve_pending();
+bool pending_resolved();  // true if there was one
 }  // namespace checker
 
 }  // namespace grader

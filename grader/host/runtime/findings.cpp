@@ -61,6 +61,14 @@ void name_buffer(Finding& finding, const Allocation& a) {
     finding.offset = static_cast<int64_t>(finding.address - a.begin);
 }
 
+void locate(Finding& f) {
+    if (!in_kernel()) return;
+    f.kernel = launch_state.name;
+    const uint3 block = blockIdx, thread = threadIdx;
+    f.block[0] = block.x, f.block[1] = block.y, f.block[2] = block.z;
+    f.thread[0] = thread.x, f.thread[1] = thread.y, f.thread[2] = thread.z;
+}
+
 void add(const Finding& finding) {
     if (latest && same(*latest, finding)) {
         ++const_cast<Finding*>(latest)->count;
@@ -79,12 +87,7 @@ void add(const Finding& finding) {
     Finding& f = table[used++];
     f = finding;
     f.count = 1;
-    if (in_kernel()) {
-        f.kernel = launch_state.name;
-        const uint3 block = blockIdx, thread = threadIdx;
-        f.block[0] = block.x, f.block[1] = block.y, f.block[2] = block.z;
-        f.thread[0] = thread.x, f.thread[1] = thread.y, f.thread[2] = thread.z;
-    }
+    if (!f.kernel) locate(f);
     latest = &f;
 }
 

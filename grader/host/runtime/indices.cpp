@@ -13,6 +13,7 @@
 #include "arena.h"
 #include "checker_state.h"
 #include "findings.h"
+#include "places.h"
 #include "worker.h"
 
 using namespace grader;
@@ -84,7 +85,7 @@ void __ubsan_handle_type_mismatch_v1(void* description, void* value) {
     f.write = data->check == 1;
     f.message = "an address is not a multiple of the access size";
     if (const Allocation* a = arena::find(pointer)) findings::name_buffer(f, *a);
-    else checker::name_shared(f);
+    else places::name_shared(f);
     // A member of a misaligned struct may itself be aligned: the GPU loads just that.
     f.warning = data->check > 1;
     findings::add(f);

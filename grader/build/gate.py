@@ -1,0 +1,79 @@
+"""Would a GPU's compiler take the Triton kernels that the interpreter ran?
+
+The interpreter is more lenient than the compiler: it accepts types that do not
+fit, `break`, a tile that is no power of two. So the launches it recorded are
+compiled for a GPU that need not be there, and the compiler has the last word,
+as nvcc has for CUDA C++.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from grader import sandbox
+from grader.box import box
+from grader.build.product import Built, Rejected
+from grader.evidence import BuildEvidence, Diagnostic
+from grader.verdict import Verdict
+from grader.worker import triton_compile
+
+_WALL_S = 120.0
+_MOST_LAUNCHES = 12
+_RUN = 'exec "$@" < launches.json'
+
+
+def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Rejected | None:
+    """Compile each distinct launch; return why one is rejected, None if none is.
+
+    What cannot be tried (an argument that cannot be rebuilt, a compiler that
+    breaks down) is nobody's fault and rejects nothing.
+    """
+    distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
+    with box("grade-gate-") as folder:
+        (folder / "launches.json").write_text(json.dumps(distinct[:_MOST_LAUNCHES]))
+        program = [sys.executable, "-I", triton_compile.__file__, str(built.path)]
+        ended = sandbox.run(
+            ["/bin/sh", "-c", _RUN, "sh", *program],
+            cwd=folder,
+            environment=sandbox.clean_environment(folder),
+            wall_s=_WALL_S,
+        )
+    report = _report(ended.output)
+    for result in report.get("results", []):
+        if result.get("error"):
+            return _rejected(built, result["error"], str(report.get("triton")))
+    return None
+
+
+def _report(output: str) -> dict[str, Any]:
+    """Return the program's JSON, which follows whatever the hand-in printed."""
+    for line in reversed(output.splitlines()):
+        try:
+            report = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(report, dict) and isinstance(report.get("results"), list):
+            return report
+    return {}
+
+
+def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
+    line = error["line"] if type(error.get("line")) is int else None
+    text = str(error.get("message", "")).strip().splitlines() or ["no reason was given"]
+    place = f"{built.file}:{line}" if line else built.file
+    diagnostic = Diagnostic(file=built.file, line=line, message=text[0][:500])
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message=f"{place}: the interpreter runs it, but it does not compile for a GPU: "
+        f"{text[0][:500]}",
+        evidence=BuildEvidence(
+            tool=f"triton {version}",
+            cached=False,
+            diagnostics=(diagnostic,),
+            diagnostics_total=1,
+            output="\n".join(text)[:8000],
+        ),
+    )

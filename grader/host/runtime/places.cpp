@@ -1,0 +1,165 @@
+#include "places.h"
+
+#if GRADER_CHECKED
+
+#include <link.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "arena.h"
+#include "checker_state.h"
+
+extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
+
+namespace grader::places {
+
+namespace {
+
+struct SharedVariable {
+    const char* name;
+    size_t offset, bytes, element_bytes;
+};
+
+// Filled while the program's own constructors run and read when it exits, so
+// these are made on first use and never destroyed.
+std::vector<SharedVariable>& shared_variables() {
+    static std::vector<SharedVariable>& all = *new std::vector<SharedVariable>;  // of the running launch
+    return all;
+}
+std::vector<DeviceVariable>& device_variables() {
+    static std::vector<DeviceVariable>& all = *new std::vector<DeviceVariable>;  // sorted by begin
+    return all;
+}
+
+uintptr_t tls_begin, tls_end;
+uintptr_t image_end, data_begin;
+
+int look_at_object(dl_phdr_info* info, size_t, void*) {
+    uintptr_t start = reinterpret_cast<uintptr_t>(&__ehdr_start);
+    bool own = false;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const auto& p = info->dlpi_phdr[i];
+        if (p.p_type == PT_LOAD && info->dlpi_addr + p.p_vaddr <= start && start < info->dlpi_addr + p.p_vaddr + p.p_memsz) own = true;
+    }
+    if (!own) return 0;
+    uintptr_t relro_end = 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const auto& p = info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + p.p_vaddr, end = begin + p.p_memsz;
+        if (p.p_type == PT_LOAD) image_end = std::max(image_end, end);
+        if (p.p_type == PT_LOAD && (p.p_flags & PF_W)) data_begin = begin;
+        if (p.p_type == PT_GNU_RELRO) relro_end = end;
+        if (p.p_type == PT_TLS) tls_end = p.p_memsz;
+    }
+    // Tables of pointers are constant once the loader is done.
+    data_begin = std::max(data_begin, relro_end);
+    if (info->dlpi_tls_data) {
+        tls_begin = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
+        tls_end += tls_begin;
+    }
+    return 1;
+}
+
+// Names the shared variable that an address is in, or the one it has left.
+const SharedVariable* shared_variable(uintptr_t address) {
+    size_t offset = address - state.shared_base;
+    const SharedVariable* best = nullptr;
+    size_t best_distance = ~size_t(0);
+    for (const SharedVariable& v : shared_variables()) {
+        size_t distance = offset < v.offset ? v.offset - offset : offset >= v.offset + v.bytes ? offset - v.offset - v.bytes + 1 : 0;
+        if (distance < best_distance) best = &v, best_distance = distance;
+    }
+    return best;
+}
+
+}  // namespace
+
+size_t shadow_bytes(size_t bytes) { return (cell_index((bytes + 3) / 4) + 1) * sizeof(ShadowCell); }
+
+ShadowCell* new_shadow(size_t bytes) {
+    size_t size = shadow_bytes(bytes);
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    madvise(memory, size, MADV_HUGEPAGE);  // fewer page faults; a refusal does no harm
+    return static_cast<ShadowCell*>(memory);
+}
+
+void find_program() {
+    state.image = reinterpret_cast<uintptr_t>(&__ehdr_start);
+    dl_iterate_phdr(look_at_object, nullptr);
+}
+
+void forget_shared() {
+    for (const SharedVariable& v : shared_variables())
+        for (size_t i = 0; i < (v.bytes + 3) / 4; ++i) state.shared_shadow[cell_index(v.offset / 4 + i)].detail = 0;
+    shared_variables().clear();
+}
+
+void add_shared(const char* name, size_t offset, size_t bytes, size_t element_bytes) {
+    shared_variables().push_back({name, offset, bytes, element_bytes});
+    for (size_t i = 0; i < bytes; ++i)
+        state.shared_shadow[cell_index((offset + i) / 4)].detail |= uint64_t(1) << (detail::kValid + (offset + i) % 4);
+}
+
+void add_variable(uintptr_t begin, size_t bytes, size_t element_bytes, const char* name) {
+    DeviceVariable v{begin, begin + bytes, name, element_bytes, new_shadow(bytes)};
+    std::vector<DeviceVariable>& all = device_variables();
+    all.insert(std::upper_bound(all.begin(), all.end(), v,
+                                [](const DeviceVariable& a, const DeviceVariable& b) { return a.begin < b.begin; }), v);
+}
+
+const DeviceVariable* variable_near(uintptr_t address) {
+    const std::vector<DeviceVariable>& all = device_variables();
+    auto after = std::upper_bound(all.begin(), all.end(), address,
+                                  [](uintptr_t a, const DeviceVariable& v) { return a < v.begin; });
+    if (after == all.begin()) return nullptr;
+    const DeviceVariable& v = *std::prev(after);
+    // A little beyond the end still names the variable.
+    return address < v.end + 64 ? &v : nullptr;
+}
+
+bool in_program(uintptr_t address) { return address >= state.image && address < image_end; }
+bool in_constants(uintptr_t address) { return in_program(address) && address < data_begin; }
+bool in_thread_storage(uintptr_t address) { return address - tls_begin < tls_end - tls_begin; }
+
+bool is_mapped(uintptr_t address) {
+    unsigned char present;
+    uintptr_t page = address & ~uintptr_t(4095);
+    return mincore(reinterpret_cast<void*>(page), 1, &present) == 0;
+}
+
+void name_variable(Finding& f, const DeviceVariable& v) {
+    snprintf(f.buffer, sizeof f.buffer, "%s", v.name);
+    f.buffer_bytes = v.end - v.begin;
+    f.offset = int64_t(f.address - v.begin);
+    f.element_bytes = uint32_t(v.element_bytes);
+}
+
+void name_shared(Finding& f) {
+    f.space = "shared";
+    const SharedVariable* v = shared_variable(f.address);
+    if (!v) return;
+    snprintf(f.buffer, sizeof f.buffer, "%s", v->name);
+    f.buffer_bytes = v->bytes;
+    f.element_bytes = uint32_t(v->element_bytes);
+    f.offset = int64_t(f.address - state.shared_base) - int64_t(v->offset);
+}
+
+void name(Finding& f) {
+    if (const Allocation* a = arena::find(f.address)) {
+        f.space = "global";
+        findings::name_buffer(f, *a);
+    } else if (f.address - state.shared_base < kSharedArena) {
+        name_shared(f);
+    } else if (const DeviceVariable* v = variable_near(f.address)) {
+        f.space = "global";
+        name_variable(f, *v);
+    }
+}
+
+}  // namespace grader::places
+
+#endif

@@ -1,0 +1,219 @@
+// What is a fault: the rules that an access must keep.
+//
+// Races. Accesses of one block with a barrier between them have different
+// epochs; with the same epoch and different threads, one of them writing, they
+// race, unless both are atomic, or the two are lanes of a warp with a warp
+// function between, or fences and atomics order them (ordering.h). Accesses of
+// different blocks of a launch race too, but honest programs do that with one
+// word and one value, and no GPU tool confirms it: a warning. So is the race
+// of writes that leave the same value.
+//
+// After a finding the kernel goes on where it can: an overrun lands in the gap
+// after its buffer. What would kill a GPU's kernel for certain (a host
+// pointer, a null pointer, a write to the caller's input) ends the launch with
+// cudaErrorIllegalAddress, as there.
+#if GRADER_CHECKED
+
+#include <cstring>
+
+#include "checker.h"
+#include "checker_state.h"
+#include "findings.h"
+#include "ordering.h"
+#include "places.h"
+
+namespace grader::checker {
+
+namespace {
+
+// A write that races with a write: whether the values are the same is known
+// once it has been made, at the next access or the end of the interval.
+struct Pending {
+    bool any = false;
+    Finding finding;
+    uintptr_t address;
+    unsigned bytes;
+    char before[16];
+    int64_t countdown;  // to be restored
+};
+Pending pending;
+
+Finding about(const Access& access, Kind kind, const char* message) {
+    Finding f;
+    f.kind = kind;
+    f.message = message;
+    f.pc = access.pc;
+    f.address = access.address;
+    f.access_bytes = access.bytes;
+    f.write = access.write;
+    return f;
+}
+
+}  // namespace
+
+void resolve_pending() {
+    if (!pending.any) return;
+    pending.any = false;
+    state.countdown += pending.countdown;
+    if (memcmp(pending.before, reinterpret_cast<const void*>(pending.address), pending.bytes) == 0) {
+        pending.finding.warning = true;
+        pending.finding.message = "threads write one location without order, all of them the same value";
+    }
+    findings::add(pending.finding);
+}
+
+bool pending_resolved() {
+    if (!pending.any) return false;
+    resolve_pending();
+    return true;
+}
+
+void strong(const Access& access) {
+    // A volatile read in a loop may wait for a thread that has yet to run.
+    if (!access.atomic && ++worker->current->spins % 256 == 0) worker->pause();
+    ordering::strong_access(stamp::thread(state.me), access.address);
+}
+
+void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,
+              uint32_t other_pc) {
+    if (!(other_mask & mask)) return;
+    bool other_strong = stamp::strong(other);
+    bool same_block = stamp::epoch(other) == state.epoch;
+    if (access.strong && other_strong) {
+        if (access.atomic || space == Space::global) return;
+        // Volatile alone orders nothing among threads that share a tile; after
+        // a fence of the one who writes it is a flag.
+        if (stamp::segment(other_write ? other : state.me) > 0) return;
+    }
+    Finding f = about(access, Kind::race, "");
+    if (same_block) {
+        unsigned mine = stamp::thread(state.me), theirs = stamp::thread(other);
+        if (mine / kWarpSize == theirs / kWarpSize) {
+            unsigned sync = stamp::sync(other);
+            if (sync != stamp::sync(state.me) || sync == stamp::kSyncMax) return;
+            f.message = "threads of one warp access one location without __syncwarp between";
+        } else {
+            f.message = "threads of one block access one location without a barrier between";
+        }
+        if (ordering::ordered(mine, theirs, stamp::segment(other)) || stamp::segment(other) == stamp::kSegmentMax) return;
+        f.other_thread = theirs;
+        f.warning = space == Space::global && (access.strong || other_strong);
+    } else {
+        if (ordering::ordered_between_blocks(stamp::epoch(other))) return;
+        f.message = "different blocks access one location, and nothing orders blocks";
+        f.warning = true;
+    }
+    f.other_pc = other_pc ? state.image + other_pc : 0;
+    f.other_write = other_write;
+    places::name(f);
+    if (other_write && access.write && !access.atomic && !other_strong && access.bytes <= sizeof pending.before &&
+        !pending.any) {
+        pending.any = true;
+        findings::locate(f);
+        pending.finding = f;
+        pending.address = access.address;
+        pending.bytes = access.bytes;
+        memcpy(pending.before, reinterpret_cast<const void*>(access.address), access.bytes);
+        pending.countdown = state.countdown;
+        state.countdown = 0;  // the next access comes to break_point()
+        return;
+    }
+    findings::add(f);
+}
+
+void uninitialized(const Access& access, Space space) {
+    Finding f = about(access, Kind::uninitialized,
+                      space == Space::shared ? "shared memory is read before this block has written it"
+                                             : "device memory is read before anything was written to it");
+    places::name(f);
+    findings::add(f);
+}
+
+void outside(const Access& access) {
+    Finding f = about(access, Kind::out_of_bounds, "");
+    f.space = "global";
+    const Allocation* a = arena::find(access.address);
+    if (a) findings::name_buffer(f, *a);
+    bool fatal = false;
+    if (!a) {
+        f.message = "an address that belongs to no buffer is accessed";
+        fatal = true;
+    } else if (!a->live) {
+        f.message = "freed memory is accessed";
+        fatal = a->zone == Zone::open || a->zone == Zone::read_only;
+    } else if (access.address + access.bytes > a->begin && access.address < a->begin) {
+        f.message = "the access begins before its buffer";
+    } else if (access.address < a->begin || (access.address > a->end && a->gap_end - access.address < access.address - a->end)) {
+        f.message = "the address is outside every buffer";
+    } else {
+        f.message = "the access is past the end of its buffer";
+    }
+    if (a && a->live && a->zone == Zone::read_only) fatal = access.write || access.address >= a->map_end;
+    findings::add(f);
+    if (fatal) worker->abandon(cudaErrorIllegalAddress);
+}
+
+void write_to_input(const Access& access) {
+    Finding f = about(access, Kind::out_of_bounds, "a read-only input is written");
+    places::name(f);
+    findings::add(f);
+    worker->abandon(cudaErrorIllegalAddress);
+}
+
+void outside_shared(const Access& access) {
+    Finding f = about(access, Kind::out_of_bounds, "the access is outside its shared variable");
+    places::name_shared(f);
+    findings::add(f);
+}
+
+// Parameters, variables of the program, host memory, nothing at all. True if
+// the access is to a registered variable and is to be looked at further.
+bool elsewhere(const Access& access) {
+    uintptr_t p = reinterpret_cast<uintptr_t>(launch_state.parameters);
+    if (access.address - p < launch_state.parameter_bytes) {
+        ++state.countdown;  // not an access to memory, so it is not counted as one
+        return false;
+    }
+    if (const places::DeviceVariable* v = places::variable_near(access.address)) {
+        if (access.address + access.bytes <= v->end) return true;
+        Finding f = about(access, Kind::out_of_bounds, "the access is past the end of a device variable");
+        f.space = "global";
+        places::name_variable(f, *v);
+        findings::add(f);
+        return false;
+    }
+    // Literals and constant tables of the program, and this runtime's own thread variables.
+    if (places::in_constants(access.address) && !access.write) return false;
+    if (places::in_thread_storage(access.address)) return false;
+    Finding f = about(access, Kind::out_of_bounds, "host memory is accessed in a kernel");
+    f.space = "host";
+    if (places::in_program(access.address)) {
+        f.message = "a host variable is accessed in a kernel";
+        f.warning = !access.write;  // nvcc refuses most of these; a static of a device function is legal
+        findings::add(f);
+        return false;
+    }
+    if (access.address < 4096) f.message = "a null pointer is dereferenced";
+    else if (access.address - state.shared_base + (kSharedArena * 4) < kSharedArena * 8) f.message = "the address is far outside shared memory";
+    else if (!places::is_mapped(access.address)) f.message = "an address that belongs to nothing is accessed";
+    findings::add(f);
+    worker->abandon(cudaErrorIllegalAddress);
+}
+
+void touched_by_host(const Access& access) {
+    const Allocation* a = arena::find(access.address);
+    if (a && a->zone == Zone::open && a->live) return;
+    Finding f = about(access, Kind::out_of_bounds, a && !a->live ? "host code accesses freed memory" : "host code accesses device memory");
+    f.space = "global";
+    if (a) findings::name_buffer(f, *a);
+    findings::add(f);  // and now it faults
+}
+
+VariableShadow variable_shadow(uintptr_t address) {
+    const places::DeviceVariable* v = places::variable_near(address);
+    return v ? VariableShadow{v->shadow, v->begin} : VariableShadow{nullptr, 0};
+}
+
+}  // namespace grader::checker
+
+#endif
