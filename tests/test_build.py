@@ -1,0 +1,193 @@
+"""From a compiler's page to a student's line: g++ and nvcc, and Python's parser."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+from hand_in_bench import HAND_INS, REPOSITORY
+
+from grader import toolchain
+from grader.build import diagnostics
+from grader.build.compiler import Compiler, compile_file
+from grader.build.entry import entry_problem, kernel_entry
+from grader.build.host import Prepared, host_compiler, prepare
+from grader.build.nvcc import nvcc_gate
+from grader.build.trampoline import trampoline
+from grader.signature import Signature
+from grader.spec_reader import read_assignment
+from grader.submission import HandIn
+
+
+@pytest.fixture(scope="module")
+def silu() -> Signature:
+    return read_assignment(REPOSITORY / "assignments" / "silu").signature
+
+
+def compiler_called(name: str) -> Compiler:
+    if name == "g++":
+        cxx = toolchain.find_cxx()
+        assert cxx is not None
+        return host_compiler(cxx)
+    nvcc = toolchain.find_nvcc()
+    if nvcc is None:
+        pytest.skip("no nvcc here")
+    return nvcc_gate(nvcc)
+
+
+WANTED = "wanted: void silu(const float* input, float* output, int n)"
+ENTRIES = [
+    ("entry_missing.cu", "silu.cu defines no function `silu`"),
+    ("entry_misspelt.cu", "silu.cu defines no function `silu`; did you mean `sliu`?"),
+    (
+        "entry_with_other_parameters.cu",
+        "silu.cu:8: `silu` has another parameter list; found: void silu(int, const float*)",
+    ),
+    (
+        "entry_with_a_wrong_type.cu",
+        "silu.cu:8: `silu` has another parameter list; "
+        "found: void silu(const double*, double*, int)",
+    ),
+    (
+        "entry_in_a_namespace.cu",
+        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+    ),
+    (
+        "entry_static_method.cu",
+        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+    ),
+    ("entry_twice.cu", "silu.cu:8: `silu` is defined more than once, see line 13"),
+    ("syntax_error.cu", None),
+    ("missing_header.cu", None),
+    ("undefined_function.cu", None),
+]
+
+
+@pytest.mark.parametrize("tool", ["g++", "nvcc"])
+@pytest.mark.parametrize(("file", "message"), ENTRIES)
+def test_the_entry(silu: Signature, tool: str, file: str, message: str | None) -> None:
+    text = (HAND_INS / file).read_text()
+    if tool == "g++":
+        prepared = prepare(HandIn(path="silu.cu", text=text))
+        assert isinstance(prepared, Prepared)
+        compiled_text = prepared.text
+    else:
+        compiled_text = text
+    compiled = compile_file(
+        compiler_called(tool),
+        trampoline=trampoline(silu, "silu.cu"),
+        file="silu.cu",
+        text=compiled_text,
+        header=("silu.h", silu.header()),
+        wall_s=60,
+    )
+    output = compiled.ended.output if compiled.ended else ""
+    found = entry_problem(silu, "silu.cu", text, output)
+    assert found == (None if message is None else (message, WANTED))
+
+
+KERNEL = "__global__ void silu(const float* a, float* b, int n) {}\n"
+LAUNCHER = "void silu(const float* a, float* b, int n) { kernel<<<1, 1>>>(a, b, n); }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (KERNEL, 1),
+        ("/* two\nlines */\n" + KERNEL, 3),
+        ('extern "C" ' + KERNEL, 1),
+        (KERNEL.replace("void", "void __launch_bounds__(256)"), 1),
+        (KERNEL.replace(" void", "\nvoid"), 2),
+        (LAUNCHER, None),
+        ("// " + KERNEL + LAUNCHER, None),
+        (KERNEL.replace("silu", "silu_kernel") + LAUNCHER, None),
+        (KERNEL.replace("silu", "kernel") + LAUNCHER, None),
+        (KERNEL + LAUNCHER, None),  # two of the name: the compiler says that
+        ('const char* s = "__global__ void silu(";\n' + LAUNCHER, None),
+    ],
+)
+def test_a_kernel_for_an_entry(silu: Signature, text: str, line: int | None) -> None:
+    found = kernel_entry(silu, "silu.cu", text)
+    if line is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found[0].startswith(f"silu.cu:{line}: `silu` is a __global__ kernel")
+
+
+GCC = """\
+In file included from trampoline.cpp:7:
+silu.cu:6:21: warning: unused variable 'x' [-Wunused-variable]
+silu.cu: In function 'void silu_kernel()':
+silu.cu:7:5: error: expected ',' or ';' before 'output'
+    7 |     output[i] = x;
+silu.cu:7:5: error: expected ',' or ';' before 'output'
+/usr/include/c++/12/vector:60:1: error: something in a header
+"""
+EDG = """\
+silu.cu(7): error: expected a ";"
+          output[i] = x;
+          ^
+silu.cu(9): warning #177-D: variable "y" was declared but never referenced
+silu.cu(11): catastrophic error: cannot open source file "mine.h"
+ptxas error   : Entry function 'k' uses too much shared data (0x1c000 bytes, 0xc000 max)
+"""
+
+
+def test_the_messages_of_gcc() -> None:
+    first, header, warning = diagnostics.parse(GCC, "silu.cu")
+    assert (first.line, first.column, first.severity) == (7, 5, "error")
+    assert first.message == "expected ',' or ';' before 'output'"
+    assert (header.line, header.message) == (None, "something in a header")
+    assert (warning.line, warning.severity) == (6, "warning")
+
+
+def test_the_messages_of_nvcc() -> None:
+    found = [(d.line, d.severity, d.message[:22]) for d in diagnostics.parse(EDG, "silu.cu")]
+    assert found == [
+        (7, "error", 'expected a ";"'),
+        (11, "error", "cannot open source fil"),
+        (None, "error", "Entry function 'k' use"),
+        (9, "warning", 'variable "y" was decla'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        ("silu.cu:7: expected ‘,’ or ‘;’ before ‘output’", "a semicolon or bracket"),
+        ('silu.cu:7: expected a ";"', "a semicolon or bracket"),
+        ('silu.cu:7: expected a ")"', "a semicolon or bracket"),
+        ("silu.cu:2: mine.h: No such file or directory", "only this file"),
+        ('silu.cu:2: cannot open source file "mine.h"', "only this file"),
+        ("silu.cu:2: ‘x’ was not declared in this scope", "misspelt"),
+        ('silu.cu:2: identifier "x" is undefined', "misspelt"),
+        ("silu.cu:2: division by zero", ""),
+    ],
+)
+def test_advice(message: str, advice: str) -> None:
+    found = diagnostics.advice(message)
+    assert found.startswith(advice) if advice in ("", "a semicolon or bracket") else advice in found
+    assert bool(found) == bool(advice)
+
+
+WHERE = """
+extern "C" __attribute__((visibility("default"))) const char* where() { return __FILE__; }
+"""
+
+
+def test_file_names_in_a_library_are_the_students(silu: Signature) -> None:
+    prepared = prepare(HandIn(path="silu.cu", text=(HAND_INS / "right.cu").read_text() + WHERE))
+    assert isinstance(prepared, Prepared)
+    compiled = compile_file(
+        compiler_called("g++"),
+        trampoline=trampoline(silu, "silu.cu"),
+        file="silu.cu",
+        text=prepared.text,
+        header=("silu.h", silu.header()),
+        wall_s=60,
+    )
+    assert compiled.library is not None
+    where = ctypes.CDLL(str(compiled.library)).where
+    where.restype = ctypes.c_char_p
+    assert where() == b"silu.cu"

@@ -1,0 +1,100 @@
+"""Acceptance: what is right, and that nothing else is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from grader.judge.compare import accepts, compare, poison_bytes
+from grader.spec import Tolerance
+
+NAN, INF = math.nan, math.inf
+CLOSE = Tolerance(atol=0.1, rtol=0.01)
+EXACT = Tolerance(exact=True)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "tolerance", "accepted"),
+    [
+        (1.0, 1.0, CLOSE, True),
+        (1.1, 1.0, CLOSE, True),  # 0.1 + 0.01 allowed
+        (1.12, 1.0, CLOSE, False),
+        (0.88, 1.0, CLOSE, False),
+        (101.09, 100.0, CLOSE, True),
+        (101.2, 100.0, CLOSE, False),
+        (0.1, 0.0, Tolerance(rtol=1.0), False),
+        (NAN, 1.0, CLOSE, False),
+        (1.0, NAN, CLOSE, False),
+        (NAN, NAN, CLOSE, True),
+        (NAN, INF, CLOSE, False),
+        (INF, INF, CLOSE, True),
+        (-INF, INF, CLOSE, False),
+        (1e38, INF, CLOSE, False),
+        (INF, 1e30, CLOSE, False),
+        (INF, 1e39, CLOSE, True),  # beyond float32: its infinity is what is wanted
+        (3e38, 1e39, CLOSE, False),
+        (NAN, 1.0, Tolerance(atol=INF), False),
+        (-0.0, 0.0, CLOSE, True),
+        (-0.0, 0.0, EXACT, False),
+        (1.0, 1.0, EXACT, True),
+        (1.0 + 2**-23, 1.0, EXACT, False),
+        (NAN, 1.0, EXACT, False),
+    ],
+)
+def test_one_element(actual: float, expected: float, tolerance: Tolerance, accepted: bool) -> None:
+    got = torch.tensor([actual], dtype=torch.float32)
+    wanted = torch.tensor([expected], dtype=torch.float64)
+    assert accepts(got, wanted, tolerance).tolist() == [accepted]
+
+
+def test_integers_are_exact() -> None:
+    actual = torch.tensor([1, 2, -(2**31)], dtype=torch.int32)
+    expected = torch.tensor([1, 3, -(2**31)], dtype=torch.int64)
+    assert accepts(actual, expected, Tolerance(atol=10)).tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_compared_in_double(dtype: torch.dtype) -> None:
+    expected = torch.tensor([1.0, 1.0, 1e6], dtype=torch.float64)
+    actual = torch.tensor([1.0, 1.05, INF if dtype is torch.float16 else 1e6], dtype=dtype)
+    assert accepts(actual, expected, Tolerance(rtol=0.01)).tolist() == [True, False, True]
+
+
+def test_the_first_mismatches_are_told() -> None:
+    expected = torch.zeros(3, 4, dtype=torch.float64)
+    actual = torch.zeros(3, 4)
+    actual[1, 2], actual[2] = NAN, 7.0
+    comparison = compare("c", actual, expected, Tolerance(atol=0.5))
+    assert not comparison.accepted
+    assert comparison.mismatched == 5
+    assert comparison.max_error is None
+    first, second = comparison.mismatches()[:2]
+    assert (first.output, first.index, first.expected, first.allowed) == ("c", (1, 2), 0.0, 0.5)
+    assert math.isnan(first.actual)
+    assert (second.index, second.actual) == ((2, 0), 7.0)
+
+
+def test_the_largest_error() -> None:
+    comparison = compare("c", torch.tensor([1.0, 4.0]), torch.tensor([1.5, 1.0]).double(), CLOSE)
+    assert comparison.max_error == 3.0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int8, torch.int32])
+def test_no_poison_is_right_anywhere(dtype: torch.dtype) -> None:
+    expected = torch.arange(-100, 100).to(torch.float64 if dtype.is_floating_point else torch.int64)
+    for byte in poison_bytes(expected[:50], dtype, Tolerance(atol=1e-3)):
+        width = torch.empty(0, dtype=dtype).element_size()
+        cell = torch.full((width,), byte, dtype=torch.uint8).view(dtype).expand(50)
+        assert not accepts(cell, expected[:50], Tolerance(atol=1e-3)).any()
+
+
+def test_poison_that_would_be_right_is_not_used() -> None:
+    minus_one = torch.full((4,), -1, dtype=torch.int64)  # all bits set
+    assert 0xFF not in poison_bytes(minus_one, torch.int32, Tolerance())
+
+
+def test_a_case_that_accepts_everything_has_no_poison() -> None:
+    with pytest.raises(ValueError, match="no byte pattern differs"):
+        poison_bytes(torch.arange(-128, 128), torch.int8, Tolerance())

@@ -1,0 +1,135 @@
+"""The one sentence about the shape of an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from grader.judge.compare import compare
+from grader.judge.pattern import Scene, describe
+from grader.spec import Tolerance
+
+N = 1000
+TOLERANCE = Tolerance(atol=1e-6, rtol=1e-6)
+Values = torch.Tensor
+
+
+def expected(*shape: int) -> Values:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64) + 3.0
+
+
+def told(
+    actual: Values,
+    wanted: Values,
+    *,
+    unwritten: Values | None = None,
+    source: Values | None = None,
+) -> str | None:
+    comparison = compare("y", actual.float(), wanted, TOLERANCE)
+    return describe(
+        Scene(
+            comparison=comparison,
+            inputs={} if source is None else {"x": source.float()},
+            unwritten=torch.zeros_like(comparison.wrong) if unwritten is None else unwritten,
+            tolerance=TOLERANCE,
+        )
+    )
+
+
+def changed(where: slice | int) -> Callable[[Values], Values]:
+    def change(values: Values) -> Values:
+        values = values.clone()
+        values[where] += 1.0 + torch.arange(values[where].numel()).view(values[where].shape) % 7
+        return values
+
+    return change
+
+
+def odd_blocks(values: Values) -> Values:
+    odd = torch.arange(N) // 64 % 2 == 1
+    return torch.where(odd, values + 1.0 + torch.arange(N) % 7, values)
+
+
+LINES: list[tuple[Callable[[Values], Values], str | None]] = [
+    (lambda y: torch.zeros(N), "every element is 0"),
+    (lambda y: torch.full((N,), 2.5), "every element is 2.5"),
+    (lambda y: torch.full((N,), math.nan), "every element is not a number"),
+    (lambda y: -y, "every element has the wrong sign"),
+    (lambda y: 2 * y, "every element is 2 times the expected value"),
+    (lambda y: torch.roll(y, 1), "the values stand one element too far on (off by one)"),
+    (lambda y: torch.roll(y, -1), "the values stand one element too far back (off by one)"),
+    (changed(slice(N - 24, N)), "only the last 24 elements"),
+    (changed(N - 1), "only the last element"),
+    (changed(0), "only the first element"),
+    (changed(slice(0, 5)), "only the first 5 elements"),
+    (changed(7), "only element 7"),
+    (changed(slice(7, 10)), "only elements 7 to 9"),
+    (
+        odd_blocks,
+        "every second block of 64 elements, starting with the second, is wrong",
+    ),
+    (changed(slice(1, N, 2)), "every second element is wrong"),
+    (lambda y: y + torch.arange(N) % 7 + 1, None),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), LINES)
+def test_a_line_of_elements(change: Callable[[Values], Values], sentence: str | None) -> None:
+    wanted = expected(N)
+    assert told(change(wanted), wanted) == sentence
+
+
+TABLES: list[tuple[Callable[[Values], Values], str | None]] = [
+    (changed(19), "only the last row"),
+    (changed(slice(17, 20)), "only the last 3 rows"),
+    (changed(4), "only row 4"),
+    (lambda y: changed(11)(y.t()).t(), "only the last column"),
+    (lambda y: changed(3)(y.t()).t(), "only column 3"),
+    (lambda y: y.t().contiguous().view(20, 12), "the result is transposed: rows and columns are"),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), TABLES)
+def test_a_table(change: Callable[[Values], Values], sentence: str) -> None:
+    wanted = expected(20, 12)
+    assert str(told(change(wanted).contiguous(), wanted)).startswith(sentence)
+
+
+def test_the_input_as_it_is() -> None:
+    source, wanted = expected(N), expected(N) * expected(N)
+    assert told(source, wanted, source=source) == "the wrong elements equal the input `x`"
+
+
+def test_nothing_was_written() -> None:
+    wanted, poison = expected(N), torch.full((N,), -1.5)
+    assert told(poison, wanted, unwritten=torch.ones(N) > 0) == "nothing was ever written"
+
+
+def test_the_end_was_not_written() -> None:
+    wanted, unwritten = expected(N), torch.arange(N) >= 980
+    actual = torch.where(unwritten, torch.full((N,), -1.5).double(), wanted)
+    assert told(actual, wanted, unwritten=unwritten) == "only the last 20 elements: never written"
+
+
+def test_some_of_the_wrong_ones_were_not_written() -> None:
+    wanted, unwritten = expected(N), torch.arange(N) >= 980
+    actual = changed(slice(0, 990))(wanted)
+    actual[980:] = -1.5
+    assert (
+        told(actual, wanted, unwritten=unwritten) == "20 of the wrong elements were never written"
+    )
+
+
+def test_not_a_number_at_the_end() -> None:
+    wanted = expected(N)
+    actual = wanted.clone()
+    actual[-3:] = math.nan
+    assert told(actual, wanted) == "only the last 3 elements: not a number"
+
+
+def test_a_single_element() -> None:
+    assert told(torch.tensor([2.0]), torch.tensor([1.0]).double()) is None
