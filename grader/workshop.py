@@ -125,7 +125,8 @@ class Workshop:
         self._server: PythonServer | None = None
         self._oracle: Oracle | None = None
         self._driver: cuda_driver.Driver | None = None
-        self._private = options.transport == "private"
+        # On a processor the tools know the bounds of shared buffers.
+        self._private = options.transport == "private" and options.device is Device.CUDA
 
     def start(self, units: Sequence[Unit]) -> None:
         """Start the compilers, then the Python server, then import torch here."""
