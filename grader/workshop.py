@@ -33,7 +33,7 @@ from grader.judge.server import PythonServer
 from grader.spec import Assignment, Case, Kernel
 from grader.submission import HandIn
 from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language
+from grader.words import CheckName, Device, Language, Visibility
 from grader.worker import cuda_driver
 
 if TYPE_CHECKING:
@@ -230,7 +230,9 @@ class Workshop:
 
         oracle = self._prepare()
         cases = [
-            (case, oracle.data(case, unit.language)) for case in self.cases(unit) if case.memory
+            (case, oracle.data(case, unit.language))
+            for case in self.cases(unit)
+            if case.memory and case.visibility is Visibility.VISIBLE
         ]
         if self._options.device is Device.CUDA:
             tool = toolchain.find_compute_sanitizer()

@@ -127,7 +127,7 @@ def explain(
         case Happening.CUDA_ERROR:
             return _cuda_error(outcome, built, subject)
         case Happening.EXCEPTION | Happening.LOAD_FAILED:
-            return _told_failure(outcome, built, doing, subject)
+            return _told_failure(outcome, built, limits, doing, subject)
     return _death(outcome, built, doing, subject)
 
 
@@ -159,11 +159,20 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
     )
 
 
-def _told_failure(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Sentence:
+def _told_failure(
+    outcome: Outcome, built: Built, limits: Limits, doing: Doing, subject: str
+) -> Sentence:
     limit = _last(outcome, "not_measured")
     if limit is not None:
         line = limit.get("line")
         place = f"{built.file}:{line}: " if type(line) is int else ""
+        if limit.get("reason") == "endless":
+            return Sentence(
+                verdict=Verdict.TIME_LIMIT,
+                message=f"{subject} did not end within {limits.call_s:g} s"
+                f"{_at(place.removesuffix(': '))}",
+                hint="look for a loop whose condition never becomes false",
+            )
         return Sentence(
             verdict=Verdict.NOT_MEASURED,
             message=f"{place}{_words(limit, 'message')}",

@@ -288,8 +288,9 @@ def _judge(seen: Sequence[_Seen], findings: tuple[Finding, ...]) -> Sentence:
     if any(one.walk.wrong for one in seen):
         return Sentence(
             verdict=Verdict.WRONG_ANSWER,
-            message="no fault was seen, but outputs were wrong in this run: it proves nothing",
-            hint="mend the correctness check first",
+            message="outputs were wrong in this run, so that it proves nothing"
+            + (f"; {sentence(findings[0])}" if findings else ""),
+            hint=findings[0].hint if findings else "mend the correctness check first",
         )
     for one in seen:
         if one.silent is not None:
