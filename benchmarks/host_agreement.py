@@ -4,6 +4,7 @@ Run from the repository root on a machine with nvcc, compute-sanitizer, ncu,
 g++ and a GPU:
 
     python benchmarks/host_agreement.py --out DIR
+    python benchmarks/host_agreement.py --document DIR   # put DIR's tables into docs/host.md
 
 Three comparisons, all made in this run:
 
@@ -14,9 +15,13 @@ Three comparisons, all made in this run:
 * access counters (tests/host/counters): requests, sectors and shared
   wavefronts against Nsight Compute's, kernel by kernel.
 
+Why two sides differ is said where it is known: in the `// gpu:` line of the
+program, or in EXPLAINED below.
+
 DIR gets agreement.json, agreement.md and the tools' raw output. A failing or
-hanging tool is a row that says so; the script goes on, and stops starting
-work after --budget seconds. Standard library only, besides grader.host.
+hanging tool is a row that says so, and is killed with all it started; the
+script goes on, and stops starting work after --budget seconds. Standard
+library only, besides grader.host.
 """
 
 from __future__ import annotations
@@ -27,12 +32,14 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -44,11 +51,14 @@ from grader.host import KernelCounters, Mode, runtime_command  # noqa: E402  # n
 from grader.host.program import Run, build, run  # noqa: E402
 
 TESTS = ROOT / "tests" / "host"
+DOCUMENT = ROOT / "docs" / "host.md"
+MARKERS = ("<!-- agreement: begin -->\n", "<!-- agreement: end -->\n")
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 MARK = re.compile(r"// FAULT (\w+)( warning)?$")
 TOOL = re.compile(r"^// tool: (\w+)$", re.MULTILINE)
 REASON = re.compile(r"^// gpu: (.+)$", re.MULTILINE)
-TOOL_TIMEOUT_S = 60.0
+# A tool takes 2 to 10 s with 16 at work; one program hangs on every GPU.
+TOOL_TIMEOUT_S = 40.0
 _NVCC = ("-std=c++17", "-O2", "-lineinfo", "-w")
 WAVEFRONT_TOLERANCE = 0.02
 
@@ -110,11 +120,21 @@ class CounterRow:
 def main() -> int:
     """Run everything, write the results, print a short table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, required=True)
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--out", type=Path, metavar="DIR", help="run, and write the results here")
+    where.add_argument(
+        "--document",
+        type=Path,
+        metavar="DIR",
+        help="write docs/host.md from an earlier run's results",
+    )
     parser.add_argument("--jobs", type=int, default=min(16, os.cpu_count() or 1))
     parser.add_argument("--budget", type=float, default=220.0, help="seconds")
     parser.add_argument("--arch", default="native", help="nvcc -arch")
     options = parser.parse_args()
+    if options.document:
+        _document(options.document)
+        return 0
     out: Path = options.out
     for name in ("host", "gpu", "raw"):
         (out / name).mkdir(parents=True, exist_ok=True)
@@ -176,9 +196,7 @@ class _Bench:
         if left <= 0:
             return None
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=min(TOOL_TIMEOUT_S, left)
-            )
+            done = _run_group(command, timeout_s=min(TOOL_TIMEOUT_S, left))
         except (OSError, subprocess.TimeoutExpired):
             return None
         (self.out / "raw" / f"{log}.txt").write_text(done.stdout + done.stderr)
@@ -242,7 +260,7 @@ class _Bench:
         if program is None:
             note = "nvcc gave no program"
         elif found is None:
-            note = "the tool gave no answer"
+            note = "the tool gave no answer" + (f": {reason[1]}" if reason else "")
         elif agrees and lines and not lines & marked_lines:
             note = f"the GPU's line is {min(lines)}"
         elif agrees:
@@ -267,12 +285,15 @@ class _Bench:
             found = self.sanitizer(program, tool, source) if program else None
             counts[tool] = -1 if found is None else len(found)
         host = len(host_run.report.findings) if host_run else -1
+        reason = REASON.search(source.read_text())
         loud = [tool for tool, count in counts.items() if count > 0]
         silent = [tool for tool, count in counts.items() if count < 0]
         note = "; ".join(
             [f"{tool} reports {counts[tool]}" for tool in loud]
             + [f"{tool} gave no answer" for tool in silent]
         )
+        if note and reason:
+            note += f" ({reason[1]})"
         return CorrectRow(
             name=source.stem,
             host=host,
@@ -295,6 +316,39 @@ class _Bench:
         return [
             row for name, kernel in sorted(host.items()) for row in _rows(kernel, gpu.get(name))
         ]
+
+
+def _run_group(command: list[str], *, timeout_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a command in a session of its own; on a time-out kill all of it.
+
+    A tool that is killed alone leaves the program it started on the GPU.
+    """
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout_s)
+        except BaseException:
+            for pid in _session(process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _session(leader: int) -> Iterable[int]:
+    """Return the processes of a session, also those that left its process group."""
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.getsid(int(entry.name)) == leader:
+                yield int(entry.name)
+        except ProcessLookupError:
+            pass
 
 
 def _rows(kernel: KernelCounters, gpu: dict[str, int] | None) -> Iterable[CounterRow]:
@@ -377,8 +431,8 @@ def _markdown(faults: list[FaultRow], correct: list[CorrectRow], counters: list[
         "|---|---|---|---|---|---|",
     ]
     for row in faults:
-        kinds = ", ".join(kind for kind, _ in row.expected)
-        here = ", ".join(str(line) for _, line in row.host) or "–"
+        kinds = ", ".join(dict.fromkeys(kind for kind, _ in row.expected))
+        here = ", ".join(str(line) for line in dict.fromkeys(line for _, line in row.host)) or "–"
         there = ", ".join(f"{kind} {line or ''}".strip() for kind, line in row.gpu[:3]) or "–"
         mark = "yes" if row.agrees else "no"
         lines.append(
@@ -387,17 +441,57 @@ def _markdown(faults: list[FaultRow], correct: list[CorrectRow], counters: list[
     silent = sum(row.agrees for row in correct)
     lines += ["", f"Correct kernels without a finding on either side: {silent} of {len(correct)}."]
     lines += [f"* {row.name}: host {row.host}; {row.note}" for row in correct if not row.agrees]
+    same = sum(count.agrees for count in counters)
+    names = tuple(name for name, *_ in COUNTERS)
     lines += [
         "",
-        "| kernel | counter | here | GPU | agrees | why not |",
-        "|---|---|---:|---:|---|---|",
+        f"Counters that agree: {same} of {len(counters)}. "
+        "One figure: both have it; two: here / GPU.",
+        "",
+        f"| kernel | {' | '.join(names)} |",
+        f"|---|{'---:|' * len(names)}",
     ]
-    for count in counters:
-        there = "–" if count.gpu is None else f"{count.gpu:,}"
-        mark = "yes" if count.agrees else "no"
-        figures = f"{count.host:,} | {there}"
-        lines.append(f"| {count.kernel} | {count.counter} | {figures} | {mark} | {count.note} |")
+    cells = {(count.kernel, count.counter): _cell(count) for count in counters}
+    for kernel in dict.fromkeys(count.kernel for count in counters):
+        figures = " | ".join(cells.get((kernel, name), "") for name in names)
+        lines.append(f"| {kernel} | {figures} |")
+    lines += [""] * any(not count.agrees for count in counters)
+    lines += [
+        f"* {c.kernel}, {c.counter}: {c.note or 'not explained'}" for c in counters if not c.agrees
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _cell(count: CounterRow) -> str:
+    if count.gpu == count.host:
+        return f"{count.host:,}"
+    return f"{count.host:,} / {'–' if count.gpu is None else f'{count.gpu:,}'}"
+
+
+def _document(out: Path) -> None:
+    """Put the tables of an earlier run between the markers of docs/host.md."""
+    result = json.loads((out / "agreement.json").read_text())
+    made_with = [
+        result["gpu"].split(",")[0],
+        *(line.split("/")[0].replace("Build cuda_", "CUDA ") for line in result["nvcc"]),
+        *(
+            line.replace("Version", "compute-sanitizer").split(" (")[0]
+            for line in result["compute_sanitizer"]
+        ),
+        *result["gxx"],
+    ]
+    tables = _markdown(
+        [FaultRow(**row) for row in result["faults"]],
+        [CorrectRow(**row) for row in result["correct"]],
+        [CounterRow(**row) for row in result["counters"]],
+    )
+    before, begin, rest = DOCUMENT.read_text().partition(MARKERS[0])
+    _, end, after = rest.partition(MARKERS[1])
+    if not end:
+        raise SystemExit(f"{DOCUMENT}: no {MARKERS[0].strip()} … {MARKERS[1].strip()}")
+    DOCUMENT.write_text(
+        f"{before}{begin}Measured with {', '.join(made_with)}.\n\n{tables}{end}{after}"
+    )
 
 
 def _summary(faults: list[FaultRow], correct: list[CorrectRow], counters: list[CounterRow]) -> None:

@@ -204,6 +204,10 @@ def _refused(tokens: list[Token]) -> Iterator[tuple[int, str]]:
             yield token.start, f"the reserved name `{token.text}`"
         elif token.text in _ASSEMBLY and not _is_ptx(code, i):
             yield token.start, "inline assembly"
+        elif token.text == "undef" and token.directive:
+            name = code[i + 1].text if i + 1 < len(code) else ""
+            if name.startswith("__builtin_"):
+                yield token.start, f"`#undef {name}`"
         elif token.text == "pragma" and token.directive:
             rest = [t.text for t in code[i + 1 : i + 6] if t.directive == token.directive]
             if _PRAGMA.match(" ".join(rest)):

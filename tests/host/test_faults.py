@@ -2,7 +2,7 @@
 
 A fault's line ends in `// FAULT kind` (an error) or `// FAULT kind warning`.
 The first line of each file names the GPU tool that looks for such faults; a
-`// gpu:` line says why that tool need not agree.
+`// gpu:` line says why that tool need not agree, in correct kernels too.
 """
 
 from __future__ import annotations
@@ -66,6 +66,36 @@ def test_correct_kernel_has_no_finding(source: Path, tmp_path: Path, runtime: Pa
     program = compiled(source, tmp_path, runtime)
     for schedule in ("forward", "reverse", "random"):
         assert findings(program, source, f"schedule={schedule} seed=7") == set(), schedule
+
+
+# What Ubuntu's g++ switches on by itself; the first made memcpy an unchecked call.
+UBUNTU = "-D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -pie"
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "memcpy(to, from, bytes)",
+        "memset(to, 1, bytes)",
+        "__builtin_memcpy(to, from, bytes)",
+        "__builtin_memmove(to, from, bytes)",
+        "__builtin_memset(to, 1, bytes)",
+        "__builtin___memcpy_chk(to, from, bytes, ~0ul)",
+    ],
+)
+def test_copies_are_checked_in_any_spelling(copy: str, tmp_path: Path, runtime: Path) -> None:
+    ubuntu = tmp_path / "g++"
+    ubuntu.write_text(f'#!/bin/sh\nexec g++ {UBUNTU} "$@"\n')
+    ubuntu.chmod(0o755)
+    text = (HERE / "faults" / "memcpy_past_the_end.cu").read_text()
+    source = tmp_path / "copies.cu"
+    source.write_text(text.replace("memcpy(to, from, bytes)", copy))
+    (tmp_path / "memory.cuh").write_text((HERE / "faults" / "memory.cuh").read_text())
+    folder = tmp_path / "build"
+    folder.mkdir()
+    program = build(source, mode=Mode.CHECKED, folder=folder, runtime=runtime, compiler=str(ubuntu))
+    assert program.executable, program.diagnostics
+    assert findings(program, source) == expected(source)
 
 
 def test_enough_of_both() -> None:

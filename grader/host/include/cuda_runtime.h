@@ -26,7 +26,8 @@
 
 #include "grader_host/vocabulary.h"
 
-#if GRADER_CHECKED && !defined(GRADER_INDEX)
+#if GRADER_CHECKED && !defined(GRADER_INDEX)  // a student's file, not the runtime
+#define GRADER_CHECKS_COPIES 1
 // Student code's calls, explicit or made by the compiler, go to the checker.
 extern "C" {
 void* memcpy(void*, const void*, size_t) noexcept __asm__("grader_memcpy");
@@ -44,3 +45,14 @@ void* memset(void*, int, size_t) noexcept __asm__("grader_memset");
 
 // What a trampoline defines, visible although everything else is hidden.
 extern "C" __attribute__((visibility("default"))) int grader_call(const unsigned long long* arguments);
+
+#if GRADER_CHECKS_COPIES
+// The compiler's own spellings are not renamed with the functions: without
+// this they would be copies that nobody checks. (A student's #undef is refused.)
+#define __builtin_memcpy memcpy
+#define __builtin_memmove memmove
+#define __builtin_memset memset
+#define __builtin___memcpy_chk(to, from, bytes, room) memcpy(to, from, bytes)
+#define __builtin___memmove_chk(to, from, bytes, room) memmove(to, from, bytes)
+#define __builtin___memset_chk(to, value, bytes, room) memset(to, value, bytes)
+#endif

@@ -1,3 +1,4 @@
+// gpu: memcheck reports every call that returns an error, also one the program expects
 #include "memory.cuh"
 __global__ void set(int* a) { a[threadIdx.x] = 1; }
 int main() {

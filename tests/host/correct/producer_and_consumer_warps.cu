@@ -1,4 +1,5 @@
 // One warp waits for another on a volatile flag.
+// gpu: racecheck follows barriers; the order here comes from a flag and two fences
 #include "memory.cuh"
 __global__ void pass(int* out) {
     __shared__ int value;

@@ -1,5 +1,5 @@
 // tool: synccheck
-// gpu: lanes that have run past the branch and ended count as arrived
+// gpu: it hangs: half the warp waits in the shuffle, half at the barrier, and synccheck has nothing to report until a wait ends
 #include "memory.cuh"
 __global__ void half(int* out) {
     int v = threadIdx.x;

@@ -3,7 +3,7 @@
 __global__ void copy(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     float value = in[i];  // FAULT out_of_bounds
-    if (i < n) out[i] = value;
+    if (i < n || value < 0) out[i] = value;  // the value is needed, or nvcc loads it only if i < n
 }
 int main() {
     float* in = numbered<float>(1000);

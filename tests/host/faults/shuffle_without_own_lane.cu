@@ -1,4 +1,5 @@
 // tool: synccheck
+// gpu: synccheck looks at the masks of __syncwarp and barriers, not at those of shuffles
 #include "memory.cuh"
 __global__ void shift(int* out) {
     int v = threadIdx.x;
