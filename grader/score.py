@@ -13,7 +13,7 @@ from dataclasses import replace
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.errors import GraderError
-from grader.evidence import CorrectnessEvidence, MemoryEvidence
+from grader.evidence import CaseResult, CorrectnessEvidence, MemoryEvidence
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.verdict import Verdict, aggregate
@@ -96,7 +96,7 @@ def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[Ch
     for (visibility, cases), share in zip(groups.items(), most, strict=True):
         visible = visibility is Visibility.VISIBLE
         right = sum(case.verdict.earns_points for case in cases)
-        verdict = aggregate(case.verdict for case in cases)
+        verdict = _verdict_on(cases)
         if verdict.earns_points and right < len(cases):
             # What this machine could not run may be wrong: pending, not won.
             verdict = Verdict.NOT_MEASURED
@@ -154,6 +154,16 @@ def memory_check(
     return replace(result, score=0.0, message=f"{result.message}; {unearned}")
 
 
+def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:
+    """Return the verdict on a group of cases: points take every one of them.
+
+    That a case was not measured is the worker's word, which wins nothing.
+    """
+    verdicts = {case.verdict for case in cases}
+    verdict = aggregate(verdicts)
+    return Verdict.NOT_MEASURED if verdict.earns_points and len(verdicts) > 1 else verdict
+
+
 def _check(
     check: CheckName,
     name: str,
@@ -192,12 +202,20 @@ def kernel_result(
         language=language,
         file=kernel.files[language],
         counted=True,
-        verdict=aggregate(check.verdict for check in checks),
+        verdict=_verdict_of(checks),
         score=_sum(check.score for check in checks),
         max_score=kernel.max_score,
         pending=sum(check.pending for check in checks),
         checks=tuple(checks),
     )
+
+
+def _verdict_of(checks: Sequence[CheckResult]) -> Verdict:
+    """Return the gravest of the checks; that it builds says nothing about the others."""
+    others = [check.verdict for check in checks if check.check is not CheckName.BUILD]
+    building = [check.verdict for check in checks if check.check is CheckName.BUILD]
+    alone = not others or not all(verdict.earns_points for verdict in building)
+    return aggregate(others + building if alone else others)
 
 
 def not_submitted(kernel: Kernel, message: str) -> KernelResult:
