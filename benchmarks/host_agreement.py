@@ -361,8 +361,8 @@ def _record(record: ET.Element, tool: str, file: str) -> Iterable[tuple[str, int
     elif "misaligned" in text:
         kind = "misaligned"
     elif "api call" in text or "cudamem" in text or "cudafree" in text:
-        if "cudaerrorinvalid" not in text and "invalid argument" not in text:
-            return  # an error code that follows from a fault already listed
+        if "cudalaunch" in text or not ("cudaerrorinvalid" in text or "invalid argument" in text):
+            return  # a refused launch, or a code that follows from a fault already listed
         kind = "invalid_copy"
     elif "invalid" in text or "out of bounds" in text or "out-of-bounds" in text:
         kind = "out_of_bounds"

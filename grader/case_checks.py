@@ -25,6 +25,15 @@ Table = Mapping[str, Any]
 def case_problems(data: Table) -> Iterator[Problem]:
     """Yield what is wrong with the cases of a spec."""
     signature = data["signature"]
+    if any("memory" in kernel["points"] for kernel in data["kernels"]) and not any(
+        case.get("memory") and case.get("visibility", "visible") == "visible"
+        for case in data["cases"]
+    ):
+        yield Problem(
+            ("cases",),
+            "has no visible case with `memory = true`, but there are points for memory: "
+            "mark a small one",
+        )
     used = {language for kernel in data["kernels"] for language in kernel["files"]}
     served: set[str] = set()
     for index, case in enumerate(data["cases"]):

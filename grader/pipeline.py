@@ -77,7 +77,9 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
                 score.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
             )
     except GraderError as error:
-        checks.append(score.grader_error(unit.kernel, error))
+        checked = any(check.check is CheckName.CORRECTNESS for check in checks)
+        during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
+        checks.append(score.grader_error(unit.kernel, error, during))
     return score.kernel_result(unit.kernel, unit.language, checks)
 
 

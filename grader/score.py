@@ -72,13 +72,15 @@ def without_build(kernel: Kernel, rejected: Rejected) -> list[CheckResult]:
     ]
 
 
-def grader_error(kernel: Kernel, error: GraderError) -> CheckResult:
+def grader_error(
+    kernel: Kernel, error: GraderError, during: CheckName = CheckName.CORRECTNESS
+) -> CheckResult:
     """Return the entry that makes a kernel's score unknown: the fault is ours."""
     return _check(
-        CheckName.CORRECTNESS,
-        "correctness",
+        during,
+        during.value,
         Verdict.GRADER_ERROR,
-        kernel.max_score,
+        kernel.max_score if during is CheckName.CORRECTNESS else kernel.points.get(during, 0.0),
         message=f"the grader failed, not your code: {error.message}",
         hint=error.tip or "",
     )
@@ -128,16 +130,24 @@ def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[Ch
     return checks
 
 
-def accepted(checks: Iterable[CheckResult], name: CheckName) -> bool:
-    """True if there are entries of this check and all of them earn points."""
+def accepted(checks: Iterable[CheckResult], name: CheckName) -> bool | None:
+    """True if there are entries of this check and all of them earn points.
+
+    None if some of them are pending and the rest do.
+    """
     verdicts = [check.verdict for check in checks if check.check is name]
-    return bool(verdicts) and all(verdict.earns_points for verdict in verdicts)
+    if not verdicts or not all(v.earns_points or v.pending for v in verdicts):
+        return False
+    return None if any(v.pending for v in verdicts) else True
 
 
 def memory_check(
-    kernel: Kernel, sentence: Sentence, evidence: MemoryEvidence | None, *, correct: bool
+    kernel: Kernel, sentence: Sentence, evidence: MemoryEvidence | None, *, correct: bool | None
 ) -> CheckResult:
-    """Return the entry for memory safety, whose points need an accepted correctness."""
+    """Return the entry for memory safety, whose points need an accepted correctness.
+
+    `correct` is None if it is not known yet: then they are pending with it.
+    """
     result = _check(
         CheckName.MEMORY,
         "memory",
@@ -148,8 +158,12 @@ def memory_check(
         evidence=evidence,
         wall_s=sum(tool.wall_s for tool in evidence.tools) if evidence else 0.0,
     )
-    if correct or not result.score:
+    if correct or not (result.score or result.pending):
         return result
+    if correct is None:
+        return replace(result, score=0.0, pending=result.max_score)
+    if result.pending:
+        return replace(result, pending=0.0)
     unearned = "its points count only when the cases are right"
     return replace(result, score=0.0, message=f"{result.message}; {unearned}")
 
@@ -161,7 +175,8 @@ def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:
     """
     verdicts = {case.verdict for case in cases}
     verdict = aggregate(verdicts)
-    return Verdict.NOT_MEASURED if verdict.earns_points and len(verdicts) > 1 else verdict
+    whole = Verdict.NOT_MEASURED not in verdicts
+    return verdict if whole or not verdict.earns_points else Verdict.NOT_MEASURED
 
 
 def _check(
@@ -195,27 +210,24 @@ def _check(
 def kernel_result(
     kernel: Kernel, language: Language, checks: Sequence[CheckResult]
 ) -> KernelResult:
-    """Put the checks of one kernel in one language together."""
+    """Put the checks of one kernel in one language together.
+
+    That it could be built says nothing of it once another check was asked for.
+    """
+    built = CheckName.BUILD, Verdict.ACCEPTED
+    telling = [c.verdict for c in checks if (c.check, c.verdict) != built]
     return KernelResult(
         name=kernel.name,
         title=kernel.title,
         language=language,
         file=kernel.files[language],
         counted=True,
-        verdict=_verdict_of(checks),
+        verdict=aggregate(telling or (check.verdict for check in checks)),
         score=_sum(check.score for check in checks),
         max_score=kernel.max_score,
         pending=sum(check.pending for check in checks),
         checks=tuple(checks),
     )
-
-
-def _verdict_of(checks: Sequence[CheckResult]) -> Verdict:
-    """Return the gravest of the checks; that it builds says nothing about the others."""
-    others = [check.verdict for check in checks if check.check is not CheckName.BUILD]
-    building = [check.verdict for check in checks if check.check is CheckName.BUILD]
-    alone = not others or not all(verdict.earns_points for verdict in building)
-    return aggregate(others + building if alone else others)
 
 
 def not_submitted(kernel: Kernel, message: str) -> KernelResult:

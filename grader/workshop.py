@@ -33,7 +33,7 @@ from grader.judge.server import PythonServer
 from grader.spec import Assignment, Case, Kernel
 from grader.submission import HandIn
 from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language
+from grader.words import CheckName, Device, Language, Visibility
 from grader.worker import cuda_driver
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ class Workshop:
         self._server: PythonServer | None = None
         self._oracle: Oracle | None = None
         self._driver: cuda_driver.Driver | None = None
-        self._private = options.transport == "private"
+        # On a processor the tools know the bounds of shared buffers.
+        self._private = options.transport == "private" and options.device is Device.CUDA
 
     def start(self, units: Sequence[Unit]) -> None:
         """Start the compilers, then the Python server, then import torch here."""
@@ -229,7 +230,9 @@ class Workshop:
 
         oracle = self._prepare()
         cases = [
-            (case, oracle.data(case, unit.language)) for case in self.cases(unit) if case.memory
+            (case, oracle.data(case, unit.language))
+            for case in self.cases(unit)
+            if case.memory and case.visibility is Visibility.VISIBLE
         ]
         if self._options.device is Device.CUDA:
             tool = toolchain.find_compute_sanitizer()

@@ -289,7 +289,7 @@ def test_accepted_does_not_ask_other_checks() -> None:
 
 
 def memory(
-    verdict: Verdict, *, correct: bool, evidence: MemoryEvidence | None = None
+    verdict: Verdict, *, correct: bool | None, evidence: MemoryEvidence | None = None
 ) -> CheckResult:
     sentence = Sentence(verdict=verdict, message="it says so", hint="look here")
     return score.memory_check(KERNEL, sentence, evidence, correct=correct)
@@ -319,6 +319,27 @@ def test_memory_error_costs_the_points_in_its_own_words(verdict: Verdict, correc
 def test_memory_safety_that_could_not_be_checked_is_pending() -> None:
     check = memory(Verdict.NOT_MEASURED, correct=True)
     assert (check.score, check.pending) == (0.0, 25.0)
+
+
+def test_memory_points_wait_for_a_correctness_that_is_pending() -> None:
+    check = memory(Verdict.ACCEPTED, correct=None)
+    assert (check.verdict, check.score, check.pending) == (Verdict.ACCEPTED, 0.0, 25.0)
+
+
+def test_memory_points_of_a_wrong_kernel_are_not_pending() -> None:
+    check = memory(Verdict.NOT_MEASURED, correct=False)
+    assert (check.score, check.pending) == (0.0, 0.0)
+
+
+def test_a_build_alone_does_not_make_a_kernel_accepted() -> None:
+    pending = memory(Verdict.NOT_MEASURED, correct=True)
+    assert kernel(score.build_check(BUILT), pending).verdict is Verdict.NOT_MEASURED
+    assert kernel(score.build_check(BUILT)).verdict is Verdict.ACCEPTED
+
+
+def test_our_own_error_names_the_check_it_broke() -> None:
+    error = score.grader_error(KERNEL, GraderError("it broke"), CheckName.MEMORY)
+    assert (error.check, error.name, error.max_score) == (CheckName.MEMORY, "memory", 25.0)
 
 
 def test_memory_check_takes_as_long_as_its_tools() -> None:

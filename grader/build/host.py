@@ -46,13 +46,13 @@ def _rejected(
     verdict: Verdict, found: tuple[host.Refused, ...] | tuple[host.Unsupported, ...]
 ) -> Rejected:
     diagnostics = tuple(
-        Diagnostic(file=item.file, line=item.line, column=item.column, message=item.message)
+        Diagnostic(file=item.file, line=item.line, column=item.column, message=_plain(item))
         for item in found
     )
     first = found[0]
     return Rejected(
         verdict=verdict,
-        message=f"{first.file}:{first.line}: {first.message}",
+        message=first.message,
         hint="grade it on a machine with a GPU" if verdict is Verdict.NOT_MEASURED else "",
         evidence=BuildEvidence(
             tool="host device",
@@ -61,6 +61,11 @@ def _rejected(
             diagnostics_total=len(diagnostics),
         ),
     )
+
+
+def _plain(item: host.Refused | host.Unsupported) -> str:
+    """Return the message without its place, which a diagnostic has of its own."""
+    return item.message.removeprefix(f"{item.file}:{item.line}: ")
 
 
 def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:

@@ -32,6 +32,7 @@ from grader.judge.pattern import Scene, describe
 from grader.judge.session import Session
 from grader.spec import Case
 from grader.verdict import Verdict
+from grader.words import Visibility
 
 _CRASHES_ALLOWED = 2
 # For processes that a call left behind to show what they are up to.
@@ -45,20 +46,34 @@ def check_correctness(
     advance: Callable[[str], None],
     hear: Callable[[dict[str, Any]], None] = lambda record: None,
 ) -> CorrectnessEvidence:
-    """Run every case and judge it; `hear` gets what the worker tells meanwhile."""
+    """Run every case and judge it; `hear` gets what the worker tells meanwhile.
+
+    Cases of another visibility get another worker: what a hand-in prints of
+    hidden sizes is not shown. The first case goes before them there too, so
+    that being right in a worker's first call is not enough.
+    """
     results: list[CaseResult] = []
     outputs: list[str] = []
     crashes = 0
     session: Session | None = None
+    visibility = Visibility.VISIBLE
     try:
         for case in cases:
             if crashes >= _CRASHES_ALLOWED:
                 results.append(_skipped(case))
                 continue
             started_s = time.monotonic()
-            if session is None or not session.alive:
-                session = _replace(bench, session, outputs)
+            if session is None or not session.alive or case.visibility is not visibility:
+                _end(session, visibility, outputs)
+                session = Session(bench.built, bench.assignment.limits, bench.server)
+                visibility = case.visibility
                 loaded = session.load()
+                if loaded.done and case.visibility is not cases[0].visibility:
+                    _CaseRun(bench, session, cases[0], data(cases[0]), hear).judge()
+                    if not session.alive:
+                        crashes += 1
+                        results.append(_skipped(case))
+                        continue
             else:
                 loaded = Outcome(happening=Happening.DONE)
             if loaded.done:
@@ -73,9 +88,7 @@ def check_correctness(
             results.append(_result(case, judged, time.monotonic() - started_s))
             advance(case.name)
     finally:
-        if session is not None:
-            outputs.append(session.output)
-            session.close()
+        _end(session, visibility, outputs)
     tolerance = bench.assignment.tolerances[bench.built.language]
     return CorrectnessEvidence(
         cases=tuple(results),
@@ -88,11 +101,11 @@ def check_correctness(
     )
 
 
-def _replace(bench: Bench, old: Session | None, outputs: list[str]) -> Session:
-    if old is not None:
-        outputs.append(old.output)
-        old.close()
-    return Session(bench.built, bench.assignment.limits, bench.server)
+def _end(session: Session | None, visibility: Visibility, outputs: list[str]) -> None:
+    if session is not None:
+        if visibility is Visibility.VISIBLE:
+            outputs.append(session.output)
+        session.close()
 
 
 # After these the same would most likely happen again.
@@ -104,6 +117,7 @@ _CRASHES = frozenset(
         Verdict.TIME_LIMIT,
         Verdict.MEMORY_LIMIT,
         Verdict.TAMPERED,
+        Verdict.NOT_MEASURED,
     }
 )
 

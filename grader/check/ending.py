@@ -128,7 +128,7 @@ def explain(
         case Happening.CUDA_ERROR:
             return _cuda_error(outcome, built, subject)
         case Happening.EXCEPTION | Happening.LOAD_FAILED:
-            return _told_failure(outcome, built, doing, subject)
+            return _told_failure(outcome, built, limits, doing, subject)
     return _death(outcome, built, doing, subject)
 
 
@@ -160,10 +160,12 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
     )
 
 
-def _told_failure(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Sentence:
+def _told_failure(
+    outcome: Outcome, built: Built, limits: Limits, doing: Doing, subject: str
+) -> Sentence:
     limit = _last(outcome, "not_measured")
     if limit is not None:
-        return _beyond_interpreter(limit, built, subject)
+        return _beyond_interpreter(limit, built, limits, subject)
     raised = _last(outcome, "exception")
     if raised is not None:
         return _exception(raised, built, doing, subject)
@@ -181,13 +183,15 @@ def _told_failure(outcome: Outcome, built: Built, doing: Doing, subject: str) ->
     return _unloadable(text, built)
 
 
-def _beyond_interpreter(record: dict[str, Any], built: Built, subject: str) -> Sentence:
+def _beyond_interpreter(
+    record: dict[str, Any], built: Built, limits: Limits, subject: str
+) -> Sentence:
     """What the interpreter cannot do is not the student's fault; a loop without an end is."""
     place = _place_of(record, built)
-    if record.get("reason") == "one_program":
+    if record.get("reason") == "endless":
         return Sentence(
             verdict=Verdict.TIME_LIMIT,
-            message=f"{subject} did not end: {_words(record, 'message')} ({place})",
+            message=f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
             hint=_LOOP_HINT,
         )
     return Sentence(

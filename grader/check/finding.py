@@ -52,7 +52,7 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     outside = {
         (f.file, f.line)
         for f in kept.values()
-        if f.kind == "out_of_bounds" and f.severity == "error"
+        if f.kind == "out_of_bounds" and f.severity == "error" and f.line is not None
     }
     told = [
         f for f in kept.values() if f.kind != "uninitialized" or (f.file, f.line) not in outside

@@ -21,7 +21,7 @@ from typing import Any
 
 from grader.check import interpreter_findings, sanitizer
 from grader.check.ending import Doing, Sentence, explain
-from grader.check.finding import SHOWN, folded, sentence
+from grader.check.finding import SHOWN, folded, hint, sentence
 from grader.check.host_findings import TOOL as HOST_TOOL
 from grader.check.host_findings import locator, read_run
 from grader.check.stage import Bench, Stage
@@ -38,6 +38,7 @@ Prepared = tuple[Case, CaseData]
 _CALL_S = 20.0
 _LOAD_S = 120.0
 _FINISH_S = 30.0
+_SCHEDULES = ("schedule=forward", "schedule=random seed=1")
 _MEMORY_MIB = 32768  # the tool's own share, for the most part
 
 
@@ -72,14 +73,51 @@ class _Seen:
     silent: str | None = None
     tampered: str | None = None
 
+    @property
+    def convicts(self) -> bool:
+        """True if it is the hand-in's fault, whatever the outputs."""
+        errors = any(finding.severity == "error" for finding in self.findings)
+        return errors or self.tampered is not None
+
 
 def check_host_memory(
     bench: Bench, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> MemoryVerdict:
-    """Run a checked host build; `text` is the student's file as rewritten."""
+    """Run a checked host build; `text` is the student's file as rewritten.
+
+    Twice, if the first run finds nothing: threads run one after another here,
+    and what depends on their order comes out right in one order only.
+    """
+    seen = _host_run(bench, text, cases, _SCHEDULES[0])
+    advance("threads in order")
+    if not seen.walk.wrong and seen.walk.failure is None and not seen.convicts:
+        other = _host_run(bench, text, cases, _SCHEDULES[1])
+        if other.walk.wrong and not other.convicts:
+            other = replace(other, findings=(*other.findings, _order_dependent(bench)))
+        if other.walk.wrong or other.walk.failure is not None or other.convicts:
+            seen = other
+    advance("threads in another order")
+    return _verdict([seen], cases)
+
+
+def _order_dependent(bench: Bench) -> Finding:
+    return Finding(
+        kind="race",
+        severity="error",
+        message="the result depends on the order in which threads run",
+        hint=hint("race"),
+        file=bench.built.file,
+        line=None,
+        tool=HOST_TOOL,
+    )
+
+
+def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str) -> _Seen:
+    """Run the checked host build over the cases, threads in the order of `schedule`."""
     started_s = time.monotonic()
-    with Session(bench.built, bench.assignment.limits, None) as session:
-        walk = _walk(bench, session, cases, bench.assignment.limits)
+    limits = bench.assignment.limits
+    with Session(bench.built, limits, None, host_settings=schedule) as session:
+        walk = _walk(bench, session, cases, limits)
         output = session.output
     tampered = silent = problem = None
     findings: tuple[Finding, ...] = ()
@@ -91,17 +129,15 @@ def check_host_memory(
         silent = None if run.accesses else "no kernel touched any memory in this run"
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"
-    advance(HOST_TOOL)
     tool = ToolRun(
         tool=HOST_TOOL,
         findings=sum(finding.count for finding in findings),
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
     )
-    seen = _Seen(
+    return _Seen(
         run=tool, walk=walk, findings=findings, output=output, silent=silent, tampered=tampered
     )
-    return _verdict([seen], cases)
 
 
 def check_interpreter_memory(
@@ -252,8 +288,9 @@ def _judge(seen: Sequence[_Seen], findings: tuple[Finding, ...]) -> Sentence:
     if any(one.walk.wrong for one in seen):
         return Sentence(
             verdict=Verdict.WRONG_ANSWER,
-            message="no fault was seen, but outputs were wrong in this run: it proves nothing",
-            hint="mend the correctness check first",
+            message="outputs were wrong in this run, so that it proves nothing"
+            + (f"; {sentence(findings[0])}" if findings else ""),
+            hint=findings[0].hint if findings else "mend the correctness check first",
         )
     for one in seen:
         if one.silent is not None:

@@ -21,9 +21,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.host.code import CLOSERS, OPENERS, Code
 from grader.host.declarations import is_function_scope, split_shared, variable_names
 from grader.host.features import Refused, Unsupported, refused_features, unsupported_features
-from grader.host.tokens import Kind, Token, tokenize
+from grader.host.launches import config_end, kernel_start
+from grader.host.tokens import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,21 +59,18 @@ _ALLOCATORS = frozenset(
         "cudaMallocPitch",
     }
 )
-_OPENERS = {"(": ")", "[": "]", "{": "}"}
-_CLOSERS = frozenset(_OPENERS.values())
 
 
 class _Rewriter:
     """Edits by code token: what goes before a token, after it, or instead."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = tokenize(text)
-        self.code = [i for i, token in enumerate(self.tokens) if token.is_code]
+        self.source = Code(text)
         self.before: dict[int, str] = {}
         self.after: dict[int, str] = {}
         self.instead: dict[int, str] = {}
         self.sites = 0
-        texts = [self.tokens[index].text for index in self.code]
+        texts = [self.source.tokens[index].text for index in self.source.places]
         self.function_pointers = {
             texts[i + 2]
             for i in range(len(texts) - 3)
@@ -79,8 +78,8 @@ class _Rewriter:
         }
 
     def run(self) -> str:
-        for at, index in enumerate(self.code):
-            token = self.tokens[index]
+        for at, index in enumerate(self.source.places):
+            token = self.source.tokens[index]
             if token.text == "<<<":
                 self._launch(at)
             elif token.kind is not Kind.NAME:
@@ -94,7 +93,7 @@ class _Rewriter:
             elif token.text == "cudaLaunchKernel":
                 self._launch_call(at)
         parts = []
-        for i, token in enumerate(self.tokens):
+        for i, token in enumerate(self.source.tokens):
             parts.append(self.before.get(i, ""))
             parts.append(self.instead.get(i, token.text))
             parts.append(self.after.get(i, ""))
@@ -102,69 +101,33 @@ class _Rewriter:
 
     # ---- places ----
 
-    def _at(self, at: int) -> Token | None:
-        return self.tokens[self.code[at]] if 0 <= at < len(self.code) else None
-
-    def _text(self, at: int) -> str:
-        token = self._at(at)
-        return token.text if token else ""
-
-    def _same_region(self, at: int, other: int) -> bool:
-        """True if both stand in the same directive, or both in none."""
-        a, b = self._at(at), self._at(other)
-        return a is not None and b is not None and a.directive == b.directive
-
     def _put_before(self, at: int, text: str) -> None:
-        index = self.code[at]
+        index = self.source.places[at]
         self.before[index] = text + self.before.get(index, "")
 
     def _put_after(self, at: int, text: str) -> None:
-        index = self.code[at]
+        index = self.source.places[at]
         self.after[index] = self.after.get(index, "") + text
 
     def _replace(self, at: int, text: str) -> None:
-        self.instead[self.code[at]] = text
-
-    def _closing(self, at: int) -> int | None:
-        """Return the place of the bracket that closes the one at `at`."""
-        depth = 0
-        for place in range(at, len(self.code)):
-            if not self._same_region(at, place):
-                if self._at(at).directive:  # type: ignore[union-attr]  # `at` is a token
-                    return None
-                continue  # a directive in the middle of a statement
-            text = self._text(place)
-            if text in _OPENERS:
-                depth += 1
-            elif text in _CLOSERS:
-                depth -= 1
-                if depth == 0:
-                    return place
-        return None
-
-    def _spelling(self, first: int, last: int) -> str:
-        """Return the code of a range on one line, comments and breaks left out."""
-        spelling = ""
-        for place in range(first, last + 1):
-            text = self._text(place)
-            if spelling and (spelling[-1].isidentifier() or spelling[-1].isdigit()):
-                spelling += " " if text[0].isidentifier() or text[0].isdigit() else ""
-            elif spelling.endswith(","):
-                spelling += " "
-            spelling += text
-        return spelling
+        self.instead[self.source.places[at]] = text
 
     # ---- launches ----
 
     def _launch(self, at: int) -> None:
-        first = self._kernel_name(at)
-        close = self._config_end(at)
-        if first is None or close is None or self._text(close + 1) != "(":
+        first = kernel_start(self.source, at)
+        config = config_end(self.source, at)
+        if first is None or config is None:
             return
-        end = self._closing(close + 1)
+        close = config.place
+        if self.source.text(close + 1) != "(":
+            return
+        end = self.source.closing(close + 1)
         if end is None:
             return
-        kernel = self._spelling(first, at - 1)
+        for place, text in config.respelled.items():
+            self._replace(place, text)
+        kernel = self.source.spelling(first, at - 1)
         for place in range(first, at):
             self._replace(place, "")
         self._replace(at, "(::grader::Launch(")
@@ -183,215 +146,65 @@ class _Rewriter:
         # NULL is an integer to a template; nullptr converts to every pointer.
         depth = 0
         for place in range(close + 1, end):
-            text = self._text(place)
-            depth += (text in _OPENERS) - (text in _CLOSERS)
-            alone = self._text(place - 1) in "(," and self._text(place + 1) in "),"
+            text = self.source.text(place)
+            depth += (text in OPENERS) - (text in CLOSERS)
+            alone = self.source.text(place - 1) in "(," and self.source.text(place + 1) in "),"
             if text == "NULL" and alone and depth == 1:
                 self._replace(place, "nullptr")
 
     def _is_function_pointer(self, first: int, end: int) -> bool:
         """True for `s.f`, `p->f`, `f[1]`, `(*f)` and a name declared as `(*name)(…`."""
-        words = [self._text(place) for place in range(first, end)]
+        words = [self.source.text(place) for place in range(first, end)]
         if any(word in (".", "->", "[", "*") for word in words):
             return True
         return len(words) == 1 and words[0] in self.function_pointers
 
-    def _kernel_name(self, at: int) -> int | None:
-        """Return where the expression before `<<<` starts: `ns::k<T, 4>`, `(*f)`, `s.f[1]`."""
-        place = at - 1
-        while True:
-            if not self._same_region(at, place):
-                return None
-            text = self._text(place)
-            token = self._at(place)
-            if token is None:
-                return None
-            if text and set(text) == {">"}:
-                opened = self._template_start(place)
-                if opened is None:
-                    return None
-                place = opened - 1
-                continue
-            if text in (")", "]"):
-                opened = self._opening(place)
-                if opened is None:
-                    return None
-                if text == "]":
-                    place = opened - 1
-                    continue
-                before = self._at(opened - 1)
-                if (
-                    before is not None
-                    and before.kind is Kind.NAME
-                    and before.text not in _STATEMENTS
-                ):
-                    place = opened - 1
-                    continue
-                return opened
-            if token.kind is not Kind.NAME:
-                return None
-            previous = self._text(place - 1)
-            if previous == "template" and self._same_region(at, place - 1):
-                place -= 1
-                previous = self._text(place - 1)
-            if previous in ("::", ".", "->") and self._same_region(at, place - 1):
-                qualifier = self._at(place - 2)
-                joined = qualifier is not None and (
-                    (qualifier.kind is Kind.NAME and qualifier.text not in _STATEMENTS)
-                    or qualifier.text in (")", "]")
-                    or set(qualifier.text) == {">"}
-                )
-                if joined and self._same_region(at, place - 2):
-                    place -= 2
-                    continue
-                return place - 1 if previous == "::" else None
-            return place
-
-    def _template_start(self, at: int) -> int | None:
-        """Return the place of the name before the `<` that the `>` at `at` closes."""
-        depth = 0
-        place = at
-        while place >= 0 and self._same_region(at, place):
-            text = self._text(place)
-            if text and set(text) == {">"}:
-                depth += len(text)
-            elif text in (")", "]", "}"):
-                opened = self._opening(place)
-                if opened is None:
-                    return None
-                place = opened
-            elif text == "<":
-                depth -= 1
-                if depth == 0:
-                    return place
-            elif text in (";", "{"):
-                return None
-            place -= 1
-        return None
-
-    def _opening(self, at: int) -> int | None:
-        depth = 0
-        for place in range(at, -1, -1):
-            if not self._same_region(at, place):
-                return None
-            text = self._text(place)
-            if text in _CLOSERS:
-                depth += 1
-            elif text in _OPENERS:
-                depth -= 1
-                if depth == 0:
-                    return place
-        return None
-
-    def _config_end(self, at: int) -> int | None:
-        """Return the place of the `>>>` of a launch, by counting angle brackets.
-
-        A `<` after a name may open a template's arguments or compare. A run of
-        three closes the launch unless as many templates are open and another
-        such run follows in this statement.
-        """
-        opened = 0
-        place = at + 1
-        while place < len(self.code):
-            if not self._same_region(at, place):
-                if self._at(at).directive:  # type: ignore[union-attr]  # `at` is a token
-                    return None
-                place += 1
-                continue
-            text = self._text(place)
-            if text in _OPENERS:
-                closing = self._closing(place)
-                if closing is None:
-                    return None
-                place = closing
-            elif text in _CLOSERS or text in (";", "<<<"):
-                return None
-            elif text == "<":
-                opened += 1
-            elif text == ">":
-                # `f<2>>>>(x)`: the scanner took the first three for the launch.
-                opened = max(0, opened - 1)
-            elif text == ">>":
-                opened = max(0, opened - 2)
-            elif text == ">>>":
-                if opened >= 3 and self._another_run(place):
-                    opened -= 3
-                elif self._text(place + 1) == ">" and opened > 0:
-                    # `>>>>`: the first closes a template, the last three the launch.
-                    self._replace(place, ">")
-                    self._replace(place + 1, ">>>")
-                    return place + 1
-                elif self._text(place + 1) == ">>" and opened >= 2:
-                    self._replace(place, ">>")
-                    return place + 1
-                else:
-                    return place
-            place += 1
-        return None
-
-    def _another_run(self, at: int) -> bool:
-        """True if a later `>>>` in this statement can close the launch."""
-        place = at + 1
-        while place < len(self.code) and self._same_region(at, place):
-            text = self._text(place)
-            if text in _OPENERS:
-                closing = self._closing(place)
-                if closing is None:
-                    return False
-                place = closing
-            elif text in _CLOSERS or text in (";", "<<<"):
-                return False
-            elif text == ">>>":
-                return True
-            place += 1
-        return False
-
     def _launch_call(self, at: int) -> None:
         """`cudaLaunchKernel((const void*)k, …)`: drop the cast, keep the type."""
-        if self._text(at + 1) != "(":
+        if self.source.text(at + 1) != "(":
             return
         place = at + 2
-        if self._text(place) == "(":
-            close = self._closing(place)
-            inside = {self._text(p) for p in range(place + 1, close)} if close else set()
+        if self.source.text(place) == "(":
+            close = self.source.closing(place)
+            inside = {self.source.text(p) for p in range(place + 1, close)} if close else set()
             if close and inside in ({"void", "*"}, {"const", "void", "*"}):
                 for p in range(place, close + 1):
                     self._replace(p, "")
-        elif self._text(place) in ("reinterpret_cast", "static_cast"):
+        elif self.source.text(place) in ("reinterpret_cast", "static_cast"):
             opened = place + 1
-            while self._text(opened) != "(" and opened < place + 8:
+            while self.source.text(opened) != "(" and opened < place + 8:
                 opened += 1
-            if self._text(opened) == "(":
+            if self.source.text(opened) == "(":
                 for p in range(place, opened):
                     self._replace(p, "")
 
     # ---- variables ----
 
     def _shared(self, at: int) -> None:
-        found = split_shared(self._text, self._same_region, at)
+        found = split_shared(self.source.text, self.source.same_region, at)
         if found is None:
             return
         self.sites += 1
         for place in found.dropped:
             self._replace(place, "")
         self._put_before(found.first, "typedef ")
-        in_function = is_function_scope(self._text, at)
+        in_function = is_function_scope(self.source.text, at)
         made = []
         for place in found.names:
-            name = self._text(place)
+            name = self.source.text(place)
             kind = f"grader_type_{name}"
             self._replace(place, kind)
             made.append(_reference(name, kind, dynamic=found.is_extern, in_function=in_function))
         self._put_after(found.last, "".join(made))
 
     def _variable(self, at: int) -> None:
-        found = variable_names(self._text, self._same_region, at)
-        if found is None or is_function_scope(self._text, at):
+        found = variable_names(self.source.text, self.source.same_region, at)
+        if found is None or is_function_scope(self.source.text, at):
             return
         names, end = found
         for place in names:
             self.sites += 1
-            name = self._text(place)
+            name = self.source.text(place)
             self._put_after(
                 end,
                 f' static ::grader::DeviceVariable grader_variable_{self.sites}({name}, "{name}");',
@@ -399,19 +212,19 @@ class _Rewriter:
 
     def _allocation(self, at: int) -> None:
         """`cudaMalloc(&d_x, n)` becomes `(::grader::name_next("d_x"), cudaMalloc(&d_x, n))`."""
-        if self._text(at + 1) != "(" or self._text(at - 1) in ("::", ".", "->"):
+        if self.source.text(at + 1) != "(" or self.source.text(at - 1) in ("::", ".", "->"):
             return
-        close = self._closing(at + 1)
+        close = self.source.closing(at + 1)
         if close is None:
             return
         name = ""
         depth = 0
         for place in range(at + 2, close):
-            text = self._text(place)
-            token = self._at(place)
-            if text in _OPENERS:
+            text = self.source.text(place)
+            token = self.source.at(place)
+            if text in OPENERS:
                 depth += 1
-            elif text in _CLOSERS:
+            elif text in CLOSERS:
                 depth -= 1
             elif text == "," and depth == 0:
                 break
@@ -420,9 +233,6 @@ class _Rewriter:
         if name:
             self._put_before(at, f'(::grader::name_next("{name}"), ')
             self._put_after(close, ")")
-
-
-_STATEMENTS = frozenset({"if", "while", "for", "switch", "return", "else", "do", "case", "throw"})
 
 
 def _reference(name: str, kind: str, *, dynamic: bool, in_function: bool) -> str:

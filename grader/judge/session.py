@@ -64,7 +64,8 @@ class Session:
     """A worker process for one built hand-in; use as a context manager.
 
     A `watcher` runs the worker under a tool; `watch_memory` has the
-    interpreter check every address of a Triton hand-in on the CPU.
+    interpreter check every address of a Triton hand-in on the CPU;
+    `host_settings` are words for the host runtime of a CUDA C++ one.
     """
 
     def __init__(
@@ -75,10 +76,12 @@ class Session:
         *,
         watcher: Watcher | None = None,
         watch_memory: bool = False,
+        host_settings: str = "",
     ) -> None:
         self._limits = limits
         self._watcher = watcher
         self._watch_memory = watch_memory
+        self._host_settings = host_settings
         self._ended: sandbox.Ended | None = None
         self._alive = True
         self._told_before = 0
@@ -111,7 +114,10 @@ class Session:
             )
             return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
         return sandbox.spawn(
-            [sys.executable, "-I", "-S", cuda_worker.__file__, str(self._copy), built.device.value],
+            [
+                *(sys.executable, "-I", "-S", cuda_worker.__file__),
+                *(str(self._copy), built.device.value, self._host_settings),
+            ],
             cwd=self._box,
             environment=sandbox.clean_environment(self._box),
             limits=limits,

@@ -1,6 +1,6 @@
 """Run a built CUDA C++ hand-in: a shared library with one entry, `grader_call`.
 
-    python -I -S cuda_worker.py LIBRARY cuda|cpu
+    python -I -S cuda_worker.py LIBRARY cuda|cpu [SETTINGS of the host runtime]
 
 Standard library only: it starts in a twentieth of the time of one that imports
 torch, runs with the system's python under another uid, and offers the hand-in
@@ -57,8 +57,10 @@ class Buffer:
 class CpuDevice:
     """Device memory in the host runtime's arena, inside the library."""
 
-    def __init__(self, library: ctypes.CDLL) -> None:
+    def __init__(self, library: ctypes.CDLL, settings: str) -> None:
         self._library = library
+        if settings and library.grader_configure(settings.encode()):
+            raise OSError(f"the host runtime does not understand {settings!r}")
         library.grader_attach.restype = ctypes.c_void_p
         library.grader_attach.argtypes = [
             ctypes.c_int,
@@ -86,29 +88,18 @@ class CpuDevice:
             self._library.grader_expect_output(ctypes.c_void_p(address))
         return int(address)
 
+    # The runtime knows the bounds of shared buffers: there is no private transport here.
+
     def allocate(self, size: int) -> int:
-        """Allocate exactly `size` bytes of device memory."""
-        address = ctypes.c_void_p()
-        self._check(self._library.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(size)))
-        return int(address.value or 0)
+        """Not on a processor."""
+        raise OSError(f"no private memory of {size} bytes on a processor")
 
     def copy(self, target: int, source: int, size: int, kind: int) -> None:
-        """Copy between host and device."""
-        self._check(
-            self._library.cudaMemcpy(
-                ctypes.c_void_p(target), ctypes.c_void_p(source), ctypes.c_size_t(size), kind
-            )
-        )
-
-    def _check(self, code: int) -> None:
-        if code:
-            raise OSError(f"the host runtime answered {code}")
+        """Not on a processor."""
+        raise OSError(f"no private memory to copy {size} bytes to or from on a processor")
 
     def release(self, buffers: list[Buffer]) -> None:
         """Forget all buffers."""
-        for buffer in buffers:
-            if buffer.where == wire.PRIVATE:
-                self._check(self._library.cudaFree(ctypes.c_void_p(buffer.address)))
         self._library.grader_detach_all()
 
     def after_call(self) -> None:
@@ -165,8 +156,9 @@ class GpuDevice:
 class Worker:
     """The commands of `wire`, one method each."""
 
-    def __init__(self, library: str, device: str) -> None:
+    def __init__(self, library: str, device: str, settings: str = "") -> None:
         self._path = library
+        self._settings = settings
         self._on_cpu = device == "cpu"
         self._library: ctypes.CDLL | None = None
         self._device: CpuDevice | GpuDevice | None = None
@@ -180,7 +172,7 @@ class Worker:
         except OSError as error:
             telling.tell("load", message=str(error)[-2000:])
             return wire.LOAD_FAILED
-        self._device = CpuDevice(self._library) if self._on_cpu else GpuDevice()
+        self._device = CpuDevice(self._library, self._settings) if self._on_cpu else GpuDevice()
         return wire.OK
 
     def attach(self, payload: bytes, descriptor: int) -> None:
@@ -269,10 +261,10 @@ def serve(channel: socket.socket, worker: Worker) -> None:
 
 def main() -> None:
     """Serve the judge on the inherited channel."""
-    library, device = sys.argv[1:]
+    library, device, *settings = sys.argv[1:]
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     try:
-        serve(channel, Worker(library, device))
+        serve(channel, Worker(library, device, *settings))
     except EOFError:
         # The judge is done. No destructors of the hand-in: they owe us nothing.
         os._exit(0)

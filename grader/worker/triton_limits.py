@@ -69,12 +69,14 @@ class Budget:
             raise self._exceeded(f"about {foretold:,} operations in {self._programs:,} programs")
 
     def exceeded(self) -> InterpreterLimit:
-        """Return what to raise when the operations are used up."""
-        assert self.limit is not None
-        if self._started <= 1 and self._before < self.limit // 2:
-            # The first program of a launch took most of them.
-            message = f"one program alone takes more than {self.limit:,} operations"
-            return self.stop("one_program", message)
+        """Return what to raise when the operations are used up.
+
+        If the only program did that, it most likely never ends. (Of several, one may
+        wait for another, which the interpreter runs later.)
+        """
+        if self._programs == 1:
+            message = f"a program did not end within {self.operations:,} operations"
+            return self.stop("endless", message)
         return self._exceeded(f"{self.operations:,} operations in {self._started:,} programs")
 
     def _exceeded(self, what: str) -> InterpreterLimit:
@@ -85,7 +87,7 @@ class Budget:
     ) -> InterpreterLimit:
         """Tell the judge why this kernel is not measured, and return what to raise.
 
-        `reason` is "budget", "one_program", "bfloat16" or "unsupported". `error` is what was
+        `reason` is "budget", "endless", "bfloat16" or "unsupported". `error` is what was
         raised, if the stop comes after it: its line is the one that counts.
         """
         telling.tell("not_measured", reason=reason, message=message, line=self._line(error))

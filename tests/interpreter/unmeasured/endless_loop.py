@@ -8,7 +8,7 @@ import triton.language as tl
 @triton.jit
 def kernel(x, out):
     i = tl.load(x) * 0
-    while i < 1:  # ! budget
+    while i < 1:  # ! endless
         i = i * 1
     tl.store(out, i)
 
