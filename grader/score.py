@@ -13,7 +13,7 @@ from dataclasses import replace
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.errors import GraderError
-from grader.evidence import CorrectnessEvidence, MemoryEvidence
+from grader.evidence import CaseResult, CorrectnessEvidence, MemoryEvidence
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.verdict import Verdict, aggregate
@@ -98,7 +98,7 @@ def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[Ch
     for (visibility, cases), share in zip(groups.items(), most, strict=True):
         visible = visibility is Visibility.VISIBLE
         right = sum(case.verdict.earns_points for case in cases)
-        verdict = aggregate(case.verdict for case in cases)
+        verdict = _verdict_on(cases)
         if verdict.earns_points and right < len(cases):
             # What this machine could not run may be wrong: pending, not won.
             verdict = Verdict.NOT_MEASURED
@@ -166,6 +166,17 @@ def memory_check(
         return replace(result, pending=0.0)
     unearned = "its points count only when the cases are right"
     return replace(result, score=0.0, message=f"{result.message}; {unearned}")
+
+
+def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:
+    """Return the verdict on a group of cases: points take every one of them.
+
+    That a case was not measured is the worker's word, which wins nothing.
+    """
+    verdicts = {case.verdict for case in cases}
+    verdict = aggregate(verdicts)
+    whole = Verdict.NOT_MEASURED not in verdicts
+    return verdict if whole or not verdict.earns_points else Verdict.NOT_MEASURED
 
 
 def _check(

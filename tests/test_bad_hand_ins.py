@@ -129,7 +129,9 @@ PYTHON = [
     ("segfaults.py", "runtime_error", "segmentation fault (silu.py:17)", ""),
     ("aborts.py", "runtime_error", "aborted (silu.py:17)", ""),
     ("endless_loop.py", "time_limit", "calling silu did not end within 1 s", "loop"),
-    ("endless_loop_in_kernel.py", "time_limit", "calling silu did not end within 1 s", "loop"),
+    ("endless_loop_in_kernel.py", "time_limit", "calling silu did not end", "loop"),
+    ("computes_too_much.py", "not_measured", "n=1000: silu.py:17: too much for the int", "a GPU"),
+    ("claims_not_to_be_measured.py", "not_measured", "n=1000: silu.py:21: too hard", "a GPU"),
     ("answers_first.py", "tampered", "sent an answer of its own", "descriptor"),
     ("answers_with_the_right_number.py", "tampered", "wrote on the grader's channel", "descriptor"),
     ("closes_the_channel.py", "runtime_error", "silu closed its channel", "close no descriptor"),
@@ -138,6 +140,7 @@ PYTHON = [
     ("kills_the_server.py", "runtime_error", "crashed: killed", ""),
     ("prints_for_ever.py", "output_limit", "printed more than 64 KiB", "take out the printing"),
     ("uses_gigabytes.py", "memory_limit", "used more than 256 MiB of memory", "allocation"),
+    ("raises_without_a_word.py", "runtime_error", "silu raised an exception, and closed", "close"),
     ("raises_something_odd.py", "runtime_error", "calling silu raised Odd (silu.py:20)", ""),
     ("stores_one_past_the_end.py", "memory_error", "1 element past the last of `output`", "if (i"),
     ("stores_one_before_the_start.py", "memory_error", "1 element before the first of", "if (i"),
@@ -204,6 +207,7 @@ def test_a_bad_hand_in(
     assert hint in graded.failed["hint"]
     assert graded.exit_code == 1
     assert graded.report["score"] == 0
+    assert (graded.report["pending"] > 0) == (verdict == "not_measured")
     assert "\x1b" not in graded.printed
     assert str(scratch) not in graded.printed
 

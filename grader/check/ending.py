@@ -55,6 +55,7 @@ _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _CUDA_ASSERT = 710
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same program"
+_LOOP_HINT = "look for a loop whose condition never becomes false"
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # _Z7preparei: a C++ name with its length before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
@@ -137,7 +138,7 @@ def _time_limit(subject: str, limits: Limits, doing: Doing) -> Sentence:
     else:
         limit_s = limits.load_s if doing is Doing.LOADING else limits.call_s
         message = f"{subject} did not end within {limit_s:g} s"
-        hint = "look for a loop whose condition never becomes false"
+        hint = _LOOP_HINT
     return Sentence(verdict=Verdict.TIME_LIMIT, message=message, hint=hint)
 
 
@@ -164,29 +165,40 @@ def _told_failure(
 ) -> Sentence:
     limit = _last(outcome, "not_measured")
     if limit is not None:
-        line = limit.get("line")
-        place = f"{built.file}:{line}: " if type(line) is int else ""
-        if limit.get("reason") == "endless":
-            return Sentence(
-                verdict=Verdict.TIME_LIMIT,
-                message=f"{subject} did not end within {limits.call_s:g} s"
-                f"{_at(place.removesuffix(': '))}",
-                hint="look for a loop whose condition never becomes false",
-            )
-        return Sentence(
-            verdict=Verdict.NOT_MEASURED,
-            message=f"{place}{_words(limit, 'message')}",
-            hint="grade it on a machine with a GPU",
-        )
+        return _beyond_interpreter(limit, built, limits, subject)
     raised = _last(outcome, "exception")
     if raised is not None:
         return _exception(raised, built, doing, subject)
     unfit = _last(outcome, "entry")
     if unfit is not None:
         return _unfit_entry(_words(unfit, "problem"), built)
+    if outcome.happening is Happening.EXCEPTION:
+        return Sentence(
+            verdict=Verdict.RUNTIME_ERROR,
+            message=f"{subject} raised an exception, and closed the pipe that would tell which",
+            hint="close no descriptor that you did not open",
+        )
     record = _last(outcome, "load")
     text = _words(record, "message") if record else ""
     return _unloadable(text, built)
+
+
+def _beyond_interpreter(
+    record: dict[str, Any], built: Built, limits: Limits, subject: str
+) -> Sentence:
+    """What the interpreter cannot do is not the student's fault; a loop without an end is."""
+    place = _place_of(record, built)
+    if record.get("reason") == "endless":
+        return Sentence(
+            verdict=Verdict.TIME_LIMIT,
+            message=f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
+            hint=_LOOP_HINT,
+        )
+    return Sentence(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"{place}: {_words(record, 'message')}",
+        hint="grade it on a machine with a GPU",
+    )
 
 
 # Triton's compiler names its errors so; Python's say that there is nothing to run.
