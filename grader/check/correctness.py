@@ -48,9 +48,7 @@ def check_correctness(
 ) -> CorrectnessEvidence:
     """Run every case and judge it; `hear` gets what the worker tells meanwhile.
 
-    Cases of another visibility get another worker: what a hand-in prints of
-    hidden sizes is not shown. The first case goes before them there too, so
-    that being right in a worker's first call is not enough.
+    What a hand-in prints is kept for visible cases only: it may print sizes.
     """
     results: list[CaseResult] = []
     outputs: list[str] = []
@@ -63,17 +61,13 @@ def check_correctness(
                 results.append(_skipped(case))
                 continue
             started_s = time.monotonic()
-            if session is None or not session.alive or case.visibility is not visibility:
+            if session is not None and case.visibility is not visibility:
+                _keep_output(session, visibility, outputs)
+            visibility = case.visibility
+            if session is None or not session.alive:
                 _end(session, visibility, outputs)
                 session = Session(bench.built, bench.assignment.limits, bench.server)
-                visibility = case.visibility
                 loaded = session.load()
-                if loaded.done and case.visibility is not cases[0].visibility:
-                    _CaseRun(bench, session, cases[0], data(cases[0]), hear).judge()
-                    if not session.alive:
-                        crashes += 1
-                        results.append(_skipped(case))
-                        continue
             else:
                 loaded = Outcome(happening=Happening.DONE)
             if loaded.done:
@@ -103,9 +97,15 @@ def check_correctness(
 
 def _end(session: Session | None, visibility: Visibility, outputs: list[str]) -> None:
     if session is not None:
-        if visibility is Visibility.VISIBLE:
-            outputs.append(session.output)
+        _keep_output(session, visibility, outputs)
         session.close()
+
+
+def _keep_output(session: Session, visibility: Visibility, outputs: list[str]) -> None:
+    """Take over what was printed during cases of this visibility, if it is to be shown."""
+    if visibility is Visibility.VISIBLE:
+        outputs.append(session.output)
+    session.forget_output()
 
 
 # After these the same would most likely happen again.

@@ -85,6 +85,7 @@ class Session:
         self._ended: sandbox.Ended | None = None
         self._alive = True
         self._told_before = 0
+        self._output_from = 0
         with contextlib.ExitStack() as undo:
             self._box = undo.enter_context(box("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
@@ -172,13 +173,19 @@ class Session:
 
     @property
     def output(self) -> str:
-        """What the hand-in has printed so far."""
-        return self._program.output.text()
+        """What the hand-in has printed so far, or since `forget_output`."""
+        return self._program.output.text(self._output_from)
 
     @property
     def has_company(self) -> bool:
         """True if the worker is not the only process of the hand-in."""
         return self._program.processes > 1
+
+    def forget_output(self) -> None:
+        """Leave what was printed so far out of `output` from now on."""
+        if self._alive:
+            self._program.drain()
+        self._output_from = self._program.output.total_bytes
 
     def load(self) -> Outcome:
         """Load the hand-in; its constructors or module-level code run."""
