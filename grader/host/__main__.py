@@ -1,14 +1,16 @@
 """`python -m grader.host kernel.cu`: run any CUDA C++ program on the CPU, checked.
 
 Starts g++ (the runtime is compiled once and cached), the program, addr2line.
-Exit code: 0 clean, 1 findings that are errors or a
-crash, 2 it could not be compiled or is not supported here; a program's own
-exit code otherwise goes through.
+Exit code: 0 clean, 1 findings that are errors, a crash or a time-out, 2 it
+could not be read, compiled or is not supported here, 130 interrupted; a
+program's own exit code otherwise goes through.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from grader.cache import cached_folder, content_key
 from grader.host.commands import Mode, runtime_command, runtime_key_parts
-from grader.host.printing import print_report
+from grader.host.printing import print_faults, print_report
 from grader.host.program import DEFAULT_COMPILER, build, run
 
 
@@ -36,9 +38,35 @@ def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile, run, print; return the exit code."""
+    """Compile, run, print; return the exit code. What goes wrong is one sentence."""
     options = _parser().parse_args(arguments)
+    try:
+        code = _compile_and_run(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing may be written at the exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except subprocess.TimeoutExpired:
+        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as problem:
+        print(f"`{problem.cmd[0]}` failed: it must be g++ 12 or later", file=sys.stderr)
+        return 2
+    except OSError as problem:
+        name = f"{problem.filename}: " if problem.filename else ""
+        print(f"{name}{problem.strerror}", file=sys.stderr)
+        return 2
+
+
+def _compile_and_run(options: argparse.Namespace) -> int:
     mode = Mode.FAST if options.fast else Mode.CHECKED
+    with options.file.open("rb"):
+        pass  # a file that is not there is said before the runtime is compiled
     with tempfile.TemporaryDirectory(prefix="cuda-on-the-host-") as scratch:
         program = build(
             options.file,
@@ -49,27 +77,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         messages = [feature.message for feature in program.unsupported]
         messages += [feature.message for feature in program.refused]
+        if "undefined reference to `main'" in program.diagnostics:
+            messages.append(f"{options.file} has no main: add one that launches the kernel.")
         print(*messages, sep="\n", end="\n" if messages else "", file=sys.stderr)
         if program.executable is None:
-            sys.stderr.write(program.diagnostics)
+            if not messages:
+                sys.stderr.write(program.diagnostics)
             return 2
         words = [f"schedule={options.schedule}", f"seed={options.seed}"]
         if options.all_blocks:
             words.append("counted_blocks=0")
-        try:
-            result = run(
-                program,
-                arguments=options.arguments,
-                settings=" ".join(words),
-                timeout_s=options.timeout,
-            )
-        except subprocess.TimeoutExpired:
-            print(f"stopped after {options.timeout:g} s", file=sys.stderr)
-            return 1
+        result = run(
+            program,
+            arguments=options.arguments,
+            settings=" ".join(words),
+            timeout_s=options.timeout,
+        )
     if options.records:
         options.records.write_text(result.records)
     if mode is Mode.CHECKED:
         print_report(result.report, counters=not options.no_counters)
+    else:
+        print_faults(result.report)
+    if result.exit_code < 0 and not result.report.faults:
+        print(f"the program was ended by {signal.Signals(-result.exit_code).name}")
     if result.exit_code < 0 or result.report.errors:
         return 1
     return result.exit_code

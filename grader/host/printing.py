@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TextIO
 
 from grader.host.counters import KernelCounters, LineCounters
 from grader.host.report import Report
 
 
-def print_report(report: Report, *, counters: bool, to: TextIO = sys.stdout) -> None:
-    """Print findings, then (if `counters`) a table per kernel."""
+def print_faults(report: Report, *, to: TextIO | None = None) -> None:
+    """Print what ended the program, a line each."""
     for fault in report.faults:
         place = f"{fault.file}:{fault.line}: " if fault.line else ""
         where = f" in kernel {fault.kernel}" if fault.kernel else ""
         buffer = f" (`{fault.buffer}`, byte {fault.offset})" if fault.buffer else ""
         print(f"{place}{fault.signal}{where}: {fault.message}{buffer}", file=to)
+
+
+def print_report(report: Report, *, counters: bool, to: TextIO | None = None) -> None:
+    """Print faults and findings, then (if `counters`) a table per kernel."""
+    print_faults(report, to=to)
     for finding in report.findings:
         place = f"{finding.file}:{finding.line}: " if finding.line else ""
         times = f" [{finding.count} times]" if finding.count > 1 else ""
@@ -36,7 +40,7 @@ def print_report(report: Report, *, counters: bool, to: TextIO = sys.stdout) -> 
             _print_kernel(kernel, to)
 
 
-def _print_kernel(kernel: KernelCounters, to: TextIO) -> None:
+def _print_kernel(kernel: KernelCounters, to: TextIO | None) -> None:
     ratio = kernel.traffic_ratio
     print(
         f"\n{kernel.kernel}: {kernel.launches} launch{'es' * (kernel.launches != 1)}, "

@@ -95,7 +95,8 @@ def build(
         include_dirs=(folder, source.parent.resolve()),
         executable=True,
     )
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    # A compiler quotes the source, whatever its bytes.
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
     return program(executable=executable if done.returncode == 0 else None, diagnostics=done.stderr)
 
 
@@ -123,6 +124,7 @@ def run(
             capture_output=capture,
             timeout=timeout_s,
             text=True,
+            errors="replace",
         )
         report.seek(0)
         records = report.read()

@@ -1,0 +1,121 @@
+"""`python -m grader.host FILE`, used with mistakes: sentences, no tracebacks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+MAIN = "int main() { return 0; }\n"
+SPINS = """#include <cstdio>
+int main() { puts("here"); fflush(stdout); for (volatile int i = 0;;) {} }
+"""
+
+
+def tool(
+    *arguments: str, folder: Path, text: str | bytes = MAIN
+) -> subprocess.CompletedProcess[str]:
+    """Run the tool in a folder with `kernel.cu` and a folder `folder.cu`."""
+    (folder / "kernel.cu").write_bytes(text.encode() if isinstance(text, str) else text)
+    (folder / "folder.cu").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "grader.host", *arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["missing.cu"], "missing.cu: No such file or directory\n"),
+        (["folder.cu"], "folder.cu: Is a directory\n"),
+        (["-"], "-: No such file or directory\n"),
+        (["kernel.cu", "--compiler", "no-g++"], "no-g++: No such file or directory\n"),
+        (["kernel.cu", "--compiler", "false"], "`false` failed: it must be g++ 12 or later\n"),
+        (["kernel.cu", "--records", "no/file"], "no/file: No such file or directory\n"),
+    ],
+)
+def test_what_cannot_be_read_or_written(
+    arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    done = tool(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("__global__ void k() {}", "kernel.cu has no main: add one that launches the kernel."),
+        ("", "kernel.cu has no main: add one that launches the kernel."),
+        ("int main() { int x = ; }", "kernel.cu:1:22: error: expected primary-expression"),
+        (b"\xff\xfe\0nothing", "error:"),
+        ('#include "none.cuh"\n', "kernel.cu:1:10: fatal error: none.cuh"),
+    ],
+)
+def test_what_does_not_compile(text: str | bytes, sentence: str, tmp_path: Path) -> None:
+    done = tool("kernel.cu", folder=tmp_path, text=text)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize("build", [[], ["--fast"]], ids=["checked", "fast"])
+def test_how_a_program_ended(build: list[str], tmp_path: Path) -> None:
+    text = "#include <csignal>\nint main() { raise(SIGKILL); }\n"
+    done = tool("kernel.cu", *build, folder=tmp_path, text=text)
+    assert done.returncode == 1
+    assert "the program was ended by SIGKILL\n" in done.stdout
+
+
+def test_crash_of_the_fast_build_is_said(tmp_path: Path) -> None:
+    done = tool("kernel.cu", "--fast", folder=tmp_path, text="int main() { *(int*)8 = 1; }\n")
+    assert done.returncode == 1
+    assert done.stdout == "kernel.cu:1: SIGSEGV: a null pointer was dereferenced\n"
+
+
+def test_time_limit(tmp_path: Path) -> None:
+    done = tool("kernel.cu", "--timeout", "0.5", folder=tmp_path, text=SPINS)
+    assert (done.returncode, done.stderr) == (1, "stopped after 0.5 s\n")
+
+
+def test_interrupt_stops_the_program(tmp_path: Path) -> None:
+    (tmp_path / "kernel.cu").write_text(SPINS)
+    with subprocess.Popen(
+        [sys.executable, "-m", "grader.host", "kernel.cu"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "here\n"
+        time.sleep(0.1)  # the tool waits for the program now
+        os.killpg(process.pid, signal.SIGINT)  # what a terminal's Ctrl-C does
+        _, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stderr) == (130, "interrupted\n")
+
+
+def test_reader_that_goes_away(tmp_path: Path) -> None:
+    (tmp_path / "kernel.cu").write_text(MAIN)
+    with subprocess.Popen(
+        [sys.executable, "-m", "grader.host", "kernel.cu"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
