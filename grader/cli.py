@@ -9,13 +9,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import click
@@ -25,6 +21,7 @@ from rich.table import Table
 import grader
 from grader import catalogue
 from grader.errors import GraderError, UsageError
+from grader.interruption import terminable
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
 from grader.words import CheckName, Language
@@ -125,38 +122,11 @@ def doctor() -> None:
     sys.exit(examine())
 
 
-_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    """Turn signals into exceptions, so that no process and no file is left."""
-
-    def leave(number: int, _: FrameType | None) -> None:
-        # Clearing up takes a moment, and an impatient second signal must not cut it short.
-        for ending in _ENDINGS:
-            signal.signal(ending, signal.SIG_IGN)
-        if number == signal.SIGINT:
-            raise KeyboardInterrupt
-        sys.exit(128 + number)
-
-    # What the caller ignores, as nohup does, stays ignored.
-    heeded = [ending for ending in _ENDINGS if signal.getsignal(ending) is not signal.SIG_IGN]
-    before = [(ending, signal.signal(ending, leave)) for ending in heeded]
-    try:
-        yield
-    finally:
-        # After a signal the rest of the way out takes no other.
-        for ending, handler in before:
-            if signal.getsignal(ending) is leave:
-                signal.signal(ending, handler)
-
-
 def main() -> None:
     """Run the command line; every failure ends in a sentence and an exit code."""
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
-        with _terminable():
+        with terminable():
             cli(prog_name="grade", standalone_mode=False)
     except click.ClickException as error:
         error.show()

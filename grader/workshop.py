@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import grader
-from grader import family, toolchain
+from grader import family, interruption, toolchain
 from grader import gpu as nvidia
 from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
@@ -154,6 +154,8 @@ class Workshop:
             # A second's work for this thread, while the others compile.
             import grader.check.correctness  # noqa: F401
 
+            interruption.check()
+
     def abandon(self) -> None:
         """End the builds under way, which nobody wants any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -175,6 +177,7 @@ class Workshop:
 
     def built(self, unit: Unit) -> Built | Rejected:
         """Wait for the unit's build."""
+        interruption.check()
         return self._builds[unit.kernel.name, unit.language].result()
 
     def cases(self, unit: Unit) -> tuple[Case, ...]:

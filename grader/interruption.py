@@ -1,0 +1,56 @@
+"""Signals as exceptions, so that no process and no file is left; none is lost.
+
+A handler's exception surfaces wherever the main thread happens to be. Inside
+an import of torch that can be C code which takes it for a missing module and
+goes on: `check`, called where such code is left behind, raises it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_came: list[int] = []
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Raise KeyboardInterrupt, or SystemExit(128 + number), when a signal comes in the block."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        # Clearing up takes a moment, and an impatient second signal must not cut it short.
+        for ending in _ENDINGS:
+            signal.signal(ending, signal.SIG_IGN)
+        _came.append(number)
+        _raise(number)
+
+    # What the caller ignores, as nohup does, stays ignored.
+    heeded = [ending for ending in _ENDINGS if signal.getsignal(ending) is not signal.SIG_IGN]
+    before = [(ending, signal.signal(ending, leave)) for ending in heeded]
+    try:
+        yield
+    except Exception:
+        check()  # an import that was cut short fails in ways of its own
+        raise
+    finally:
+        # After a signal the rest of the way out takes no other.
+        for ending, handler in before:
+            if signal.getsignal(ending) is leave:
+                signal.signal(ending, handler)
+
+
+def check() -> None:
+    """Raise again what a signal raised, if that was lost."""
+    if _came:
+        _raise(_came[0])
+
+
+def _raise(number: int) -> None:
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)

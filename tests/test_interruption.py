@@ -1,0 +1,78 @@
+"""A signal ends the run even where its exception is lost on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from grader import interruption
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(interruption, "_came", [])
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, handlers, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, None), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_is_an_exception(number: signal.Signals, code: int | None) -> None:
+    kind = KeyboardInterrupt if code is None else SystemExit
+    with pytest.raises(kind) as caught, interruption.terminable():
+        os.kill(os.getpid(), number)
+    if code is not None:
+        assert isinstance(caught.value, SystemExit)
+        assert caught.value.code == code
+
+
+def test_what_was_swallowed_is_raised_again() -> None:
+    with pytest.raises(SystemExit), interruption.terminable():
+        # As C code does that looks for an optional module.
+        with contextlib.suppress(SystemExit):
+            os.kill(os.getpid(), signal.SIGTERM)
+        interruption.check()
+        pytest.fail("it went on")
+
+
+def test_what_fails_for_want_of_it_is_no_error_of_ours() -> None:
+    with pytest.raises(KeyboardInterrupt), interruption.terminable():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("half a module") from None
+
+
+def test_a_second_signal_does_not_cut_clearing_up_short() -> None:
+    cleared = False
+    with pytest.raises(KeyboardInterrupt), interruption.terminable():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGTERM)
+            cleared = True
+    assert cleared
+
+
+def test_what_the_caller_ignores_stays_ignored() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with interruption.terminable():
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
+def test_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with interruption.terminable():
+        assert signal.getsignal(signal.SIGTERM) is not before
+    assert signal.getsignal(signal.SIGTERM) is before
+    interruption.check()
