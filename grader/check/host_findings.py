@@ -15,6 +15,7 @@ from grader.host.symbols import Place, symbolize
 
 TOOL = "host device"
 _INPUT_WRITTEN = "a read-only input is written"
+INPUT_HINT = "inputs are read-only: write to the output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ def _finding(found: HostFinding, file: str) -> Finding:
         # A GPU lets it pass; that the input has changed is told by correctness.
         severity="warning" if found.message == _INPUT_WRITTEN else found.severity,
         message=found.sentence(),
-        hint=hint(found.kind),
+        hint=INPUT_HINT if found.message == _INPUT_WRITTEN else hint(found.kind),
         file=file,
         line=found.line,
         other_line=found.other_line,
