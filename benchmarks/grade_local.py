@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-GRADE = "from grader.cli import main; main()"
+GRADE = "from grader.__main__ import main; main()"
 WALL_LIMIT_S = {"cpu": 5.0, "cuda": 6.0}
 REST_LIMIT_S = 2.5
 

@@ -22,7 +22,7 @@ from hand_in_bench import HAND_INS, REPOSITORY
 
 from grader import cli
 
-GRADE = [sys.executable, "-c", "from grader.cli import main; main()"]
+GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
 _PATIENCE_S = 60.0  # the host runtime may have to be compiled first
 
 

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-GRADE = [sys.executable, "-c", "from grader.cli import main; main()"]
+GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
 SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.json").read_text())
 
 

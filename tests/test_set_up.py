@@ -128,7 +128,7 @@ def test_script_runs_from_a_folder_with_a_space(tmp_path: Path) -> None:
     package = folder / "grader"
     package.mkdir()
     (package / "__init__.py").touch()
-    (package / "cli.py").write_text("import sys\ndef main(): print(sys.argv[1:]); return 7\n")
+    (package / "__main__.py").write_text("import sys\ndef main(): print(sys.argv[1:]); return 7\n")
     script = folder / "grade"
     script.write_text(set_up.SCRIPT.format(python=python))
     script.chmod(0o755)

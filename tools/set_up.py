@@ -46,7 +46,7 @@ SCRIPT = """\
 ' '''
 import sys
 
-from grader.cli import main
+from grader.__main__ import main
 
 if __name__ == "__main__":
     sys.exit(main())
