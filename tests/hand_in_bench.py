@@ -7,6 +7,7 @@ everything else.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -134,12 +135,16 @@ class Traces:
     def now(cls) -> Traces:
         """Look at this process."""
         processes = psutil.Process().children(recursive=True)
-        children = sorted(" ".join(child.cmdline()[:3]) for child in processes)
+        children = []
+        for child in processes:
+            # A server that a hand-in killed is waited for when the next worker is wanted.
+            with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+                children.append(" ".join(child.cmdline()[:3]))
         links = []
         for entry in Path("/proc/self/fd").iterdir():
             if entry.is_symlink():  # the one that lists the folder is gone by now
                 links.append(re.sub(r"\d+", "N", str(entry.readlink())))
-        return cls(tuple(children), tuple(sorted(links)))
+        return cls(tuple(sorted(children)), tuple(sorted(links)))
 
 
 @contextmanager

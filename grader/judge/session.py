@@ -30,6 +30,7 @@ from grader.words import Device, Language
 from grader.worker import cuda_worker, python_worker, wire
 
 _OPERATION_S = 15e-6  # one operation of triton's interpreter
+_COMPANY_S = 1.0  # how long a look at the processes of a hand-in is good for
 _END_S = 1.0  # from the end of the channel to that of the process
 _WATCHER_S = 30.0  # the same, while a tool writes what it saw
 # For commands that run no student code: mapping gigabytes takes seconds.
@@ -86,6 +87,8 @@ class Session:
         self._alive = True
         self._told_before = 0
         self._output_from = 0
+        self._company: bool | None = None
+        self._company_until_s = 0.0
         with contextlib.ExitStack() as undo:
             self._box = undo.enter_context(box("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
@@ -178,8 +181,16 @@ class Session:
 
     @property
     def has_company(self) -> bool:
-        """True if the worker is not the only process of the hand-in."""
-        return self._program.processes > 1
+        """True if the worker is not the only process of the hand-in.
+
+        Looked up once a second at most: without the kernel's lists of children
+        it takes a walk over all processes.
+        """
+        now_s = time.monotonic()
+        if self._company is None or now_s >= self._company_until_s:
+            self._company = self._program.processes > 1
+            self._company_until_s = now_s + _COMPANY_S
+        return self._company
 
     def forget_output(self) -> None:
         """Leave what was printed so far out of `output` from now on."""
