@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -173,7 +174,11 @@ def one_server() -> Iterator[None]:
 
         def close(self) -> None:
             """Stay: the next hand-in needs it. Go if this one has killed it."""
-            if psutil.Process(self._program.pid).status() == psutil.STATUS_ZOMBIE:
+            server = psutil.Process(self._program.pid)
+            # Asleep it waits for work; a killed one is awake until it is dead.
+            while (state := server.status()) not in (psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE):
+                time.sleep(0.005)
+            if state == psutil.STATUS_ZOMBIE:
                 super().close()
                 servers.clear()
 
