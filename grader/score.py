@@ -99,9 +99,6 @@ def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[Ch
         visible = visibility is Visibility.VISIBLE
         right = sum(case.verdict.earns_points for case in cases)
         verdict = _verdict_on(cases)
-        if verdict.earns_points and right < len(cases):
-            # What this machine could not run may be wrong: pending, not won.
-            verdict = Verdict.NOT_MEASURED
         # The first of the gravest: what is told must be what it is judged by.
         failed = next((c for c in cases if c.verdict is verdict and not verdict.earns_points), None)
         message = f"{right} of {len(cases)} {visibility.phrase}cases right"
@@ -173,9 +170,8 @@ def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:
 
     That a case was not measured is the worker's word, which wins nothing.
     """
-    verdicts = {case.verdict for case in cases}
-    verdict = aggregate(verdicts)
-    whole = Verdict.NOT_MEASURED not in verdicts
+    verdict = aggregate(case.verdict for case in cases)
+    whole = all(case.verdict.earns_points for case in cases)
     return verdict if whole or not verdict.earns_points else Verdict.NOT_MEASURED
 
 
