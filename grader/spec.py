@@ -48,6 +48,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What a kernel may do besides launching kernels of its own."""
+
+    torch_allowed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """One thing to implement: a file per language, the most points by check."""
 
@@ -55,6 +62,7 @@ class Kernel:
     title: str
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
+    rules: Rules = field(default_factory=Rules)
 
     @property
     def max_score(self) -> float:
@@ -77,6 +85,7 @@ class CaseTemplate:
     sizes: Mapping[str, int | float | Range]
     values: str = DEFAULT_VALUES
     memory: bool = False
+    exact: bool = False
     visibility: Visibility = Visibility.VISIBLE
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
@@ -87,7 +96,8 @@ class Case:
     """One input for correctness, concrete: what the oracle receives.
 
     `seed` seeds the generator of its data and of nothing else. `memory` says
-    that it is run under the memory tools too.
+    that it is run under the memory tools too, `exact` that its outputs are
+    compared bit for bit, whatever the assignment's tolerance.
     """
 
     name: str
@@ -96,6 +106,7 @@ class Case:
     visibility: Visibility
     seed: int
     memory: bool = False
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +131,10 @@ class Assignment:
     def oracle(self) -> Path:
         """The file with `inputs`, `expected` and `baseline`."""
         return self.folder / ORACLE_FILE
+
+    def tolerance(self, case: Case, language: Language) -> Tolerance:
+        """Return by what an output of `case` is accepted."""
+        return Tolerance(exact=True) if case.exact else self.tolerances[language]
 
     def draw_cases(
         self, device: Device, language: Language, *, public_seed: int, secret_seed: int
@@ -166,6 +181,7 @@ def _concrete(
         sizes=sizes,
         values=template.values,
         memory=template.memory,
+        exact=template.exact,
         visibility=template.visibility,
         seed=seed,
     )

@@ -24,6 +24,7 @@ from grader.spec import (
     Kernel,
     Limits,
     Range,
+    Rules,
     Tolerance,
 )
 from grader.spec_checks import meaning_problems
@@ -126,6 +127,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         title=data["title"],
         files={Language(word): file for word, file in data["files"].items()},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
+        rules=Rules(torch_allowed=data.get("rules", {}).get("torch") == "allowed"),
     )
 
 
@@ -154,6 +156,7 @@ def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
             },
             values=data.get("values", DEFAULT_VALUES),
             memory=data.get("memory", False),
+            exact=data.get("exact", False),
             visibility=Visibility(data.get("visibility", "visible")),
             devices=frozenset(map(Device, data.get("devices", Device))),
             languages=frozenset(map(Language, data.get("languages", Language))),

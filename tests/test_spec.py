@@ -208,6 +208,21 @@ def test_language_tolerance_may_be_exact_or_leave_exactness(folder: Path) -> Non
     }
 
 
+def test_case_may_be_exact_by_itself(folder: Path) -> None:
+    write(folder, GOOD.replace("cols = [33, 1] }", "cols = [33, 1] }\nexact = true"))
+    assignment = read_assignment(folder)
+    drawn = assignment.draw_cases(Device.CPU, Language.TRITON, public_seed=0, secret_seed=0)
+    exact = [assignment.tolerance(case, Language.TRITON).exact for case in drawn]
+    assert exact == [True, True, False, False, False]
+
+
+def test_torch_is_forbidden_unless_a_kernel_allows_it(folder: Path) -> None:
+    rules = 'points = { correctness = 40 }\nrules = { torch = "allowed" }'
+    write(folder, GOOD.replace("points = { correctness = 40 }", rules))
+    kernels = read_assignment(folder).kernels
+    assert [kernel.rules.torch_allowed for kernel in kernels] == [True, False]
+
+
 def test_same_seeds_draw_the_same_cases(folder: Path) -> None:
     write(folder, GOOD)
     assignment = read_assignment(folder)

@@ -52,7 +52,7 @@ class Stage:
         self._data = data
         self._signature = bench.assignment.signature
         self._language = bench.built.language
-        self.tolerance = bench.assignment.tolerances[self._language]
+        self.tolerance = bench.assignment.tolerance(case, self._language)
         self.poisons = {
             name: self._poison_pair(name, expected) for name, expected in data.expected.items()
         }
