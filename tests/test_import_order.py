@@ -20,7 +20,7 @@ ORDER = (
     # text from and for people
     "printable", "progress", "toml_source",
     # the spec
-    "expression", "signature", "spec", "spec_problem", "spec_schema", "case_checks",
+    "expression", "timing", "signature", "spec", "spec_problem", "spec_schema", "case_checks",
     "spec_checks", "spec_reader", "catalogue", "stub", "fingerprint",
     # the submission
     "archive", "submission",

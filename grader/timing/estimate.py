@@ -1,0 +1,89 @@
+"""How much faster than torch, and how sure that is.
+
+A round times both sides, one after the other, on the same work, and gives one
+ratio: baseline's seconds ÷ submission's seconds, above 1 if the submission is
+faster. What disturbs a machine for longer than a round (clocks, temperature, a
+neighbour) disturbs both sides and cancels.
+
+The figure is the median of the rounds' ratios. Its interval is the one of order
+statistics: the median of n values lies between the k-th smallest and the k-th
+largest with a probability that is a sum of binomial coefficients, whatever the
+distribution (e.g. Conover, Practical Nonparametric Statistics, 3.2). Nothing is
+drawn at random, so that equal samples give equal intervals; outliers do not
+widen it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """The median speedup of `rounds` rounds and its interval, low ≤ median ≤ high."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+    @property
+    def width(self) -> float:
+        """The interval's width as a share of the median."""
+        return (self.high - self.low) / self.median
+
+    def holds(self, speedup: float) -> bool:
+        """True if the interval leaves open on which side of `speedup` the truth is.
+
+        A tier is reached by what equals it, so that only the lower end is open.
+        """
+        return self.low < speedup <= self.high
+
+
+def fewest_rounds(confidence: float = CONFIDENCE) -> int:
+    """Return how many rounds an interval of this confidence needs (6 for 0.95)."""
+    return math.ceil(1 - math.log2(1 - confidence))
+
+
+def estimate(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
+    """Return the median of `ratios` with its interval.
+
+    Raises ValueError for fewer than `fewest_rounds` or for a ratio that is not
+    a positive finite number: such a time was not measured.
+    """
+    if len(ratios) < fewest_rounds(confidence):
+        raise ValueError(f"{len(ratios)} rounds say too little")
+    if not all(math.isfinite(ratio) and ratio > 0 for ratio in ratios):
+        raise ValueError("a ratio of times is positive and finite")
+    ordered = sorted(ratios)
+    rank = _rank(len(ordered), confidence)
+    return Estimate(
+        median=statistics.median(ordered),
+        low=ordered[rank],
+        high=ordered[-1 - rank],
+        rounds=len(ordered),
+    )
+
+
+def _rank(count: int, confidence: float) -> int:
+    """Return how many values may be left out at each end.
+
+    The median is below the smallest but r of n values with the probability
+    that at most r of n fair coins show heads.
+    """
+    tail, rank = 0.0, -1
+    while True:
+        tail += math.comb(count, rank + 1) / 2**count
+        if tail > (1 - confidence) / 2:
+            return max(rank, 0)
+        rank += 1
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """Return the mean that treats twice as fast and half as fast alike."""
+    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))

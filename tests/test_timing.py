@@ -1,0 +1,136 @@
+"""Speedups: the estimate, its interval, and what is concluded about tiers."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import pytest
+
+from grader.timing.decision import NOISE, WIDTH, Decision, Tier, decide, settled
+from grader.timing.estimate import Estimate, estimate, fewest_rounds, geometric_mean
+
+SLOW, EVEN, FAST = (
+    Tier(speedup=0.5, share=0.4),
+    Tier(speedup=1.0, share=0.8),
+    Tier(speedup=1.3, share=1.0),
+)
+TIERS = (SLOW, EVEN, FAST)
+
+
+def found(low: float, median: float, high: float) -> Estimate:
+    return Estimate(median=median, low=low, high=high, rounds=20)
+
+
+# ---- the estimate ----
+
+
+def test_six_rounds_are_the_fewest() -> None:
+    assert fewest_rounds() == 6
+    assert estimate([1.0] * 6).rounds == 6
+    with pytest.raises(ValueError, match="5 rounds say too little"):
+        estimate([1.0] * 5)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_what_is_no_ratio_of_times_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="positive and finite"):
+        estimate([1.0] * 9 + [bad])
+
+
+@pytest.mark.parametrize(
+    ("rounds", "left_out"),
+    # The table of order statistics for the median, 95 %: 9 → 2nd and 8th, 20 → 6th and 15th.
+    [(6, 0), (8, 0), (9, 1), (12, 2), (15, 3), (17, 4), (20, 5), (30, 9), (100, 39)],
+)
+def test_interval_is_that_of_the_order_statistics(rounds: int, left_out: int) -> None:
+    ratios = [float(1 + place) for place in range(rounds)]
+    random.Random(0).shuffle(ratios)
+    result = estimate(ratios)
+    assert (result.low, result.high) == (1 + left_out, rounds - left_out)
+    assert result.median == statistics.median(ratios)
+
+
+def test_an_outlier_moves_neither_median_nor_interval() -> None:
+    calm = [1.0 + place / 1000 for place in range(15)]
+    assert estimate([*calm[:-1], 50.0]) == estimate([*calm[:-1], calm[-1]])
+
+
+@pytest.mark.parametrize("shape", ["normal", "lognormal", "two humps"])
+def test_interval_holds_the_true_median_as_often_as_it_says(shape: str) -> None:
+    chooser = random.Random(7)
+    draw = {
+        "normal": lambda: 1.2 + chooser.gauss(0, 0.02),
+        "lognormal": lambda: 1.2 * chooser.lognormvariate(0, 0.2),
+        "two humps": lambda: 1.2 + chooser.choice([-0.1, 0.1]) * chooser.random(),
+    }[shape]
+    results = [estimate([draw() for _ in range(21)]) for _ in range(1000)]
+    covered = sum(result.low <= 1.2 <= result.high for result in results)
+    # 21 rounds give 97.3 %; three standard deviations of 1000 trials are 1.5 %.
+    assert 945 <= covered <= 995
+
+
+def test_mean_of_sizes_treats_twice_and_half_alike() -> None:
+    assert geometric_mean([2.0, 0.5]) == pytest.approx(1.0)
+    assert geometric_mean([1.5]) == pytest.approx(1.5)
+
+
+# ---- the decision ----
+
+
+@pytest.mark.parametrize(
+    ("interval", "tier"),
+    [
+        ((0.40, 0.45, 0.49), None),
+        ((0.50, 0.55, 0.60), SLOW),
+        ((1.00, 1.10, 1.20), EVEN),  # a tier is reached by what equals it
+        ((1.31, 1.50, 1.70), FAST),
+        ((0.60, 0.80, 0.99), SLOW),  # wide, and clear of every tier
+    ],
+)
+def test_interval_clear_of_the_tiers_decides(
+    interval: tuple[float, float, float], tier: Tier | None
+) -> None:
+    assert decide(found(*interval), TIERS) == Decision(tier=tier)
+
+
+@pytest.mark.parametrize("median", [0.98, 0.995, 1.0, 1.01])
+def test_near_a_tier_the_student_gets_the_doubt(median: float) -> None:
+    decision = decide(found(median - 0.02, median, median + 0.02), TIERS)
+    assert decision == Decision(tier=EVEN, open=EVEN, certain=False)
+    assert not decision.again
+
+
+def test_doubt_is_given_no_further_than_noise() -> None:
+    low = 1.0 / (1 + NOISE) - 0.01
+    decision = decide(found(low - 0.05, low, 1.01), TIERS)
+    assert decision.tier is SLOW
+    assert decision.again
+
+
+def test_wide_interval_over_a_tier_asks_for_more() -> None:
+    assert decide(found(0.8, 1.0, 1.4), TIERS).again  # 1.3 is far from the median
+
+
+def test_interval_below_the_first_tier_may_be_open_too() -> None:
+    assert decide(found(0.49, 0.495, 0.505), TIERS).tier is SLOW
+
+
+def test_no_tiers_no_doubt() -> None:
+    assert decide(found(0.5, 1.0, 2.0), ()) == Decision(tier=None)
+
+
+# ---- when to stop ----
+
+
+def test_narrow_interval_settles_wherever_it_is() -> None:
+    assert settled(found(0.997, 1.0, 0.997 + WIDTH), TIERS)
+
+
+def test_far_from_every_tier_less_will_do() -> None:
+    assert settled(found(0.74, 0.75, 0.76), TIERS)
+    assert not settled(found(1.01, 1.02, 1.03), TIERS)
+
+
+def test_wider_than_noise_never_settles() -> None:
+    assert not settled(found(0.74, 0.76, 0.78), TIERS)
