@@ -28,3 +28,10 @@ def pack_arguments(
 
 def _bits(layout: str, value: int | float) -> int:
     return int.from_bytes(struct.pack(layout, value), "little")
+
+
+def pack_run(arguments: bytes, slots: int, order: Sequence[int]) -> bytes:
+    """Return the payload of RUN: a call on each set of `order`, `slots` buffers a set."""
+    count = len(arguments) // wire.ARGUMENT.size
+    header = wire.RUN_HEADER.pack(count, slots, len(order))
+    return header + arguments + b"".join(map(wire.SET.pack, order))

@@ -204,7 +204,7 @@ class Session:
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
     def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
-        """Show the worker the buffers of one case, slot by slot.
+        """Show the worker the buffers of one case, or of several, slot by slot.
 
         With `bare`, outputs count as memory that nobody has written yet.
         """
@@ -226,6 +226,10 @@ class Session:
         if outcome.done and private:
             return self._command(wire.COPY_OUT, wall_s=COMMAND_S)
         return outcome
+
+    def run(self, calls: bytes, *, wall_s: float) -> Outcome:
+        """Call the entry on many sets of buffers; the worker waits once, at the end."""
+        return self._command(wire.RUN, calls, wall_s=wall_s)
 
     def detach(self) -> Outcome:
         """Make the worker forget the buffers."""

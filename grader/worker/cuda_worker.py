@@ -200,6 +200,18 @@ class Worker:
         self._device.after_call()
         return code
 
+    def run(self, payload: bytes) -> int:
+        """Call the entry on set after set and wait once; return the CUDA error code."""
+        assert self._library is not None and self._device is not None
+        per_call, calls = wire.unpack_run(payload)
+        values = [
+            self._buffers[bits].address if kind == wire.SLOT else bits
+            for call in calls
+            for kind, bits in call
+        ]
+        arguments = (ctypes.c_ulonglong * len(values))(*values)
+        return int(self._library.grader_calls(arguments, per_call, len(calls)))
+
     def copy(self, kind: int) -> None:
         """Fill private allocations from their files, or the reverse for outputs."""
         assert self._device is not None
@@ -243,6 +255,9 @@ def serve(channel: socket.socket, worker: Worker) -> None:
             worker.attach(payload, descriptors[0])
         elif command == wire.CALL:
             code = worker.call(payload)
+            status = wire.CUDA_ERROR if code else wire.OK
+        elif command == wire.RUN:
+            code = worker.run(payload)
             status = wire.CUDA_ERROR if code else wire.OK
         elif command == wire.COPY_IN:
             worker.copy(_HOST_TO_DEVICE)

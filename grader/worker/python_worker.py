@@ -154,6 +154,21 @@ class Worker:
                     continue  # closed or replaced by the hand-in
         return wire.OK
 
+    def run(self, payload: bytes) -> int:
+        """Call the entry on set after set and wait once, for the judge's clock."""
+        _, calls = wire.unpack_run(payload)
+        prepared = [[self._argument(*pair) for pair in call] for call in calls]
+        function = self._function
+        try:
+            for arguments in prepared:
+                function(*arguments)
+            if self._device == "cuda":
+                self._torch.cuda.synchronize()
+        except BaseException as error:
+            telling.tell_exception(error, self._file)
+            return wire.EXCEPTION
+        return wire.OK
+
     def _argument(self, kind: int, bits: int) -> Any:
         raw = bits.to_bytes(8, "little")
         if kind == wire.SLOT:
@@ -214,6 +229,8 @@ def serve(file: str, entry: str, device: str, checks: dict[str, Any] | None = No
             worker.attach(payload, descriptors[0])
         elif command == wire.CALL:
             status = worker.call(payload)
+        elif command == wire.RUN:
+            status = worker.run(payload)
         elif command == wire.COPY_IN:
             worker.copy_in()
         elif command == wire.COPY_OUT:

@@ -29,6 +29,7 @@ COPY_IN = 4  # private transport: fill the worker's allocations from the mapped 
 COPY_OUT = 5  # private transport: the reverse, for outputs
 DETACH = 6  # forget all buffers
 FINISH = 7  # give everything back and end in good order, for a tool that watches
+RUN = 8  # call the entry on many sets of buffers, one after the other, and wait once
 
 # Where an attached buffer lies.
 HOST = 0  # ordinary memory of the worker
@@ -62,10 +63,29 @@ INTEGER = 1  # two's complement in 64 bits
 FLOAT32 = 2  # its bits in the low 32
 FLOAT64 = 3
 
-MESSAGE_BYTES = 4096
+# Ahead of the arguments of RUN, which name slots of the first set: how many
+# arguments, how many slots a set has, how many calls. The sets follow, in order.
+RUN_HEADER = struct.Struct("<III")
+SET = struct.Struct("<I")
+
+MESSAGE_BYTES = 32768
 
 # The order is the wire code of an element type.
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64")
+
+
+def unpack_run(payload: bytes) -> tuple[int, list[list[tuple[int, int]]]]:
+    """Return how many arguments a call has, and (kind, bits) of each for every call."""
+    arguments, slots, calls = RUN_HEADER.unpack_from(payload)
+    data = memoryview(payload)[RUN_HEADER.size :]
+    split = arguments * ARGUMENT.size
+    template = list(ARGUMENT.iter_unpack(data[:split]))
+    order = [number for (number,) in SET.iter_unpack(data[split:])]
+    assert len(order) == calls
+    return arguments, [
+        [(kind, bits + slots * number if kind == SLOT else bits) for kind, bits in template]
+        for number in order
+    ]
 
 
 def receive(channel: socket.socket) -> tuple[int, int, bytes, list[int]]:
