@@ -72,6 +72,11 @@ class Buffer:
         """The data, as bytes."""
         return self.whole[GUARD_BYTES : GUARD_BYTES + self.size]
 
+    @property
+    def values(self) -> torch.Tensor:
+        """The data in its type and shape, where it lies: it changes with what is written there."""
+        return self.data_bytes.view(self.dtype).view(self.shape)
+
     def fill(self, values: torch.Tensor) -> None:
         """Set the data; `values` has the buffer's type and shape."""
         self.data_bytes.copy_(values.contiguous().view(-1).view(torch.uint8))

@@ -49,26 +49,78 @@ class Oracle:
 
         Raises GraderError if the oracle fails or breaks its contract.
         """
-        signature = self._assignment.signature
         generator = torch.Generator().manual_seed(case.seed)
-        made = self._guarded(
-            f"inputs({case.name})", self._module.inputs, case, self._dtype(language), generator
-        )
-        inputs = {
+        inputs = self.inputs(case, language, generator)
+        return CaseData(inputs=inputs, expected=self.expected(case, inputs))
+
+    def inputs(
+        self, case: Case, language: Language, generator: torch.Generator
+    ) -> dict[str, torch.Tensor]:
+        """Return every array that the kernel reads, on the generator's device.
+
+        Raises GraderError if the oracle fails or breaks its contract.
+        """
+        with torch.device(generator.device):
+            made = self._guarded(
+                f"inputs({case.name})", self._module.inputs, case, self._dtype(language), generator
+            )
+        return {
             argument.name: self._input(argument, made, case, language)
-            for argument in signature.arrays
+            for argument in self._assignment.signature.arrays
             if argument.role.read
         }
-        scalars = {a.name: signature.scalar(a, case.sizes) for a in signature.scalars}
-        results = self._guarded(
-            f"expected({case.name})",
-            self._module.expected,
-            {**{name: value.clone() for name, value in inputs.items()}, **scalars},
-        )
-        expected = {
-            argument.name: self._expected(argument, results, case) for argument in signature.outputs
+
+    def expected(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Return every array that the kernel writes, on the device of the inputs."""
+        given = self._given(case, {name: value.clone() for name, value in inputs.items()})
+        results = self._guarded(f"expected({case.name})", self._module.expected, given)
+        return {
+            argument.name: self._expected(argument, results, case)
+            for argument in self._assignment.signature.outputs
         }
-        return CaseData(inputs=inputs, expected=expected)
+
+    @property
+    def refreshes(self) -> bool:
+        """True if the oracle has a `refresh` that changes inputs in place, for huge ones."""
+        return hasattr(self._module, "refresh")
+
+    def refresh(
+        self, case: Case, inputs: Mapping[str, torch.Tensor], generator: torch.Generator
+    ) -> None:
+        """Change whatever the outputs depend on, in place."""
+        with torch.device(generator.device):
+            self._guarded(
+                f"refresh({case.name})", self._module.refresh, self._given(case, inputs), generator
+            )
+
+    @property
+    def verifies(self) -> bool:
+        """True if the oracle has a cheap `verify` for outputs too dear to compute twice."""
+        return hasattr(self._module, "verify")
+
+    def verify(
+        self,
+        case: Case,
+        inputs: Mapping[str, torch.Tensor],
+        outputs: Mapping[str, torch.Tensor],
+        generator: torch.Generator,
+    ) -> bool:
+        """Ask the oracle's own cheap test; `generator` gives its secret random choices."""
+        given = self._given(case, inputs)
+        with torch.device(generator.device):
+            right = self._guarded(
+                f"verify({case.name})", self._module.verify, given, dict(outputs), generator
+            )
+        if not isinstance(right, bool):
+            self._broken(f"verify() gave {type(right).__name__}, wanted True or False")
+        return right
+
+    def _given(
+        self, case: Case, inputs: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor | int | float]:
+        """Return the arrays with the scalars beside them: what a function of the oracle gets."""
+        signature = self._assignment.signature
+        return {**inputs, **{a.name: signature.scalar(a, case.sizes) for a in signature.scalars}}
 
     def _dtype(self, language: Language) -> torch.dtype:
         """Return the type the oracle is asked for: that of the first array."""
@@ -105,7 +157,7 @@ class Oracle:
                 f"{function}() gave `{argument.name}` the shape {tuple(value.shape)}, wanted "
                 f"{shape} for {case.name}"
             )
-        return value.detach().to("cpu").contiguous()
+        return value.detach().contiguous()
 
     def _broken(self, what: str) -> NoReturn:
         raise GraderError(f"{self._assignment.oracle}: {what}")

@@ -1,0 +1,44 @@
+"""The oracle's `baseline` as a hand-in, so that it is run and timed like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.build.product import Built
+from grader.errors import GraderError
+from grader.evidence import BuildEvidence
+from grader.spec import Assignment
+from grader.words import Device, Language
+
+_ENTRY = "grader_baseline"
+
+
+def build_baseline(assignment: Assignment, device: Device, scratch: Path) -> Built:
+    """Lay down a Python file in `scratch` whose entry calls `baseline`.
+
+    Raises GraderError if the oracle cannot be read.
+    """
+    try:
+        oracle = assignment.oracle.read_text(encoding="utf-8")
+    except OSError as error:
+        raise GraderError(f"{assignment.oracle}: {error.strerror}") from error
+    signature = assignment.signature
+    given = ", ".join(
+        f'"{a.name}": {a.name}' for a in signature.arguments if not a.is_array or a.role.read
+    )
+    results = ", ".join(f'"{a.name}": {a.name}' for a in signature.outputs)
+    names = ", ".join(a.name for a in signature.arguments)
+    path = scratch / f"{_ENTRY}_{assignment.name}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"{oracle}\n\ndef {_ENTRY}({names}):\n    baseline({{{given}}}, {{{results}}})\n",
+        encoding="utf-8",
+    )
+    return Built(
+        language=Language.TRITON,
+        device=device,
+        path=path,
+        file=path.name,
+        entry=_ENTRY,
+        evidence=BuildEvidence(tool="torch", cached=False),
+    )

@@ -1,0 +1,268 @@
+"""Many sets of buffers for one benchmark, with inputs that nobody has seen before.
+
+What a hand-in could keep from an earlier call is worth nothing in the next:
+before every burst all inputs are drawn anew and all outputs poisoned. A few
+cells of every input, the canaries, stay wrong until the clock is about to
+start: what begins too early computes garbage.
+
+    refresh   new inputs, canaries wrong, outputs poisoned
+    arm       have outputs appeared already? canaries put right: the clock may start
+    sample    a few cells of some outputs: the judge's own read, before the clock stops
+    judge     is every output right, and is it still what the sample saw?
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from grader.check.ending import Sentence
+from grader.check.stage import Bench
+from grader.judge.arguments import pack_arguments, pack_run
+from grader.judge.buffers import Buffer, make_buffer
+from grader.judge.compare import accepts
+from grader.judge.oracle import Oracle
+from grader.spec import Case
+from grader.verdict import Verdict
+from grader.words import Device, Language
+
+_POISON = 0xFF  # a NaN in every float type, -1 in the integers
+_CANARIES = 64
+_CELLS = 64  # of one output, for a sample
+_SAMPLED_SETS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What the judge read before it stopped the clock: cells of some sets' outputs."""
+
+    sets: tuple[int, ...]
+    values: torch.Tensor
+
+
+class Field:
+    """The buffers of `sets` calls; made by `open_field`."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        oracle: Oracle,
+        case: Case,
+        language: Language,
+        made: Sequence[Sequence[Buffer]],
+        seed: int,
+    ) -> None:
+        self._bench = bench
+        self._oracle = oracle
+        self._case = case
+        self._language = language
+        self._sets = made
+        self._signature = bench.assignment.signature
+        self._tolerance = bench.assignment.tolerance(case, language)
+        self._chooser = random.Random(seed)
+        self._device = torch.device("cuda" if bench.built.device is Device.CUDA else "cpu")
+        self._generator = torch.Generator(self._device).manual_seed(seed)
+        self._filled = False
+        self._sums: list[list[int]] = []
+        self._right: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+        self._cells: dict[str, torch.Tensor] = {}
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """All buffers, set after set: the order of the slots."""
+        return [buffer for one in self._sets for buffer in one]
+
+    @property
+    def sets(self) -> int:
+        """How many sets there are."""
+        return len(self._sets)
+
+    def order(self) -> list[int]:
+        """Return the sets in a random order."""
+        return self._chooser.sample(range(self.sets), self.sets)
+
+    def calls(self, order: Sequence[int]) -> bytes:
+        """Return the payload that asks a worker for one call on each set of `order`."""
+        slots = {argument.name: slot for slot, argument in enumerate(self._signature.arrays)}
+        arguments = self._signature.arguments
+        kinds = [(a, self._signature.element_type(a, self._language)) for a in arguments]
+        values = [
+            slots[a.name] if a.is_array else self._signature.scalar(a, self._case.sizes)
+            for a in arguments
+        ]
+        return pack_run(pack_arguments(kinds, values), len(slots), order)
+
+    def refresh(self) -> None:
+        """Draw all inputs anew, leave the canaries wrong, and poison all outputs."""
+        self._right.clear()
+        self._sums.clear()
+        for one in self._sets:
+            self._fill(one)
+            sums = []
+            for buffer in one:
+                if buffer.role.read:
+                    sums.append(_sum(buffer))
+                    self._hide_canaries(buffer)
+                else:
+                    buffer.poison(_POISON)
+            self._sums.append(sums)
+        for buffer in self._sets[0]:
+            if buffer.role.written:
+                self._cells[buffer.name] = self._positions(buffer, _CELLS)
+        self._filled = True
+        self._wait()
+
+    def _fill(self, one: Sequence[Buffer]) -> None:
+        """Draw inputs; where the oracle can change old ones in place, that is enough."""
+        read = [buffer for buffer in one if buffer.role.read]
+        if self._filled and self._oracle.refreshes:
+            self._oracle.refresh(self._case, {b.name: b.values for b in read}, self._generator)
+            return
+        fresh = self._oracle.inputs(self._case, self._language, self._generator)
+        for buffer in read:
+            buffer.fill(fresh[buffer.name])
+
+    def _hide_canaries(self, buffer: Buffer) -> None:
+        flat = buffer.data_bytes.view(buffer.dtype)
+        places = self._positions(buffer, min(_CANARIES, flat.numel()))
+        right = flat[places]
+        # Other values of the same array: nothing tells them from right ones.
+        flat[places] = right.roll(1) if right.numel() > 1 else torch.zeros_like(right)
+        self._right.append((flat, places, right))
+
+    def _positions(self, buffer: Buffer, count: int) -> torch.Tensor:
+        elements = buffer.size // buffer.dtype.itemsize
+        places = [self._chooser.randrange(elements) for _ in range(count)]
+        return torch.tensor(sorted(set(places)), device=buffer.whole.device)
+
+    def arm(self) -> Sentence | None:
+        """Put the canaries right; say so if outputs have appeared by now."""
+        early = [
+            buffer
+            for one in self._sets
+            for buffer in one
+            if not buffer.role.read and not self._poisoned(buffer)
+        ]
+        for flat, places, right in self._right:
+            flat[places] = right
+        self._wait()
+        if early:
+            return Sentence(
+                verdict=Verdict.TAMPERED,
+                message=f"`{early[0].name}` was written to before the function was called",
+                hint="end every thread, stream and kernel before the function returns",
+            )
+        return None
+
+    def _poisoned(self, buffer: Buffer) -> bool:
+        cells = buffer.data_bytes.view(buffer.dtype)[self._cells[buffer.name]]
+        return bool((cells.view(torch.uint8) == _POISON).all())
+
+    def sample(self, order: Sequence[int]) -> Sample:
+        """Read cells of the set called last and of some others, to host memory."""
+        sets = (*order[-1:], *self._chooser.sample(range(self.sets), min(2, self.sets)))
+        return Sample(sets=sets, values=self._gather(sets).to("cpu"))
+
+    def _gather(self, sets: Sequence[int]) -> torch.Tensor:
+        parts = [
+            buffer.data_bytes.view(buffer.dtype)[self._cells[buffer.name]].view(torch.uint8)
+            for number in sets
+            for buffer in self._sets[number]
+            if buffer.role.written
+        ]
+        return torch.cat(parts)
+
+    def judge(self, sample: Sample) -> Sentence | None:
+        """Verify every output of the burst; say what is wrong, None if nothing is."""
+        for number, one in enumerate(self._sets):
+            wrong = self._judge_set(number, one)
+            if wrong is not None:
+                return wrong
+        if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
+            return Sentence(
+                verdict=Verdict.TAMPERED,
+                message="outputs were written after the worker had said that it was done",
+                hint="wait for all work before the function's caller can look: no other streams, "
+                "threads or processes",
+            )
+        return None
+
+    def _judge_set(self, number: int, one: Sequence[Buffer]) -> Sentence | None:
+        for buffer, before in zip((b for b in one if b.role.read), self._sums[number], strict=True):
+            if not buffer.role.written and _sum(buffer) != before:
+                return Sentence(
+                    verdict=Verdict.TAMPERED, message=f"`{buffer.name}`, an input, was changed"
+                )
+        for buffer in one:
+            if buffer.breach() is not None:
+                message = f"wrote outside `{buffer.name}` in a timed call"
+                return Sentence(verdict=Verdict.MEMORY_ERROR, message=message)
+        inputs = {b.name: b.values for b in one if b.role.read}
+        outputs = {b.name: b.values for b in one if b.role.written}
+        if not self._is_right(inputs, outputs):
+            return Sentence(
+                verdict=Verdict.TAMPERED,
+                message="outputs were right in the cases and wrong in timed calls",
+                hint="every call gets new values at an address that may be the same: keep nothing "
+                "from one call to the next",
+            )
+        return None
+
+    def _is_right(self, inputs: dict[str, torch.Tensor], outputs: dict[str, torch.Tensor]) -> bool:
+        if self._oracle.verifies:
+            return self._oracle.verify(self._case, inputs, outputs, self._generator)
+        expected = self._oracle.expected(self._case, inputs)
+        return all(
+            bool(accepts(outputs[name], wanted.to(outputs[name].device), self._tolerance).all())
+            for name, wanted in expected.items()
+        )
+
+    def _wait(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()  # the workers' streams know nothing of ours
+
+
+def _sum(buffer: Buffer) -> int:
+    """Return a sum over the bits of the data: cheap, and enough to see a change."""
+    data = buffer.data_bytes
+    whole = data.numel() // 4 * 4
+    rest = int(data[whole:].sum(dtype=torch.int64))
+    return int(data[:whole].view(torch.int32).sum(dtype=torch.int64)) * 1021 + rest
+
+
+@contextmanager
+def open_field(
+    bench: Bench, oracle: Oracle, case: Case, language: Language, *, sets: int, seed: int
+) -> Iterator[Field]:
+    """Allocate `sets` sets of the buffers of `case` for the time of the block.
+
+    `language` chooses the element types: the baseline computes in those of the
+    hand-in that it is compared with.
+    """
+    signature = bench.assignment.signature
+    made: list[list[Buffer]] = []
+    try:
+        for _ in range(sets):
+            made.append([])
+            for argument in signature.arrays:
+                made[-1].append(
+                    make_buffer(
+                        name=argument.name,
+                        role=argument.role,
+                        kind=signature.element_type(argument, language),
+                        shape=signature.shape(argument, case.sizes),
+                        memory=argument.memory,
+                        device=bench.built.device,
+                        private=False,
+                        driver=bench.driver,
+                    )
+                )
+        yield Field(bench, oracle, case, language, made, seed)
+    finally:
+        for one in made:
+            for buffer in one:
+                buffer.close()
