@@ -249,8 +249,14 @@ def _untrusted(
             message=f"only {len(kept)} rounds could be timed{why}",
             hint="grade again on a GPU that nothing else uses",
         )
-    drift = together_s / alone_s - 1
-    if abs(drift) > AGREEMENT:
+    if min(alone_s, together_s) <= 0:
+        return Sentence(
+            verdict=Verdict.NOT_MEASURED,
+            message="the calls are too short, or the machine too busy, to be told from an exchange "
+            "without any",
+            hint="grade again on a machine that nothing else uses",
+        )
+    if abs(together_s / alone_s - 1) > AGREEMENT:
         return Sentence(
             verdict=Verdict.NOT_MEASURED,
             message=f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "

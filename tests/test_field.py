@@ -1,0 +1,200 @@
+"""Timed bursts: what the judge draws, hides, reads and verifies around them.
+
+The worker is a function in this process that is given the very memory a worker
+would map; so an attack is a few lines, and every one of them is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+
+from grader.build.product import Built
+from grader.check.field import Field, open_field
+from grader.check.performance import Side, _StoppedError
+from grader.check.stage import Bench
+from grader.evidence import BuildEvidence
+from grader.judge.oracle import Oracle
+from grader.judge.outcome import Happening, Outcome
+from grader.judge.session import Session
+from grader.spec import Case
+from grader.spec_reader import read_assignment
+from grader.verdict import Verdict
+from grader.words import Device, Language, Visibility
+from grader.worker import wire
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")
+N = 1000
+SETS = 5
+Entry = Callable[[torch.Tensor, torch.Tensor, int], Any]
+
+
+def right(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+    output.copy_(torch.nn.functional.silu(input))
+
+
+class FakeSession:
+    """Carries RUN out at once; `between` happens before it, `after` when it has answered."""
+
+    def __init__(self, field: Field, entry: Entry) -> None:
+        self.field = field
+        self.entry = entry
+        self.calls = 0
+
+    def load(self) -> Outcome:
+        return Outcome(happening=Happening.DONE)
+
+    def attach(self, buffers: list[Any]) -> Outcome:
+        self.tensors = [buffer.values for buffer in buffers]
+        return Outcome(happening=Happening.DONE)
+
+    def run(self, payload: bytes, *, wall_s: float) -> Outcome:
+        _, calls = wire.unpack_run(payload)
+        for call in calls:
+            values = [self.tensors[bits] if kind == wire.SLOT else bits for kind, bits in call]
+            self.entry(*values)
+            self.calls += 1
+        return Outcome(happening=Happening.DONE)
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Iterator[Field]:
+    built = Built(
+        language=Language.CUDA,
+        device=Device.CPU,
+        path=tmp_path / "silu.so",
+        file="silu.cu",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    bench = Bench(assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False)
+    case = Case(
+        name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0
+    )  # fmt: skip
+    with open_field(bench, Oracle(ASSIGNMENT), case, Language.CUDA, sets=SETS, seed=11) as made:
+        yield made
+
+
+def side(field: Field, session: FakeSession) -> Side:
+    built = cast(Built, None)
+    made = Side(cast(Session, session), built, ASSIGNMENT.limits, field)
+    made.open()
+    return made
+
+
+def stopped(field: Field, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:
+    timed = side(field, FakeSession(field, entry))
+    with pytest.raises(_StoppedError) as caught:
+        for _ in range(bursts):
+            timed.burst()
+    return caught.value.sentence.verdict, caught.value.sentence.message
+
+
+def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: Field) -> None:
+    seen: list[tuple[int, float]] = []
+
+    def entry(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        assert n == N
+        seen.append((input.data_ptr(), float(input.double().sum())))
+        right(input, output, n)
+
+    timed = side(field, FakeSession(field, entry))
+    assert all(timed.burst() > 0 for _ in range(4))
+    assert len(seen) == 4 * SETS
+    assert len({value for _, value in seen}) == 4 * SETS
+    bursts = [[place for place, _ in seen[i : i + SETS]] for i in range(0, len(seen), SETS)]
+    assert all(sorted(burst) == sorted(bursts[0]) for burst in bursts)
+    assert len({tuple(burst) for burst in bursts}) > 1
+
+
+def test_empty_burst_calls_nothing_and_judges_nothing(field: Field) -> None:
+    session = FakeSession(field, right)
+    assert side(field, session).burst(empty=True) > 0
+    assert session.calls == 0
+
+
+def test_wrong_output_in_a_timed_call_is_tampering(field: Field) -> None:
+    calls = 0
+
+    def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 7:
+            right(input, output, n)
+
+    verdict, message = stopped(field, lazy, bursts=3)
+    assert verdict is Verdict.TAMPERED
+    assert "wrong in timed calls" in message
+
+
+@pytest.mark.parametrize("key", ["pointer", "shape"])
+def test_answers_kept_from_an_earlier_call_are_wrong(field: Field, key: str) -> None:
+    kept: dict[Any, torch.Tensor] = {}
+
+    def cached(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        where = input.data_ptr() if key == "pointer" else n
+        if where not in kept:
+            right(input, output, n)
+            kept[where] = output.clone()
+        output.copy_(kept[where])
+
+    assert stopped(field, cached, bursts=2)[0] is Verdict.TAMPERED
+
+
+def test_work_before_the_clock_starts_is_seen(field: Field) -> None:
+    timed = side(field, FakeSession(field, right))
+    field.refresh()
+    for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
+        right(input.values, output.values, N)
+    sentence = field.arm()
+    assert sentence is not None
+    assert sentence.verdict is Verdict.TAMPERED
+    assert "before the function was called" in sentence.message
+    assert timed.burst() > 0
+
+
+def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> None:
+    side(field, FakeSession(field, right))
+    field.refresh()
+    early = [torch.nn.functional.silu(buffer.values) for buffer in field.buffers[::2]]
+    assert field.arm() is None
+    for answer, output in zip(early, field.buffers[1::2], strict=True):
+        output.values.copy_(answer)
+    sentence = field.judge(field.sample([0]))
+    assert sentence is not None
+    assert "wrong in timed calls" in sentence.message
+
+
+def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:
+    order = list(range(SETS))
+    field.refresh()
+    assert field.arm() is None
+    sample = field.sample(order)  # "done", says the worker, and works on
+    for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
+        right(input.values, output.values, N)
+    sentence = field.judge(sample)
+    assert sentence is not None
+    assert sentence.verdict is Verdict.TAMPERED
+    assert "after the worker had said" in sentence.message
+
+
+def test_a_changed_input_is_seen(field: Field) -> None:
+    def greedy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        right(input, output, n)
+        input[n // 2] += 1
+
+    verdict, message = stopped(field, greedy)
+    assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")
+
+
+def test_a_write_outside_is_a_memory_error(field: Field) -> None:
+    def wide(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        right(input, output, n)
+        next(b for b in field.buffers if b.name == "output").whole[-1] ^= 1
+
+    assert stopped(field, wide)[0] is Verdict.MEMORY_ERROR
