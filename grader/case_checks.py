@@ -44,14 +44,23 @@ def case_problems(data: Table) -> Iterator[Problem]:
                 ("cases", index, "languages"), f"names {language}, in which no kernel has a file"
             )
         at: KeyPath = ("cases", index, "sizes")
-        problems = [
-            *_name_problems(case["sizes"], signature, at),
-            *_value_problems(case["sizes"], signature, at),
-            *_list_problems(case, ("cases", index)),
-        ]
-        yield from problems or dict.fromkeys(_shape_problems(case["sizes"], signature, at))
+        yield from size_problems(
+            case["sizes"], signature, at, list(_list_problems(case, ("cases", index)))
+        )
     for language in sorted(used - served):
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
+
+
+def size_problems(
+    sizes: Table, signature: Table, at: KeyPath, others: Iterable[Problem] = ()
+) -> Iterator[Problem]:
+    """Yield what is wrong with the sizes at `at`; shapes only if nothing else is, `others` too."""
+    problems = [
+        *_name_problems(sizes, signature, at),
+        *_value_problems(sizes, signature, at),
+        *others,
+    ]
+    yield from problems or dict.fromkeys(_shape_problems(sizes, signature, at))
 
 
 def scalar_types(argument: Table, signature: Table) -> set[str]:

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.expression import Expression
 from grader.signature import Signature
+from grader.timing.decision import Tier
 from grader.words import CheckName, Device, Language, Visibility
 
 ORACLE_FILE = "oracle.py"
@@ -55,6 +57,48 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tiers:
+    """The tiers of one kernel by language, slowest first, and what replaces them.
+
+    `on` holds other tiers for a GPU's architecture ("sm_75"); an empty tuple
+    there says that the figure is shown and not scored.
+    """
+
+    default: Mapping[Language, tuple[Tier, ...]] = field(default_factory=dict)
+    on: Mapping[str, Mapping[Language, tuple[Tier, ...]]] = field(default_factory=dict)
+
+    def of(self, language: Language, architecture: str) -> tuple[Tier, ...]:
+        """Return the tiers on a GPU, () if nothing is scored there."""
+        return self.on.get(architecture, {}).get(language, self.default.get(language, ()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """One input for timing: sizes, the fewest bytes to move, the operations to do.
+
+    Both are expressions over the sizes and `size`, the bytes of an element of
+    the first array.
+    """
+
+    name: str
+    sizes: Mapping[str, int | float]
+    values: str = DEFAULT_VALUES
+    bytes: Expression
+    flops: Expression | None = None
+    languages: frozenset[Language] = frozenset(Language)
+
+    def case(self, seed: int) -> Case:
+        """Return what the oracle is asked for."""
+        return Case(
+            name=self.name,
+            sizes=self.sizes,
+            values=self.values,
+            visibility=Visibility.VISIBLE,
+            seed=seed,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """One thing to implement: a file per language, the most points by check."""
 
@@ -63,6 +107,7 @@ class Kernel:
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
     rules: Rules = field(default_factory=Rules)
+    tiers: Tiers = field(default_factory=Tiers)
 
     @property
     def max_score(self) -> float:
@@ -121,6 +166,7 @@ class Assignment:
     tolerances: Mapping[Language, Tolerance]
     limits: Limits = field(default_factory=Limits)
     cases: tuple[CaseTemplate, ...]
+    benchmarks: tuple[Benchmark, ...] = ()
 
     @property
     def max_score(self) -> float:

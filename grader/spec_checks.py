@@ -18,6 +18,7 @@ from grader.expression import Expression
 from grader.signature import ElementType
 from grader.spec import ORACLE_FILE, PROGRAM_FILE
 from grader.spec_problem import Problem, choices
+from grader.timing_checks import timing_problems
 from grader.toml_source import KeyPath, did_you_mean
 from grader.words import Language
 
@@ -56,6 +57,7 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
     # Sizes mean something only under a signature that does.
     if not signature:
         yield from case_problems(data)
+        yield from timing_problems(data)
     yield from _oracle_problems(folder / ORACLE_FILE)
 
 

@@ -20,16 +20,19 @@ from grader.signature import Argument, ElementType, Signature
 from grader.spec import (
     DEFAULT_VALUES,
     Assignment,
+    Benchmark,
     CaseTemplate,
     Kernel,
     Limits,
     Range,
     Rules,
+    Tiers,
     Tolerance,
 )
 from grader.spec_checks import meaning_problems
 from grader.spec_problem import spec_error
 from grader.spec_schema import schema_problems
+from grader.timing.decision import Tier
 from grader.words import CheckName, Device, Language, Memory, Role, Visibility
 
 if sys.version_info >= (3, 11):
@@ -96,6 +99,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         tolerances={language: _tolerance(data["tolerance"], language) for language in Language},
         limits=Limits(**data.get("limits", {})),
         cases=tuple(template for case in data["cases"] for template in _templates(case)),
+        benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
     )
 
 
@@ -127,7 +131,46 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         title=data["title"],
         files={Language(word): file for word, file in data["files"].items()},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
+        tiers=_tiers(data.get("tiers", {})),
         rules=Rules(torch_allowed=data.get("rules", {}).get("torch") == "allowed"),
+    )
+
+
+def _tiers(data: Mapping[str, Any]) -> Tiers:
+    return Tiers(
+        default=_by_language(data),
+        on={name: _by_language(tiers) for name, tiers in data.get("on", {}).items()},
+    )
+
+
+def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
+    """Return the tiers by language, slowest first, each knowing whether it is accepted."""
+    found = {}
+    for language in Language:
+        if language in data:
+            tiers = sorted(data[language], key=lambda tier: float(tier["speedup"]))
+            marked = [place for place, tier in enumerate(tiers) if tier.get("accepted")]
+            found[language] = tuple(
+                Tier(
+                    speedup=float(tier["speedup"]),
+                    share=float(tier["share"]),
+                    accepted=place >= (marked[0] if marked else 0),
+                )
+                for place, tier in enumerate(tiers)
+            )
+    return found
+
+
+def _benchmark(data: Mapping[str, Any]) -> Benchmark:
+    name = ", ".join(f"{key}={value}" for key, value in data["sizes"].items())
+    values = data.get("values", DEFAULT_VALUES)
+    return Benchmark(
+        name=name if values == DEFAULT_VALUES else f"{name}, {values}",
+        sizes=dict(data["sizes"]),
+        values=values,
+        bytes=Expression.parse(data["bytes"]),
+        flops=Expression.parse(data["flops"]) if "flops" in data else None,
+        languages=frozenset(map(Language, data.get("languages", Language))),
     )
 
 

@@ -56,7 +56,9 @@ class FakeSession:
     def run(self, payload: bytes, *, wall_s: float) -> Outcome:
         _, calls = wire.unpack_run(payload)
         for call in calls:
-            values = [self.tensors[bits] if kind == wire.SLOT else bits for kind, bits in call]
+            values: list[Any] = [
+                self.tensors[bits] if kind == wire.SLOT else bits for kind, bits in call
+            ]
             self.entry(*values)
             self.calls += 1
         return Outcome(happening=Happening.DONE)

@@ -21,6 +21,7 @@ ORDER = (
     "printable", "progress", "toml_source",
     # the spec
     "expression", "timing", "signature", "spec", "spec_problem", "spec_schema", "case_checks",
+    "timing_checks",
     "spec_checks", "spec_reader", "catalogue", "stub", "fingerprint",
     # the submission
     "archive", "submission",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
+from collections.abc import Callable
 
 import pytest
 
@@ -59,11 +60,12 @@ def test_an_outlier_moves_neither_median_nor_interval() -> None:
 @pytest.mark.parametrize("shape", ["normal", "lognormal", "two humps"])
 def test_interval_holds_the_true_median_as_often_as_it_says(shape: str) -> None:
     chooser = random.Random(7)
-    draw = {
+    draws: dict[str, Callable[[], float]] = {
         "normal": lambda: 1.2 + chooser.gauss(0, 0.02),
         "lognormal": lambda: 1.2 * chooser.lognormvariate(0, 0.2),
         "two humps": lambda: 1.2 + chooser.choice([-0.1, 0.1]) * chooser.random(),
-    }[shape]
+    }
+    draw = draws[shape]
     results = [estimate([draw() for _ in range(21)]) for _ in range(1000)]
     covered = sum(result.low <= 1.2 <= result.high for result in results)
     # 21 rounds give 97.3 %; three standard deviations of 1000 trials are 1.5 %.

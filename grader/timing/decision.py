@@ -23,10 +23,15 @@ WIDTH = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tier:
-    """A speedup that earns `share` of the points, 0 < share ≤ 1."""
+    """A speedup that earns `share` of the points, 0 < share ≤ 1.
+
+    With `accepted` the verdict on a kernel that reaches it is accepted; below
+    it is too slow, whatever its share.
+    """
 
     speedup: float
     share: float
+    accepted: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
