@@ -212,18 +212,18 @@ def _all_gpus(nvml: Any) -> tuple[tuple[Gpu, ...], list[str]]:
     lost: list[str] = []
     for index in range(nvml.nvmlDeviceGetCount()):
         try:
-            found.append(_gpu(nvml, index))
+            found.append(gpu_of(nvml, nvml.nvmlDeviceGetHandleByIndex(index)))
         except nvml.NVMLError as error:
             lost.append(f"GPU {index} does not answer: {error}")
     return tuple(found), lost
 
 
-def _gpu(nvml: Any, index: int) -> Gpu:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+def gpu_of(nvml: Any, handle: Any) -> Gpu:
+    """Ask an open session about one GPU; raises NVMLError if it does not answer."""
     memory = nvml.nvmlDeviceGetMemoryInfo(handle)
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     return Gpu(
-        index=index,
+        index=nvml.nvmlDeviceGetIndex(handle),
         uuid=nvml.nvmlDeviceGetUUID(handle),
         name=nvml.nvmlDeviceGetName(handle),
         compute_capability=(major, minor),
@@ -235,7 +235,7 @@ def _gpu(nvml: Any, index: int) -> Gpu:
         temperature_c=_optional(
             nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU
         ),
-        throttle_reasons=_throttle_reasons(nvml, handle),
+        throttle_reasons=throttle_words(nvml, handle),
         mig_uuids=tuple(_mig_uuids(nvml, handle)),
     )
 
@@ -261,7 +261,8 @@ def _clocks(nvml: Any, handle: Any) -> Clocks:
     )
 
 
-def _throttle_reasons(nvml: Any, handle: Any) -> tuple[str, ...]:
+def throttle_words(nvml: Any, handle: Any) -> tuple[str, ...]:
+    """Return why the clocks are lower than they could be at this moment."""
     bits = _optional(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
     return tuple(words for bit, words in _THROTTLE_BITS if bits & bit)
 

@@ -85,6 +85,21 @@ class _Answers:
     def nvmlDeviceGetHandleByIndex(self, index: int) -> FakeGpu:
         return self.machine.gpus[index]
 
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> FakeGpu:
+        for gpu in self.machine.gpus:
+            if gpu.uuid == uuid:
+                return gpu
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+
+    def nvmlDeviceGetIndex(self, handle: FakeGpu) -> int:
+        return next(index for index, gpu in enumerate(self.machine.gpus) if gpu is handle)
+
+    def nvmlDeviceGetMemoryBusWidth(self, handle: FakeGpu) -> int:
+        return 6144
+
+    def nvmlDeviceGetNumGpuCores(self, handle: FakeGpu) -> int:
+        return 16896
+
     def nvmlDeviceGetUUID(self, handle: FakeGpu | str) -> str:
         return handle if isinstance(handle, str) else handle.uuid
 

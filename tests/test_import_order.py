@@ -28,7 +28,7 @@ ORDER = (
     # programs that we do not trust
     "worker", "capture", "family", "box", "sandbox",
     # the machine
-    "cache", "toolchain", "gpu", "mps", "doctor",
+    "cache", "toolchain", "gpu", "gpu_watch", "mps", "doctor",
     # build, run, check, score, report
     "host", "build", "judge", "check", "score", "formats",
     "workshop", "pipeline", "local", "cli", "__main__",
