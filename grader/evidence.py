@@ -153,4 +153,63 @@ class MemoryEvidence:
     origin: Origin = "worker"
 
 
-Evidence = BuildEvidence | CorrectnessEvidence | MemoryEvidence
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkTiming:
+    """One benchmark's figures: medians over the rounds, an empty exchange's cost taken off.
+
+    `speedups` are the rounds' ratios, baseline's time ÷ hand-in's; the true
+    median lies between `low` and `high` with 95 %. `roof_share` is the rate as
+    a share of what a copy within the device's memory reaches.
+    """
+
+    name: str
+    sizes: dict[str, int | float]
+    baseline_us: float
+    submission_us: float
+    speedup: float
+    low: float
+    high: float
+    speedups: tuple[float, ...]
+    rounds: int
+    discarded: int
+    calls_per_round: int
+    overhead_us: float
+    baseline_alone_us: float
+    gb_s: float
+    tflop_s: float | None
+    roof_share: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierShown:
+    """One tier of the kernel on this GPU."""
+
+    speedup: float
+    share: float
+    accepted: bool
+    reached: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerformanceEvidence:
+    """How fast, relative to torch: the geometric mean over the benchmarks.
+
+    `flags` are for staff and change no verdict: faster than the data sheet
+    allows, a GPU that other processes used.
+    """
+
+    benchmarks: tuple[BenchmarkTiming, ...]
+    speedup: float | None
+    low: float | None
+    high: float | None
+    tiers: tuple[TierShown, ...]
+    roof_gb_s: float | None
+    sm_mhz: int | None
+    memory_mhz: int | None
+    temperature_c: int | None
+    throttle_reasons: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    origin: Origin = "judge"
+
+
+Evidence = BuildEvidence | CorrectnessEvidence | MemoryEvidence | PerformanceEvidence

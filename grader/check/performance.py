@@ -80,6 +80,11 @@ class Measured:
     calls_per_round: int = 0
     discarded: int = 0
 
+    @property
+    def rounds_ratios(self) -> tuple[float, ...]:
+        """The speedup of every round, in the order in which they were timed."""
+        return tuple(one.ratio for one in self.rounds)
+
 
 class Side:
     """One side: a loaded worker with the field's buffers before its eyes."""
@@ -92,6 +97,11 @@ class Side:
         self.overhead_s = 0.0
         # Of a burst with all that stands around it: fresh inputs, verifying.
         self.burst_wall_s = 0.0
+
+    @property
+    def calls(self) -> int:
+        """How many calls a burst makes."""
+        return self._field.sets
 
     def open(self) -> None:
         """Load the hand-in and show it the buffers."""
@@ -233,7 +243,7 @@ def _rounds(
         failure=_untrusted(kept, discarded, alone_s, together_s),
         alone_s=alone_s,
         overhead_s=side.overhead_s,
-        calls_per_round=bursts,
+        calls_per_round=bursts * side.calls,
         discarded=discarded,
     )
 

@@ -1,0 +1,290 @@
+"""All benchmarks of one kernel → speedup, tier, share of the points.
+
+speedup of a benchmark   the median of its rounds' ratios
+speedup of the kernel    the geometric mean over its benchmarks, round by
+                         round, so that its interval is one of order
+                         statistics as well
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from grader.build.product import Built
+from grader.check.ending import Sentence
+from grader.check.field import open_field
+from grader.check.performance import Measured, measure
+from grader.check.stage import Bench
+from grader.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
+from grader.gpu import Gpu
+from grader.gpu_watch import Peaks, Watch
+from grader.judge.oracle import Oracle
+from grader.judge.session import Session
+from grader.spec import Assignment, Benchmark, Limits
+from grader.timing.decision import Decision, Tier, decide
+from grader.timing.estimate import Estimate, estimate, fewest_rounds, geometric_mean
+from grader.verdict import Verdict
+from grader.words import Language
+
+# For all benchmarks of a kernel together, baseline included.
+BUDGET_S = 8.0
+# All buffers of a benchmark: a T4 has 15 GB, of which torch and the driver take some.
+_FIELD_BYTES = 4 << 30
+_FIELD_SHARE = 0.25  # of the memory that is free
+_FEWEST_SETS, _MOST_SETS = 2, 32
+_COPY_BYTES = 1 << 28
+# Rates above what the clocks allow, and by more than their own inexactness.
+_BEYOND = 1.05
+_BASELINE_MEMORY_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedVerdict:
+    """The outcome: a sentence, the share of the points it earns, and the figures."""
+
+    sentence: Sentence
+    share: float = 0.0
+    evidence: PerformanceEvidence | None = None
+
+
+def check_speed(
+    bench: Bench,
+    baseline: Built,
+    oracle: Oracle,
+    gpu: Gpu,
+    tiers: Sequence[Tier],
+    advance: Callable[[str], None],
+    *,
+    seed: int,
+    budget_s: float = BUDGET_S,
+) -> SpeedVerdict:
+    """Measure every benchmark of the hand-in's language on this GPU and decide.
+
+    A first answer that is too uncertain for a verdict is asked for once more.
+    """
+    language = bench.built.language
+    benchmarks = [b for b in bench.assignment.benchmarks if language in b.languages]
+    with Watch(gpu.uuid) as watch:
+        roof_gb_s = _copy_rate()
+        for attempt in range(2):
+            measured: list[tuple[Benchmark, Measured]] = []
+            for benchmark in benchmarks:
+                one = _measure_one(
+                    bench, baseline, oracle, gpu, benchmark, watch,
+                    seed + attempt, budget_s / len(benchmarks),
+                )  # fmt: skip
+                advance(benchmark.name)
+                measured.append((benchmark, one))
+                if one.failure is not None and one.failure.verdict is not Verdict.NOT_MEASURED:
+                    return SpeedVerdict(sentence=one.failure)
+            found = combine([one.rounds_ratios for _, one in measured])
+            failed = next((one.failure for _, one in measured if one.failure), None)
+            decision = decide(found, tiers) if found and not failed else None
+            if decision is not None and not decision.again:
+                break
+        evidence = _evidence(
+            bench.assignment, language, measured, found, decision, tiers, roof_gb_s, watch
+        )
+    if failed is not None or found is None or decision is None:
+        sentence = failed or Sentence(verdict=Verdict.NOT_MEASURED, message="no rounds to go by")
+        return SpeedVerdict(sentence=sentence, evidence=evidence)
+    return SpeedVerdict(
+        sentence=_sentence(found, decision, tiers),
+        share=decision.tier.share if decision.tier and not decision.again else 0.0,
+        evidence=evidence,
+    )
+
+
+def _measure_one(
+    bench: Bench,
+    baseline: Built,
+    oracle: Oracle,
+    gpu: Gpu,
+    benchmark: Benchmark,
+    watch: Watch,
+    seed: int,
+    budget_s: float,
+) -> Measured:
+    assignment, built = bench.assignment, bench.built
+    case = benchmark.case(seed)
+    chooser = random.Random(seed)
+    baseline_limits = Limits(memory_mib=_BASELINE_MEMORY_MIB)
+    started_s = time.monotonic()
+    with open_field(
+        bench,
+        oracle,
+        case,
+        built.language,
+        sets=sets_for(assignment, benchmark, built.language, gpu.memory_free_mib << 20),
+        seed=seed,
+    ) as field:
+        setting_up_s = time.monotonic() - started_s
+        return measure(
+            field,
+            (built, lambda: Session(built, assignment.limits, bench.server), assignment.limits),
+            (baseline, lambda: Session(baseline, baseline_limits, bench.server)),
+            budget_s=max(budget_s - setting_up_s, budget_s / 2),
+            throttled=watch.disturbances,
+            first=lambda: chooser.random() < 0.5,
+        )
+
+
+def sets_for(
+    assignment: Assignment, benchmark: Benchmark, language: Language, free_bytes: int
+) -> int:
+    """Return how many sets of buffers to draw a burst from, within the memory there is."""
+    signature = assignment.signature
+    one = 0
+    for argument in signature.arrays:
+        size = signature.element_type(argument, language).size
+        for extent in signature.shape(argument, benchmark.sizes):
+            size *= extent
+        one += size
+    most = min(_FIELD_BYTES, int(free_bytes * _FIELD_SHARE)) // max(one, 1)
+    return max(_FEWEST_SETS, min(_MOST_SETS, most))
+
+
+def combine(ratios: Sequence[Sequence[float]]) -> Estimate | None:
+    """Return the estimate of the geometric mean over benchmarks; None for too few rounds."""
+    rounds = min((len(one) for one in ratios), default=0)
+    if rounds < fewest_rounds():
+        return None
+    return estimate([geometric_mean([one[i] for one in ratios]) for i in range(rounds)])
+
+
+def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Sentence:
+    figure = f"{found.median:.2f} times as fast as torch"
+    interval = f"{found.low:.3f} to {found.high:.3f}"
+    if not tiers:
+        return Sentence(
+            verdict=Verdict.NOT_MEASURED,
+            message=f"{figure}, which is shown and not scored on this GPU",
+        )
+    if decision.again:
+        return Sentence(
+            verdict=Verdict.NOT_MEASURED,
+            message=f"{figure}, but between {interval}: too uncertain to score, twice",
+            hint="grade again on a GPU that nothing else uses",
+        )
+    following = next(
+        (t for t in tiers if not decision.tier or t.speedup > decision.tier.speedup), None
+    )
+    hint = f"the next tier is at {following.speedup:g}" if following else ""
+    if decision.open is not None:
+        return Sentence(
+            verdict=Verdict.INCONCLUSIVE if decision.open.accepted else Verdict.TOO_SLOW,
+            message=f"{figure} ({interval}), as good as the tier at {decision.open.speedup:g}",
+            hint=hint,
+        )
+    fast = decision.tier is not None and decision.tier.accepted
+    return Sentence(
+        verdict=Verdict.ACCEPTED if fast else Verdict.TOO_SLOW,
+        message=f"{figure} ({interval})",
+        hint=hint,
+    )
+
+
+def _evidence(
+    assignment: Assignment,
+    language: Language,
+    measured: Sequence[tuple[Benchmark, Measured]],
+    found: Estimate | None,
+    decision: Decision | None,
+    tiers: Sequence[Tier],
+    roof_gb_s: float,
+    watch: Watch,
+) -> PerformanceEvidence:
+    state, peaks = watch.state(), watch.peaks()
+    timings = tuple(
+        _timing(assignment, language, benchmark, one, roof_gb_s)
+        for benchmark, one in measured
+        if one.rounds
+    )
+    best = decision.tier.speedup if decision and decision.tier and not decision.again else 0.0
+    return PerformanceEvidence(
+        benchmarks=timings,
+        speedup=round(found.median, 4) if found else None,
+        low=round(found.low, 4) if found else None,
+        high=round(found.high, 4) if found else None,
+        tiers=tuple(
+            TierShown(
+                speedup=tier.speedup,
+                share=tier.share,
+                accepted=tier.accepted,
+                reached=tier.speedup <= best,
+            )
+            for tier in tiers
+        ),
+        roof_gb_s=round(roof_gb_s, 1),
+        sm_mhz=state.clocks.sm_mhz,
+        memory_mhz=state.clocks.memory_mhz,
+        temperature_c=state.temperature_c,
+        throttle_reasons=state.throttle_reasons,
+        flags=tuple(_flags(timings, peaks)),
+    )
+
+
+def _timing(
+    assignment: Assignment,
+    language: Language,
+    benchmark: Benchmark,
+    one: Measured,
+    roof_gb_s: float,
+) -> BenchmarkTiming:
+    signature = assignment.signature
+    size = signature.element_type(signature.arrays[0], language).size
+    values = {**benchmark.sizes, "size": size}
+    submission_s = statistics.median(r.submission_s for r in one.rounds)
+    gb_s = benchmark.bytes.evaluate(values) / submission_s / 1e9
+    flops = benchmark.flops.evaluate(values) if benchmark.flops else None
+    ratios = one.rounds_ratios
+    return BenchmarkTiming(
+        name=benchmark.name,
+        sizes=dict(benchmark.sizes),
+        baseline_us=round(statistics.median(r.baseline_s for r in one.rounds) * 1e6, 3),
+        submission_us=round(submission_s * 1e6, 3),
+        speedup=round(statistics.median(ratios), 4),
+        low=round(one.found.low, 4) if one.found else min(ratios),
+        high=round(one.found.high, 4) if one.found else max(ratios),
+        speedups=tuple(round(ratio, 4) for ratio in ratios),
+        rounds=len(ratios),
+        discarded=one.discarded,
+        calls_per_round=one.calls_per_round,
+        overhead_us=round(one.overhead_s * 1e6, 1),
+        baseline_alone_us=round(one.alone_s * 1e6, 3),
+        gb_s=round(gb_s, 1),
+        tflop_s=round(flops / submission_s / 1e12, 3) if flops else None,
+        roof_share=round(gb_s / roof_gb_s, 4) if roof_gb_s else None,
+    )
+
+
+def _flags(timings: Sequence[BenchmarkTiming], peaks: Peaks) -> list[str]:
+    """Say what a person should look at; suspicion is no verdict."""
+    return [
+        f"{timing.name}: {timing.gb_s:.0f} GB/s, more than the {peaks.memory_gb_s:.0f} GB/s that "
+        "this GPU's memory can move"
+        for timing in timings
+        if peaks.memory_gb_s and timing.gb_s > _BEYOND * peaks.memory_gb_s
+    ]
+
+
+def _copy_rate() -> float:
+    """Return what a copy within the device's memory moves, GB/s: the practical roof."""
+    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    times_s: list[float] = []
+    for _ in range(12):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call] # torch's own
+        start.record()
+        for _ in range(8):
+            target.copy_(source)
+        end.record()
+        torch.cuda.synchronize()
+        times_s.append(start.elapsed_time(end) / 1e3 / 8)
+    return 2 * _COPY_BYTES / min(times_s) / 1e9

@@ -1,0 +1,93 @@
+"""From rounds to a verdict on speed: combination over benchmarks, sentence, memory."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from grader.check.speed import _sentence, combine, sets_for
+from grader.expression import Expression
+from grader.spec import Benchmark
+from grader.spec_reader import read_assignment
+from grader.timing.decision import Tier, decide
+from grader.timing.estimate import Estimate
+from grader.verdict import Verdict
+from grader.words import Language
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SILU = read_assignment(REPOSITORY / "assignments" / "silu")
+SLOW = Tier(speedup=0.5, share=0.4, accepted=False)
+EVEN = Tier(speedup=1.0, share=1.0)
+TIERS = (SLOW, EVEN)
+
+
+def judged(low: float, median: float, high: float) -> tuple[Verdict, str, str]:
+    found = Estimate(low=low, median=median, high=high, rounds=20)
+    sentence = _sentence(found, decide(found, TIERS), TIERS)
+    return sentence.verdict, sentence.message, sentence.hint
+
+
+def test_benchmarks_are_combined_round_by_round() -> None:
+    chooser = random.Random(3)
+    weather = [chooser.lognormvariate(0, 0.1) for _ in range(21)]
+    # One size is twice as fast, one half as fast; what disturbs both cancels out of neither.
+    found = combine([[2 * w for w in weather], [0.5 / w for w in weather]])
+    assert found is not None
+    assert (found.low, found.median, found.high) == pytest.approx((1.0, 1.0, 1.0))
+    assert found.rounds == 21
+
+
+def test_the_fewest_rounds_of_a_benchmark_are_taken() -> None:
+    found = combine([[1.0] * 30, [1.0] * 8])
+    assert found is not None
+    assert found.rounds == 8
+
+
+@pytest.mark.parametrize("ratios", [[], [[1.0] * 5], [[1.0] * 30, [1.0] * 5]])
+def test_too_few_rounds_say_nothing(ratios: list[list[float]]) -> None:
+    assert combine(ratios) is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((0.30, 0.31, 0.32), Verdict.TOO_SLOW),  # no tier
+        ((0.60, 0.61, 0.62), Verdict.TOO_SLOW),  # a tier that earns a share, below the accepted
+        ((0.49, 0.50, 0.51), Verdict.TOO_SLOW),  # open, but about a tier that is not accepted
+        ((0.98, 0.99, 1.01), Verdict.INCONCLUSIVE),
+        ((1.01, 1.02, 1.03), Verdict.ACCEPTED),
+        ((0.80, 1.00, 1.30), Verdict.INCONCLUSIVE),
+        ((0.60, 0.80, 1.30), Verdict.NOT_MEASURED),
+    ],
+)
+def test_verdict_follows_the_tiers(interval: tuple[float, float, float], verdict: Verdict) -> None:
+    assert judged(*interval)[0] is verdict
+
+
+def test_sentence_has_figure_interval_and_what_comes_next() -> None:
+    _, message, hint = judged(0.60, 0.61, 0.62)
+    assert message == "0.61 times as fast as torch (0.600 to 0.620)"
+    assert hint == "the next tier is at 1"
+
+
+def test_without_tiers_the_figure_is_shown_and_not_scored() -> None:
+    found = Estimate(low=1.0, median=1.1, high=1.2, rounds=9)
+    sentence = _sentence(found, decide(found, ()), ())
+    assert sentence.verdict is Verdict.NOT_MEASURED
+    assert "shown and not scored" in sentence.message
+
+
+@pytest.mark.parametrize(
+    ("n", "free_gib", "sets"),
+    [
+        (1 << 26, 140, 8),  # 512 MiB a set, within 4 GiB
+        (1 << 26, 14, 7),  # a T4: a quarter of what is free
+        (1 << 20, 14, 32),
+        (1 << 29, 14, 2),  # never fewer than two
+    ],
+)
+def test_sets_fit_the_memory(n: int, free_gib: int, sets: int) -> None:
+    benchmark = Benchmark(name="n", sizes={"n": n}, bytes=Expression.parse("8 * n"))
+    assert sets_for(SILU, benchmark, Language.CUDA, free_gib << 30) == sets
