@@ -54,6 +54,12 @@ def case_problems(data: Table) -> Iterator[Problem]:
         yield Problem(("cases",), f"has none for {language}, in which a kernel has a file")
 
 
+def size_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Problem]:
+    """Yield what is wrong with single sizes that do not belong to a case."""
+    problems = [*_name_problems(sizes, signature, at), *_value_problems(sizes, signature, at)]
+    yield from problems or dict.fromkeys(_shape_problems(sizes, signature, at))
+
+
 def scalar_types(argument: Table, signature: Table) -> set[str]:
     """Return the element types an argument has in the languages."""
     bound = signature.get("types", {}).get(argument["type"])

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.counter_bounds import CounterBounds
 from grader.signature import Signature
 from grader.words import CheckName, Device, Language, Visibility
 
@@ -62,6 +63,7 @@ class Kernel:
     title: str
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
+    counters: CounterBounds | None = None
     rules: Rules = field(default_factory=Rules)
 
     @property

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from grader.counter_bounds import FIGURES, CounterBounds
 from grader.errors import SpecError
 from grader.expression import Expression
 from grader.signature import Argument, ElementType, Signature
@@ -127,8 +128,14 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         title=data["title"],
         files={Language(word): file for word, file in data["files"].items()},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
+        counters=_counters(data["counters"]) if "counters" in data else None,
         rules=Rules(torch_allowed=data.get("rules", {}).get("torch") == "allowed"),
     )
+
+
+def _counters(data: Mapping[str, Any]) -> CounterBounds:
+    most = {name: float(data[name]) for name in FIGURES if name in data}
+    return CounterBounds(sizes=dict(data["sizes"]), most=most)
 
 
 def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
