@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from grader.counter_bounds import FigureName, FigureUnit
 from grader.verdict import Verdict
 from grader.words import Visibility
 
@@ -212,4 +213,61 @@ class PerformanceEvidence:
     origin: Origin = "judge"
 
 
-Evidence = BuildEvidence | CorrectnessEvidence | MemoryEvidence | PerformanceEvidence
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterFigure:
+    """One figure over all kernels of a call, and the least that would have done.
+
+    `unit` is what `measured` and `least` count. `ratio` is None if there are no
+    such accesses, `allowed` if the assignment sets no bound.
+    """
+
+    name: FigureName
+    unit: FigureUnit
+    measured: int
+    least: int
+    ratio: float | None = None
+    allowed: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterLine:
+    """The accesses of one kind in one line.
+
+    `transactions` are sectors of 32 bytes in global memory and wavefronts in
+    shared memory, `least` those that would do for the same requests. In CUDA
+    C++ a request is a warp's, in Triton a whole block's.
+    """
+
+    file: str
+    line: int | None
+    kernel: str
+    space: Literal["global", "shared"]
+    access: Literal["load", "store", "atomic"]
+    access_bytes: int | None
+    requests: int
+    transactions: int
+    least: int
+    per_request: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountersEvidence:
+    """What the accesses of one call cost: the worst lines first, at most ten.
+
+    They win points only with what the judge saw itself: outputs that are right
+    in that very call, and counted accesses that cover every array.
+    """
+
+    tool: str
+    case: str
+    launches: int
+    figures: tuple[CounterFigure, ...]
+    lines: tuple[CounterLine, ...]
+    lines_total: int
+    origin: Origin = "worker"
+
+
+Evidence = (
+    BuildEvidence | CorrectnessEvidence | MemoryEvidence | PerformanceEvidence | CountersEvidence
+)

@@ -54,6 +54,7 @@ def grade(
 def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
     """Build and check one file; what breaks here is this kernel's grader_error."""
     checks: list[CheckResult] = []
+    during: CheckName | None = None
     try:
         with progress.step(f"{unit.title} · build"):
             built = shop.built(unit)
@@ -76,11 +77,35 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             checks.append(
                 score.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
             )
+        if isinstance(built, Built) and shop.checks_counters(unit):
+            during = CheckName.COUNTERS
+            checks += _count(shop, unit, built, checks, progress)
     except GraderError as error:
-        checked = any(check.check is CheckName.CORRECTNESS for check in checks)
-        during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
+        if during is None:
+            checked = any(check.check is CheckName.CORRECTNESS for check in checks)
+            during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
         checks.append(score.grader_error(unit.kernel, error, during))
     return score.kernel_result(unit.kernel, unit.language, checks)
+
+
+def _count(
+    shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
+) -> list[CheckResult]:
+    """Count the accesses of a kernel unless its cases are known to be wrong."""
+    correct = score.accepted(checks, CheckName.CORRECTNESS)
+    if correct is False and shop.wants(CheckName.CORRECTNESS):
+        return score.without_counters(unit.kernel)
+    with progress.step(f"{unit.title} · counters"):
+        counted = shop.check_counters(unit, built)
+    return [
+        score.counters_check(
+            unit.kernel,
+            counted.sentence,
+            counted.evidence,
+            correct=correct,
+            wall_s=counted.wall_s,
+        )
+    ]
 
 
 def _units(

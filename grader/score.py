@@ -13,7 +13,7 @@ from dataclasses import replace
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.errors import GraderError
-from grader.evidence import CaseResult, CorrectnessEvidence, MemoryEvidence
+from grader.evidence import CaseResult, CorrectnessEvidence, CountersEvidence, MemoryEvidence
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.verdict import Verdict, aggregate
@@ -155,6 +155,41 @@ def memory_check(
         evidence=evidence,
         wall_s=sum(tool.wall_s for tool in evidence.tools) if evidence else 0.0,
     )
+    return _if_correct(result, correct)
+
+
+def counters_check(
+    kernel: Kernel,
+    sentence: Sentence,
+    evidence: CountersEvidence | None,
+    *,
+    correct: bool | None,
+    wall_s: float = 0.0,
+) -> CheckResult:
+    """Return the entry for access counters; its points are as those for memory."""
+    result = _check(
+        CheckName.COUNTERS,
+        "counters",
+        sentence.verdict,
+        kernel.points.get(CheckName.COUNTERS, 0.0),
+        message=sentence.message,
+        hint=sentence.hint,
+        evidence=evidence,
+        wall_s=wall_s,
+    )
+    return _if_correct(result, correct)
+
+
+def without_counters(kernel: Kernel) -> list[CheckResult]:
+    """Return the entry of a kernel that is not counted because its cases are wrong."""
+    if CheckName.COUNTERS not in kernel.points:
+        return []  # nothing is lost, and there is more urgent news
+    sentence = Sentence(verdict=Verdict.SKIPPED, message="not counted: see correctness")
+    return [counters_check(kernel, sentence, None, correct=False)]
+
+
+def _if_correct(result: CheckResult, correct: bool | None) -> CheckResult:
+    """Return an entry whose points need an accepted correctness; None is not known yet."""
     if correct or not (result.score or result.pending):
         return result
     if correct is None:
@@ -185,7 +220,7 @@ def _check(
     hint: str = "",
     visibility: Visibility = Visibility.VISIBLE,
     wall_s: float = 0.0,
-    evidence: CorrectnessEvidence | MemoryEvidence | None = None,
+    evidence: CorrectnessEvidence | MemoryEvidence | CountersEvidence | None = None,
 ) -> CheckResult:
     won, pending = points(verdict, most)
     return CheckResult(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.counter_bounds import CounterBounds
 from grader.expression import Expression
 from grader.signature import Signature
 from grader.timing.decision import Tier
@@ -106,6 +107,7 @@ class Kernel:
     title: str
     files: Mapping[Language, str]
     points: Mapping[CheckName, float]
+    counters: CounterBounds | None = None
     rules: Rules = field(default_factory=Rules)
     tiers: Tiers = field(default_factory=Tiers)
 

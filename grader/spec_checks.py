@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from grader.case_checks import case_problems, scalar_problem, scalar_types
+from grader.counter_checks import counter_problems
 from grader.expression import Expression
 from grader.signature import ElementType
 from grader.spec import ORACLE_FILE, PROGRAM_FILE
@@ -58,6 +59,7 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
     if not signature:
         yield from case_problems(data)
         yield from timing_problems(data)
+        yield from counter_problems(data)
     yield from _oracle_problems(folder / ORACLE_FILE)
 
 

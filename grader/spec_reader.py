@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from grader.counter_bounds import FIGURES, CounterBounds
 from grader.errors import SpecError
 from grader.expression import Expression
 from grader.signature import Argument, ElementType, Signature
@@ -132,6 +133,7 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         files={Language(word): file for word, file in data["files"].items()},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
         tiers=_tiers(data.get("tiers", {})),
+        counters=_counters(data["counters"]) if "counters" in data else None,
         rules=Rules(torch_allowed=data.get("rules", {}).get("torch") == "allowed"),
     )
 
@@ -172,6 +174,11 @@ def _benchmark(data: Mapping[str, Any]) -> Benchmark:
         flops=Expression.parse(data["flops"]) if "flops" in data else None,
         languages=frozenset(map(Language, data.get("languages", Language))),
     )
+
+
+def _counters(data: Mapping[str, Any]) -> CounterBounds:
+    most = {name: float(data[name]) for name in FIGURES if name in data}
+    return CounterBounds(sizes=dict(data["sizes"]), most=most)
 
 
 def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:

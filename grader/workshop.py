@@ -7,10 +7,7 @@ here. All three take a second or so, side by side.
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import grader
 from grader import family, interruption, toolchain
-from grader import gpu as nvidia
 from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
 from grader.build.unit import Checked, build, build_checked
@@ -32,12 +27,14 @@ from grader.gpu import Gpu
 from grader.judge.server import PythonServer
 from grader.spec import Assignment, Case, Kernel
 from grader.submission import HandIn
+from grader.surroundings import surroundings
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language, Visibility
 from grader.worker import cuda_driver
 
 if TYPE_CHECKING:
     # They import torch, which takes a second: only once the compilers are busy.
+    from grader.check.counters import CountersVerdict
     from grader.check.memory import MemoryVerdict
     from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
@@ -142,11 +139,10 @@ class Workshop:
                 scratch=self._folder / unit.kernel.name / unit.language.value,
             )
         for unit in units:
-            on_host = self._options.device is Device.CPU and unit.language is Language.CUDA
-            if on_host and self.checks_memory(unit):
-                self._checked[unit.kernel.name, unit.language] = self._pool.submit(
-                    build_checked, self._assignment, unit.hand_in
-                )
+            on_host = self._options.device is Device.CPU and self.checks_memory(unit)
+            bound = unit.kernel.counters is not None and self.checks_counters(unit)
+            if unit.language is Language.CUDA and (on_host or bound):
+                self._checked_build(unit)
         if any(unit.language is Language.TRITON for unit in units):
             # Spawned from here, not from the pool: it dies with its thread.
             self._server = PythonServer(self._options.device)
@@ -247,13 +243,45 @@ class Workshop:
             return check_gpu_memory(bench, tool, cases, advance)
         if unit.language is Language.TRITON:
             return check_interpreter_memory(self._bench(built, private=False), cases, advance)
-        checked = self._checked[unit.kernel.name, unit.language]
-        product = checked.result()
+        product = self._checked_build(unit).result()
         if isinstance(product, Rejected):
             sentence = Sentence(verdict=product.verdict, message=product.message)
             return MemoryVerdict(sentence=sentence, evidence=None)
         bench = self._bench(product.built, private=self._private)
         return check_host_memory(bench, product.text, cases, advance)
+
+    def checks_counters(self, unit: Unit) -> bool:
+        """True if the unit's accesses are to be counted: on a GPU only where a bound asks."""
+        by_torch = unit.kernel.rules.torch_allowed and unit.language is Language.TRITON
+        asked = unit.kernel.counters is not None or self._options.device is Device.CPU
+        return self.wants(CheckName.COUNTERS) and asked and not by_torch
+
+    def check_counters(self, unit: Unit, built: Built) -> CountersVerdict:
+        """Count the accesses of one built file, where this machine can."""
+        from grader.check import counters
+
+        if unit.language is Language.TRITON and self._options.device is Device.CUDA:
+            return counters.not_counted(unit.kernel)
+        oracle = self._prepare()
+        seed = self._options.public_seed
+        case = counters.counting_case(self._assignment, unit.kernel, unit.language, seed)
+        prepared = case, oracle.data(case, unit.language)
+        if unit.language is Language.TRITON:
+            bench = self._bench(built, private=False)
+            return counters.check_interpreter_counters(bench, prepared, unit.kernel)
+        terms = counters.Terms.of(unit.kernel, self._options.device)
+        product = self._checked_build(unit).result()
+        if isinstance(product, Rejected):
+            return counters.not_built(product, terms)
+        bench = self._bench(product.built, private=False)
+        return counters.check_host_counters(bench, product.text, prepared, terms)
+
+    def _checked_build(self, unit: Unit) -> Future[Checked | Rejected]:
+        """Return the checked host build, which begins now if it has not yet."""
+        key = unit.kernel.name, unit.language
+        if key not in self._checked:
+            self._checked[key] = self._pool.submit(build_checked, self._assignment, unit.hand_in)
+        return self._checked[key]
 
     def _bench(self, built: Built, *, private: bool) -> Bench:
         from grader.check.stage import Bench
@@ -302,45 +330,8 @@ class Workshop:
 
     def environment(self) -> dict[str, str | int | float | None]:
         """Say what graded: for the report."""
-        gpu = self._options.gpu
-        cxx, nvcc = toolchain.find_cxx(), toolchain.find_nvcc()
-        driver = nvidia.state()
-        cuda = driver.cuda_version
         return {
-            "grader": grader.__version__,
-            "device": self._options.device.value,
-            "gpu": gpu.name if gpu else None,
-            "compute_capability": ".".join(map(str, gpu.compute_capability)) if gpu else None,
-            "gpu_memory_mib": gpu.memory_total_mib if gpu else None,
-            "driver": driver.driver_version,
-            "cuda": ".".join(map(str, cuda)) if cuda else None,
-            "nvcc": nvcc.version if nvcc else None,
-            "host_compiler": f"g++ {cxx.version}" if cxx else None,
-            "torch": _version("torch"),
-            "triton": _version("triton"),
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            "cpu": _processor(),
-            # Limits, a session of its own, nothing left behind; files and
-            # network are not fenced off yet.
-            "sandbox": "none",
+            **surroundings(self._options.device, self._options.gpu),
             "public_seed": self._options.public_seed,
             "secret_seed": self._options.secret_seed,
         }
-
-
-def _processor() -> str:
-    """Return the processor's name, or its kind where the name is not told."""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    return platform.machine()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None

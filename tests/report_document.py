@@ -31,8 +31,16 @@ SECTIONS = {
     "memory_evidence": "`evidence` of `memory`",
     "tool_run": "An entry of `tools`",
     "finding": "An entry of `findings`",
+    "counters_evidence": "`evidence` of `counters`",
+    "counter_figure": "An entry of `figures`",
+    "counter_line": "An entry of `lines`",
 }
-PLURALS = {"mismatch": "mismatches", "tool_run": "tool runs"}
+PLURALS = {
+    "mismatch": "mismatches",
+    "tool_run": "tool runs",
+    "counter_figure": "figures",
+    "counter_line": "lines",
+}
 
 
 def schema() -> dict[str, Any]:

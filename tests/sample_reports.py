@@ -12,6 +12,9 @@ from grader.evidence import (
     BuildEvidence,
     CaseResult,
     CorrectnessEvidence,
+    CounterFigure,
+    CounterLine,
+    CountersEvidence,
     Diagnostic,
     Finding,
     FindingKind,
@@ -196,6 +199,78 @@ def faulty(*findings: Finding, **changes: object) -> CheckResult:
         evidence=memory_evidence(*findings),
     )
     return replace(wrong, **changes)  # type: ignore[arg-type]
+
+
+def counter_line(line: int | None, transactions: int, **changes: object) -> CounterLine:
+    """Return a line of 2560 requests for which 10240 sectors would do."""
+    coalesced = CounterLine(
+        file="v3_shared_tile.cu",
+        line=line,
+        kernel="transpose_kernel",
+        space="global",
+        access="load",
+        access_bytes=4,
+        requests=2560,
+        transactions=transactions,
+        least=10240,
+        per_request=transactions / 2560,
+        ratio=transactions / 10240,
+    )
+    return replace(coalesced, **changes)  # type: ignore[arg-type]
+
+
+# Of a tiled transpose that writes columns: every figure but that of loads is bad.
+COUNTED = CountersEvidence(
+    tool="host device",
+    case="rows=256, cols=320",
+    launches=1,
+    figures=(
+        CounterFigure(name="load_sectors", unit="sectors", measured=10240, least=10240, ratio=1.0),
+        CounterFigure(
+            name="store_sectors",
+            unit="sectors",
+            measured=81920,
+            least=10240,
+            ratio=8.0,
+            allowed=1.1,
+        ),
+        CounterFigure(
+            name="shared_wavefronts",
+            unit="wavefronts",
+            measured=84480,
+            least=5120,
+            ratio=16.5,
+            allowed=None,
+        ),
+        CounterFigure(
+            name="traffic", unit="bytes", measured=2949120, least=655360, ratio=4.5, allowed=1.2
+        ),
+    ),
+    lines=(
+        counter_line(31, 81920, access="load", ratio=32.0, space="shared", least=2560),
+        counter_line(31, 81920, access="store"),
+        counter_line(24, 10240),
+        counter_line(24, 2560, access="store", ratio=1.0, space="shared", least=2560),
+    ),
+    lines_total=4,
+)
+
+
+def counters(**changes: object) -> CheckResult:
+    slow = CheckResult(
+        check=CheckName.COUNTERS,
+        name="counters",
+        verdict=Verdict.TOO_SLOW,
+        score=0.0,
+        max_score=10.0,
+        message="v3_shared_tile.cu:31: 32.0 sectors per store request, 4.0 would do; in all, "
+        "stores take 8.00 times the fewest, the assignment allows 1.1 (and 1 more broken)",
+        hint="let neighbouring threads write neighbouring addresses: threadIdx.x goes with the "
+        "index that runs along a row of the array that is written",
+        wall_s=0.1,
+        evidence=COUNTED,
+    )
+    return replace(slow, **changes)  # type: ignore[arg-type]
 
 
 def skipped(check: CheckName, name: str, points: float, after: str) -> CheckResult:
@@ -519,6 +594,33 @@ def ladder() -> Report:
     )
 
 
+def too_slow_by_counters() -> Report:
+    """A right transpose whose stores are not coalesced; no figure of it is bound in Triton."""
+    cuda = kernel(
+        build(),
+        visible(),
+        counters(),
+        verdict=Verdict.TOO_SLOW,
+        name="v3_shared_tile",
+        file="v3_shared_tile.cu",
+    )
+    told = counters(
+        verdict=Verdict.ACCEPTED,
+        score=10.0,
+        message="loads 1.00×, stores 8.00×, traffic 4.50× the least; "
+        "16.50× the shared wavefronts by bank conflicts; most in line 31: 32.0 sectors per store request, 4.0 would do",
+        hint="",
+    )
+    triton = replace(
+        kernel(build(), visible(), told, verdict=Verdict.ACCEPTED),
+        name="v3_shared_tile",
+        language=Language.TRITON,
+        file="v3_shared_tile.py",
+        counted=False,
+    )
+    return report(cuda, triton, assignment="transpose", title="Transpose")
+
+
 def hostile() -> Report:
     """A hand-in that tries to take over the reader's terminal."""
     cases = (
@@ -575,8 +677,14 @@ def hostile() -> Report:
             output=f"========= Invalid read\n{HOSTILE}",
         ),
     )
+    worst = counter_line(3, 81920, file=f"{ANSI}.cu", kernel=HOSTILE)
+    costly = counters(
+        message=HOSTILE, hint=HOSTILE, evidence=replace(COUNTED, tool=ANSI, lines=(worst,))
+    )
     return report(
-        kernel(built, seen, unsafe, verdict=Verdict.MEMORY_ERROR, file="si\x1b[5mlu\u202e.cu"),
+        kernel(
+            built, seen, unsafe, costly, verdict=Verdict.MEMORY_ERROR, file="si\x1b[5mlu\u202e.cu"
+        ),
         title="SiLU \x07[blink]",
     )
 
@@ -585,6 +693,7 @@ def of(verdict: Verdict) -> Report:
     """Return a report whose verdict is this one."""
     named = {
         Verdict.ACCEPTED: accepted,
+        Verdict.TOO_SLOW: too_slow_by_counters,
         Verdict.WRONG_ANSWER: wrong_answer,
         Verdict.COMPILE_ERROR: compile_error,
         Verdict.MEMORY_ERROR: memory_error,

@@ -16,13 +16,13 @@ PACKAGE = Path(__file__).resolve().parent.parent / "grader"
 # In the order in which data flows. A package stands for all of its modules.
 ORDER = (
     # the vocabulary
-    "words", "verdict", "errors", "interruption", "evidence", "report",
+    "words", "verdict", "errors", "interruption", "counter_bounds", "evidence", "report",
     # text from and for people
     "printable", "progress", "toml_source",
     # the spec
     "expression", "timing", "signature", "spec", "spec_problem", "spec_schema", "case_checks",
-    "timing_checks",
-    "spec_checks", "spec_reader", "catalogue", "stub", "fingerprint",
+    "counter_checks", "timing_checks", "spec_checks", "spec_reader", "catalogue", "stub",
+    "fingerprint",
     # the submission
     "archive", "submission",
     # programs that we do not trust
@@ -31,7 +31,7 @@ ORDER = (
     "cache", "toolchain", "gpu", "gpu_watch", "mps", "doctor",
     # build, run, check, score, report
     "host", "build", "judge", "check", "score", "formats",
-    "workshop", "pipeline", "local", "cli", "__main__",
+    "surroundings", "workshop", "pipeline", "local", "cli", "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

@@ -45,6 +45,9 @@ NAMES = {
     evidence.MemoryEvidence: "memory_evidence",
     evidence.ToolRun: "tool_run",
     evidence.Finding: "finding",
+    evidence.CountersEvidence: "counters_evidence",
+    evidence.CounterFigure: "counter_figure",
+    evidence.CounterLine: "counter_line",
 }
 NOT_ALWAYS_A_NUMBER = {("mismatch", "expected"), ("mismatch", "actual")}
 FROM_ONE = {("finding", "count")}  # what was found was found once at least
@@ -186,6 +189,7 @@ def _changed(sample: Report, name: str, value: object, *path: str | int) -> dict
 
 CHECK = ("kernels", 0, "checks", 1)
 MEMORY = ("kernels", 0, "checks", 2, "evidence")
+FIGURE = (*MEMORY, "figures", 1)
 
 
 @pytest.mark.parametrize(
@@ -222,10 +226,20 @@ MEMORY = ("kernels", 0, "checks", 2, "evidence")
         _change_finding("thread", [0, 0, -1]),
         _change_finding("access", "free"),
         _change_finding("count", 0),
+        _changed(sample_reports.too_slow_by_counters(), "surprise", 1, *MEMORY),
+        _changed(sample_reports.too_slow_by_counters(), "name", "loads", *FIGURE),
+        _changed(sample_reports.too_slow_by_counters(), "allowed", 0.5, *FIGURE),
+        _changed(sample_reports.too_slow_by_counters(), "requests", 0, *MEMORY, "lines", 0),
+        _changed(sample_reports.too_slow_by_counters(), "space", "local", *MEMORY, "lines", 0),
+        _changed(sample_reports.too_slow_by_counters(), "check", "memory", *MEMORY[:-1]),
     ],
 )
 def test_schema_refuses(changed: dict[str, Any]) -> None:
-    for sample in (sample_reports.wrong_answer(), sample_reports.memory_error()):
+    for sample in (
+        sample_reports.wrong_answer(),
+        sample_reports.memory_error(),
+        sample_reports.too_slow_by_counters(),
+    ):
         VALIDATOR.validate(to_json(sample))
     assert not VALIDATOR.is_valid(changed)
 

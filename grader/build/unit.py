@@ -112,7 +112,7 @@ def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected
     """Build a CUDA C++ file for the processor with every memory access checked."""
     cxx = toolchain.find_cxx()
     if cxx is None:
-        return _missing("g++", "memory safety cannot be checked on this machine's processor")
+        return _missing("g++", "memory accesses cannot be watched on this machine's processor")
     prepared = prepare(hand_in)
     if isinstance(prepared, Rejected):
         return prepared

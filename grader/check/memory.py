@@ -17,22 +17,18 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 from grader.check import interpreter_findings, sanitizer
-from grader.check.ending import Doing, Sentence, explain
+from grader.check.ending import Sentence
 from grader.check.finding import SHOWN, folded, hint, sentence
 from grader.check.host_findings import INPUT_HINT, locator, read_run
 from grader.check.host_findings import TOOL as HOST_TOOL
-from grader.check.stage import Bench, Stage
+from grader.check.stage import Bench
+from grader.check.walk import Prepared, Walk, walk
 from grader.evidence import Finding, MemoryEvidence, ToolRun
-from grader.judge.oracle import CaseData
 from grader.judge.session import Session
-from grader.spec import Case, Limits
 from grader.toolchain import Tool
 from grader.verdict import Verdict
-
-Prepared = tuple[Case, CaseData]
 
 # Under a sanitizer a kernel runs some ten to a hundred times slower.
 _CALL_S = 20.0
@@ -51,23 +47,11 @@ class MemoryVerdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Walk:
-    """What the judge saw of one run over all cases; `failure` is the first thing wrong.
-
-    `told` is what the worker said meanwhile.
-    """
-
-    failure: Sentence | None
-    wrong: bool
-    told: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
     """One tool's run. `silent` is why its silence would prove nothing, if so."""
 
     run: ToolRun
-    walk: _Walk
+    walk: Walk
     findings: tuple[Finding, ...]
     output: str
     silent: str | None = None
@@ -117,12 +101,12 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, None, host_settings=schedule) as session:
-        walk = _walk(bench, session, cases, limits)
+        walked = walk(bench, session, cases, limits)
         output = session.output
     tampered = silent = problem = None
     findings: tuple[Finding, ...] = ()
     try:
-        lines = [json.dumps(record) for record in walk.told]
+        lines = [json.dumps(record) for record in walked.told]
         run = read_run(lines, bench.built.path, bench.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
@@ -136,7 +120,7 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
         problem=problem,
     )
     return _Seen(
-        run=tool, walk=walk, findings=findings, output=output, silent=silent, tampered=tampered
+        run=tool, walk=walked, findings=findings, output=output, silent=silent, tampered=tampered
     )
 
 
@@ -147,12 +131,12 @@ def check_interpreter_memory(
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, bench.server, watch_memory=True) as session:
-        walk = _walk(bench, session, cases, bench.assignment.limits)
+        walked = walk(bench, session, cases, bench.assignment.limits)
         output = session.output
     tampered = silent = None
     findings: tuple[Finding, ...] = ()
     try:
-        findings, accesses = interpreter_findings.read_run(walk.told, bench.built.file)
+        findings, accesses = interpreter_findings.read_run(walked.told, bench.built.file)
         silent = None if accesses else "no kernel touched any memory in this run"
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"
@@ -163,7 +147,7 @@ def check_interpreter_memory(
         wall_s=round(time.monotonic() - started_s, 3),
     )
     seen = _Seen(
-        run=tool, walk=walk, findings=findings, output=output, silent=silent, tampered=tampered
+        run=tool, walk=walked, findings=findings, output=output, silent=silent, tampered=tampered
     )
     return _verdict([seen], cases)
 
@@ -200,7 +184,7 @@ def run_sanitizer(
     locate = locator(bench.built.path, bench.built.file)
     watcher = sanitizer.watcher(tool, name, bench.built.language)
     with Session(bench.built, limits, bench.server, watcher=watcher) as session:
-        walk = _walk(bench, session, cases, limits)
+        walked = walk(bench, session, cases, limits)
         ended = session.finish(_FINISH_S)
         output = session.output
         try:
@@ -211,7 +195,7 @@ def run_sanitizer(
             tampered = f"compute-sanitizer {name}: {error}"
         if keep is not None:
             keep(session)
-    if walk.failure is not None:
+    if walked.failure is not None:
         pass  # it ended early, and says why
     elif ended.exit_code not in (0, sanitizer.FOUND) and not findings:
         last = (ended.output.strip().splitlines() or ["it said nothing"])[-1]
@@ -226,34 +210,7 @@ def run_sanitizer(
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
     )
-    return _Seen(run=run, walk=walk, findings=findings, output=output, tampered=tampered)
-
-
-def _walk(bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits) -> _Walk:
-    """Call the hand-in on every case, until it fails to answer."""
-    loaded = session.load()
-    told = list(loaded.told)
-    if not loaded.done:
-        failure = explain(loaded, bench.built, limits, Doing.LOADING)
-        return _Walk(failure=failure, wrong=False, told=tuple(told))
-    wrong = False
-    for case, data in cases:
-        stage = Stage(bench, case, data)
-        with stage.buffers() as buffers:
-            doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
-            if outcome.done:
-                stage.fill(buffers, poison=0)
-                doing = Doing.CALLING
-                outcome = session.call(stage.arguments(), private=bench.private)
-                told += outcome.told
-                snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-            if outcome.done:
-                doing, outcome = Doing.BETWEEN, session.detach()
-        if not outcome.done:
-            failure = explain(outcome, bench.built, limits, doing, case=case.name)
-            return _Walk(failure=failure, wrong=wrong, told=tuple(told))
-        wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
-    return _Walk(failure=None, wrong=wrong, told=tuple(told))
+    return _Seen(run=run, walk=walked, findings=findings, output=output, tampered=tampered)
 
 
 def _verdict(seen: Sequence[_Seen], cases: Sequence[Prepared]) -> MemoryVerdict:

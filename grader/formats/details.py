@@ -13,6 +13,7 @@ from grader.evidence import (
     BuildEvidence,
     CaseResult,
     CorrectnessEvidence,
+    CountersEvidence,
     Diagnostic,
     Finding,
     MemoryEvidence,
@@ -20,6 +21,7 @@ from grader.evidence import (
     Severity,
     ToolRun,
 )
+from grader.formats.counters import write_counters
 from grader.formats.page import Page
 from grader.report import CheckResult
 from grader.verdict import Verdict
@@ -48,6 +50,8 @@ def write_details(page: Page, check: CheckResult) -> None:
         _correctness(page, check.evidence, hint=check.hint)
     elif isinstance(check.evidence, MemoryEvidence):
         _memory(page, check.evidence, check)
+    elif isinstance(check.evidence, CountersEvidence):
+        write_counters(page, check.evidence, failed=check.verdict is Verdict.TOO_SLOW)
 
 
 def headline(check: CheckResult) -> str:

@@ -1,0 +1,54 @@
+"""One run of a hand-in over cases, under whatever watches it: what the judge saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.check.ending import Doing, Sentence, explain
+from grader.check.stage import Bench, Stage
+from grader.judge.oracle import CaseData
+from grader.judge.session import Session
+from grader.spec import Case, Limits
+
+Prepared = tuple[Case, CaseData]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What the judge saw of one run over all cases; `failure` is the first thing wrong.
+
+    `told` is what the worker said meanwhile.
+    """
+
+    failure: Sentence | None
+    wrong: bool
+    told: tuple[dict[str, Any], ...]
+
+
+def walk(bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits) -> Walk:
+    """Call the hand-in on every case, until it fails to answer."""
+    loaded = session.load()
+    told = list(loaded.told)
+    if not loaded.done:
+        failure = explain(loaded, bench.built, limits, Doing.LOADING)
+        return Walk(failure=failure, wrong=False, told=tuple(told))
+    wrong = False
+    for case, data in cases:
+        stage = Stage(bench, case, data)
+        with stage.buffers() as buffers:
+            doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
+            if outcome.done:
+                stage.fill(buffers, poison=0)
+                doing = Doing.CALLING
+                outcome = session.call(stage.arguments(), private=bench.private)
+                told += outcome.told
+                snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+            if outcome.done:
+                doing, outcome = Doing.BETWEEN, session.detach()
+        if not outcome.done:
+            failure = explain(outcome, bench.built, limits, doing, case=case.name)
+            return Walk(failure=failure, wrong=wrong, told=tuple(told))
+        wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
+    return Walk(failure=None, wrong=wrong, told=tuple(told))
