@@ -13,7 +13,7 @@ from dataclasses import replace
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.errors import GraderError
-from grader.evidence import CaseResult, CorrectnessEvidence, MemoryEvidence
+from grader.evidence import CaseResult, CorrectnessEvidence, MemoryEvidence, ProgramEvidence
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.verdict import Verdict, aggregate
@@ -165,6 +165,22 @@ def memory_check(
     return replace(result, score=0.0, message=f"{result.message}; {unearned}")
 
 
+def program_check(
+    kernel: Kernel, sentence: Sentence, evidence: ProgramEvidence | None
+) -> CheckResult:
+    """Return the entry for the student's own program."""
+    return _check(
+        CheckName.PROGRAM,
+        "program",
+        sentence.verdict,
+        kernel.points[CheckName.PROGRAM],
+        message=sentence.message,
+        hint=sentence.hint,
+        evidence=evidence,
+        wall_s=round(sum(run.wall_s for run in evidence.runs), 3) if evidence else 0.0,
+    )
+
+
 def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:
     """Return the verdict on a group of cases: points take every one of them.
 
@@ -185,7 +201,7 @@ def _check(
     hint: str = "",
     visibility: Visibility = Visibility.VISIBLE,
     wall_s: float = 0.0,
-    evidence: CorrectnessEvidence | MemoryEvidence | None = None,
+    evidence: CorrectnessEvidence | MemoryEvidence | ProgramEvidence | None = None,
 ) -> CheckResult:
     won, pending = points(verdict, most)
     return CheckResult(

@@ -19,6 +19,9 @@ from grader.expression import Expression
 from grader.signature import Argument, ElementType, Signature
 from grader.spec import (
     DEFAULT_VALUES,
+    PROGRAM_FILE,
+    PROGRAM_NAME,
+    PROGRAM_TITLE,
     Assignment,
     CaseTemplate,
     Kernel,
@@ -96,6 +99,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         tolerances={language: _tolerance(data["tolerance"], language) for language in Language},
         limits=Limits(**data.get("limits", {})),
         cases=tuple(template for case in data["cases"] for template in _templates(case)),
+        program=_program(data["program"]) if "program" in data else None,
     )
 
 
@@ -128,6 +132,15 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         files={Language(word): file for word, file in data["files"].items()},
         points={CheckName(check): float(points) for check, points in data["points"].items()},
         rules=Rules(torch_allowed=data.get("rules", {}).get("torch") == "allowed"),
+    )
+
+
+def _program(data: Mapping[str, Any]) -> Kernel:
+    return Kernel(
+        name=PROGRAM_NAME,
+        title=PROGRAM_TITLE,
+        files={Language.CUDA: PROGRAM_FILE},
+        points={CheckName.PROGRAM: float(data["points"])},
     )
 
 
