@@ -31,8 +31,10 @@ SECTIONS = {
     "memory_evidence": "`evidence` of `memory`",
     "tool_run": "An entry of `tools`",
     "finding": "An entry of `findings`",
+    "program_evidence": "`evidence` of `program`",
+    "program_run": "An entry of `runs`",
 }
-PLURALS = {"mismatch": "mismatches", "tool_run": "tool runs"}
+PLURALS = {"mismatch": "mismatches", "tool_run": "tool runs", "program_run": "program runs"}
 
 
 def schema() -> dict[str, Any]:

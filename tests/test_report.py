@@ -45,6 +45,8 @@ NAMES = {
     evidence.MemoryEvidence: "memory_evidence",
     evidence.ToolRun: "tool_run",
     evidence.Finding: "finding",
+    evidence.ProgramEvidence: "program_evidence",
+    evidence.ProgramRun: "program_run",
 }
 NOT_ALWAYS_A_NUMBER = {("mismatch", "expected"), ("mismatch", "actual")}
 FROM_ONE = {("finding", "count")}  # what was found was found once at least
@@ -151,7 +153,12 @@ def test_example_of_the_page_is_valid() -> None:
 
 # --- what is valid and what is not -----------------------------------------------------------
 
-ODD = (sample_reports.hostile, sample_reports.ladder, sample_reports.memory_warning)
+ODD = (
+    sample_reports.hostile,
+    sample_reports.ladder,
+    sample_reports.memory_warning,
+    sample_reports.own_program,
+)
 SAMPLES = [*(sample_reports.of(verdict) for verdict in Verdict), *(make() for make in ODD)]
 SAMPLE_IDS = [*(verdict.value for verdict in Verdict), *(make.__name__ for make in ODD)]
 
@@ -186,6 +193,7 @@ def _changed(sample: Report, name: str, value: object, *path: str | int) -> dict
 
 CHECK = ("kernels", 0, "checks", 1)
 MEMORY = ("kernels", 0, "checks", 2, "evidence")
+RUN = ("kernels", 1, "checks", 1, "evidence", "runs", 0)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +221,10 @@ MEMORY = ("kernels", 0, "checks", 2, "evidence")
         _changed(sample_reports.memory_error(), "surprise", 1, *MEMORY),
         _changed(sample_reports.memory_error(), "surprise", 1, *MEMORY, "tools", 0),
         _changed(sample_reports.memory_error(), "problem", False, *MEMORY, "tools", 0),
+        _changed(sample_reports.own_program(), "check", "rules", *RUN[:-3]),
+        _changed(sample_reports.own_program(), "surprise", 1, *RUN),
+        _changed(sample_reports.own_program(), "calls", -1, *RUN),
+        _changed(sample_reports.own_program(), "exit_code", "0", *RUN),
         _change_finding("surprise", 1),
         _change_finding("kind", "segfault"),
         _change_finding("severity", "info"),
@@ -225,7 +237,11 @@ MEMORY = ("kernels", 0, "checks", 2, "evidence")
     ],
 )
 def test_schema_refuses(changed: dict[str, Any]) -> None:
-    for sample in (sample_reports.wrong_answer(), sample_reports.memory_error()):
+    for sample in (
+        sample_reports.wrong_answer(),
+        sample_reports.memory_error(),
+        sample_reports.own_program(),
+    ):
         VALIDATOR.validate(to_json(sample))
     assert not VALIDATOR.is_valid(changed)
 

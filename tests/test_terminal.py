@@ -33,6 +33,7 @@ PLAIN = {
     "compile_error": sample_reports.compile_error,
     "memory_error": sample_reports.memory_error,
     "memory_warning": sample_reports.memory_warning,
+    "own_program": sample_reports.own_program,
     "grader_error": sample_reports.grader_error,
     "not_submitted": sample_reports.not_submitted,
     "ladder": sample_reports.ladder,
