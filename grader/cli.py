@@ -97,7 +97,7 @@ def list_assignments() -> None:
     for column in ("assignment", "kernel", "files", "points"):
         table.add_column(column, justify="right" if column == "points" else "left")
     for assignment in _all_assignments():
-        for position, kernel in enumerate(assignment.kernels):
+        for position, kernel in enumerate(assignment.parts):
             name = assignment.name if position == 0 else ""
             files = "  ".join(kernel.files.values())
             table.add_row(name, kernel.name, files, f"{kernel.max_score:g}")

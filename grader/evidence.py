@@ -268,6 +268,47 @@ class CountersEvidence:
     origin: Origin = "worker"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramRun:
+    """One run of the student's own program around the student's own kernel.
+
+    `changed` says whether an element of an output was changed after each call
+    of the entry: then the program has to end with another exit code than 0.
+    `element` is that of the first call, one number for each dimension (empty
+    if there was none). `exit_code` is None if a signal or a limit ended it.
+    """
+
+    changed: bool
+    verdict: Verdict
+    message: str
+    calls: int
+    array: str
+    element: tuple[int, ...]
+    exit_code: int | None
+    signal: int | None
+    wall_s: float
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramEvidence:
+    """The runs of the student's own program, in the order in which they were made.
+
+    The first that is not accepted is the last. `kernel` served, of `runs_total`
+    planned.
+    """
+
+    kernel: str
+    runs: tuple[ProgramRun, ...]
+    runs_total: int
+    origin: Origin = "judge"
+
+
 Evidence = (
-    BuildEvidence | CorrectnessEvidence | MemoryEvidence | PerformanceEvidence | CountersEvidence
+    BuildEvidence
+    | CorrectnessEvidence
+    | MemoryEvidence
+    | PerformanceEvidence
+    | CountersEvidence
+    | ProgramEvidence
 )

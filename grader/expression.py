@@ -54,6 +54,14 @@ class Expression:
         except ValueError as error:
             raise ValueError(f"{self.text!r} {error}") from None
 
+    def calls(self, names: Mapping[str, str], functions: Mapping[str, str]) -> str:
+        """Return it as nested calls in a language of the C family: `times(4, rows)`.
+
+        `names` has what stands for each name, `functions` the function for each
+        of + - * // % ** min max, all of two arguments.
+        """
+        return _calls(_tree(self.text), names, functions)
+
 
 def _tree(source: str) -> ast.expr:
     if len(source) > _LONGEST:
@@ -83,6 +91,34 @@ def _walk(node: ast.expr, names: set[str]) -> None:
                 f"{ast.unparse(node)!r} is not allowed here: use whole numbers, size names, "
                 "+ - * // % ** ( ) min max"
             )
+
+
+_SYMBOLS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
+
+
+def _calls(node: ast.expr, names: Mapping[str, str], functions: Mapping[str, str]) -> str:
+    match node:
+        case ast.Constant(value=int(value)):
+            return str(value)
+        case ast.Name(id=name):
+            return names[name]
+        case ast.BinOp(left=left, op=op, right=right):
+            symbol, arguments = _SYMBOLS[type(op)], [left, right]
+        case ast.Call(func=ast.Name(id=symbol), args=arguments):
+            pass
+        case _:
+            raise AssertionError(ast.dump(node))  # `parse` has refused everything else
+    first, *others = (_calls(argument, names, functions) for argument in arguments)
+    for other in others:
+        first = f"{functions[symbol]}({first}, {other})"
+    return first
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, int | float]) -> int:

@@ -107,7 +107,7 @@ def _assignments(names: tuple[str, ...]) -> list[Assignment]:
 
 
 def _check_kernels(kernels: tuple[str, ...], assignments: list[Assignment]) -> None:
-    known = [kernel.name for assignment in assignments for kernel in assignment.kernels]
+    known = [kernel.name for assignment in assignments for kernel in assignment.parts]
     for name in kernels:
         if name not in known:
             meant = did_you_mean(name, known)

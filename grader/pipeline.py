@@ -3,23 +3,26 @@
 plan        which kernels, in which languages, were handed in
 build       all of them, in threads, while torch is imported here
 check       each built one in turn
+program     the student's own main.cu, with a kernel that is right
 score       points, the better language, the report
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from grader import score
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
+from grader.own_program import asked_for, grade_program
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.submission import Submission
-from grader.words import CheckName
-from grader.workshop import Options, Unit, Workshop, open_workshop
+from grader.words import CheckName, Language
+from grader.workshop import Options, OwnProgram, Unit, Workshop, open_workshop
 
 
 def grade(
@@ -34,13 +37,19 @@ def grade(
     kernels = [k for k in assignment.kernels if not options.kernels or k.name in options.kernels]
     units = {kernel.name: _units(assignment, submission, kernel, options) for kernel in kernels}
     everything = [unit for several in units.values() for unit in several]
-    with open_workshop(assignment, options, everything) as shop:
+    own = _own_program(assignment, submission, options)
+    with open_workshop(assignment, options, everything, own) as shop:
         results: list[KernelResult] = []
         for kernel in kernels:
             graded = [_grade_unit(shop, unit, progress) for unit in units[kernel.name]]
             results += score.count_better(graded) or [
                 score.not_submitted(kernel, _absence(assignment, submission, kernel, options))
             ]
+        if own is not None:
+            results.append(grade_program(assignment, shop, own, results, progress))
+        elif assignment.program is not None and asked_for(assignment, options):
+            absent = _absence(assignment, submission, assignment.program, options)
+            results.append(score.not_submitted(assignment.program, absent))
         environment = shop.environment()
     return score.assemble(
         assignment,
@@ -118,6 +127,24 @@ def _units(
             hand_in = submission.files[path]
             units.append(Unit(kernel=kernel, language=language, hand_in=hand_in))
     return units
+
+
+def _own_program(
+    assignment: Assignment, submission: Submission, options: Options
+) -> OwnProgram | None:
+    """Return main.cu, if it is asked for and handed in, with all kernels it may run with."""
+    if assignment.program is None or not asked_for(assignment, options):
+        return None
+    cuda = replace(options, languages=frozenset({Language.CUDA}))
+    mains = _units(assignment, submission, assignment.program, cuda)
+    run = not options.checks or CheckName.PROGRAM in options.checks
+    kernels = [
+        unit
+        for kernel in assignment.kernels
+        if run
+        for unit in _units(assignment, submission, kernel, cuda)
+    ]
+    return OwnProgram(main=mains[0], kernels=tuple(kernels)) if mains else None
 
 
 def _untouched(assignment: Assignment, submission: Submission, path: str) -> bool:

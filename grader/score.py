@@ -13,7 +13,14 @@ from dataclasses import replace
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.errors import GraderError
-from grader.evidence import CaseResult, CorrectnessEvidence, CountersEvidence, MemoryEvidence
+from grader.evidence import (
+    CaseResult,
+    CorrectnessEvidence,
+    CountersEvidence,
+    Evidence,
+    MemoryEvidence,
+    ProgramEvidence,
+)
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.verdict import Verdict, aggregate
@@ -200,6 +207,22 @@ def _if_correct(result: CheckResult, correct: bool | None) -> CheckResult:
     return replace(result, score=0.0, message=f"{result.message}; {unearned}")
 
 
+def program_check(
+    kernel: Kernel, sentence: Sentence, evidence: ProgramEvidence | None
+) -> CheckResult:
+    """Return the entry for the student's own program."""
+    return _check(
+        CheckName.PROGRAM,
+        "program",
+        sentence.verdict,
+        kernel.points[CheckName.PROGRAM],
+        message=sentence.message,
+        hint=sentence.hint,
+        evidence=evidence,
+        wall_s=round(sum(run.wall_s for run in evidence.runs), 3) if evidence else 0.0,
+    )
+
+
 def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:
     """Return the verdict on a group of cases: points take every one of them.
 
@@ -220,7 +243,7 @@ def _check(
     hint: str = "",
     visibility: Visibility = Visibility.VISIBLE,
     wall_s: float = 0.0,
-    evidence: CorrectnessEvidence | MemoryEvidence | CountersEvidence | None = None,
+    evidence: Evidence | None = None,
 ) -> CheckResult:
     won, pending = points(verdict, most)
     return CheckResult(

@@ -22,6 +22,9 @@ from grader.words import CheckName, Device, Language, Visibility
 ORACLE_FILE = "oracle.py"
 # The student's own program around the kernel, where an assignment has one.
 PROGRAM_FILE = "main.cu"
+# Its name in the report and on the command line.
+PROGRAM_NAME = "main"
+PROGRAM_TITLE = "Your own program"
 # What a case's values are called if the spec does not say.
 DEFAULT_VALUES = "random"
 
@@ -46,6 +49,7 @@ class Limits:
     build_s: float = 60.0
     load_s: float = 20.0
     call_s: float = 10.0
+    program_s: float = 30.0
     output_kib: int = 1024
     memory_mib: int = 4096
 
@@ -158,7 +162,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """One assignment; `folder` holds its spec and its oracle."""
+    """One assignment; `folder` holds its spec and its oracle.
+
+    `program` is the student's own main.cu, which is graded like a kernel with
+    a single check; None if the assignment asks for none.
+    """
 
     name: str
     title: str
@@ -169,11 +177,17 @@ class Assignment:
     limits: Limits = field(default_factory=Limits)
     cases: tuple[CaseTemplate, ...]
     benchmarks: tuple[Benchmark, ...] = ()
+    program: Kernel | None = None
+
+    @property
+    def parts(self) -> tuple[Kernel, ...]:
+        """What can be handed in: the kernels, and the student's own program if there are points."""
+        return (*self.kernels, *([self.program] if self.program is not None else []))
 
     @property
     def max_score(self) -> float:
         """All points of this assignment."""
-        return sum(kernel.max_score for kernel in self.kernels)
+        return sum(part.max_score for part in self.parts)
 
     @property
     def oracle(self) -> Path:

@@ -17,7 +17,7 @@ from grader.case_checks import case_problems, scalar_problem, scalar_types
 from grader.counter_checks import counter_problems
 from grader.expression import Expression
 from grader.signature import ElementType
-from grader.spec import ORACLE_FILE, PROGRAM_FILE
+from grader.spec import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.spec_problem import Problem, choices
 from grader.timing_checks import timing_problems
 from grader.toml_source import KeyPath, did_you_mean
@@ -55,6 +55,8 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
     yield from signature
     yield from _kernel_problems(data["kernels"])
     yield from _tolerance_problems(data)
+    if "program" in data and not signature:
+        yield from _program_problems(data)
     # Sizes mean something only under a signature that does.
     if not signature:
         yield from case_problems(data)
@@ -175,6 +177,32 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
                 yield Problem(at, f'is "{file}", the name of the student\'s own program')
             if language == Language.TRITON and path.stem in _MODULES:
                 yield Problem(at, f'is "{file}", which would hide the module `{path.stem}`')
+
+
+def _program_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield why main.cu cannot be graded: its shim knows the entry's arguments and no more."""
+    signature, kernels = data["signature"], data["kernels"]
+    if not any(Language.CUDA in kernel["files"] for kernel in kernels):
+        yield Problem(
+            ("program",), "needs a kernel with a file in CUDA C++: add one, or take the table away"
+        )
+    for index, kernel in enumerate(kernels):
+        if kernel["name"] == PROGRAM_NAME:
+            yield Problem(
+                ("kernels", index, "name"),
+                f'is "{PROGRAM_NAME}", the name of the student\'s own program: choose another',
+            )
+    scalars = {a["name"] for a in signature["arguments"] if "shape" not in a}
+    for argument in signature["arguments"]:
+        if argument.get("role", "in") == "in":
+            continue
+        names = {name for e in argument["shape"] for name in Expression.parse(e).names}
+        for name in sorted(names - scalars):
+            yield Problem(
+                ("program",),
+                f"cannot know the size of `{argument['name']}`: `{name}` is no argument; "
+                "make it one, or take the table away",
+            )
 
 
 def _tolerance_problems(data: Mapping[str, Any]) -> Iterator[Problem]:

@@ -20,6 +20,9 @@ from grader.expression import Expression
 from grader.signature import Argument, ElementType, Signature
 from grader.spec import (
     DEFAULT_VALUES,
+    PROGRAM_FILE,
+    PROGRAM_NAME,
+    PROGRAM_TITLE,
     Assignment,
     Benchmark,
     CaseTemplate,
@@ -101,6 +104,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         limits=Limits(**data.get("limits", {})),
         cases=tuple(template for case in data["cases"] for template in _templates(case)),
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
+        program=_program(data["program"]) if "program" in data else None,
     )
 
 
@@ -179,6 +183,15 @@ def _benchmark(data: Mapping[str, Any]) -> Benchmark:
 def _counters(data: Mapping[str, Any]) -> CounterBounds:
     most = {name: float(data[name]) for name in FIGURES if name in data}
     return CounterBounds(sizes=dict(data["sizes"]), most=most)
+
+
+def _program(data: Mapping[str, Any]) -> Kernel:
+    return Kernel(
+        name=PROGRAM_NAME,
+        title=PROGRAM_TITLE,
+        files={Language.CUDA: PROGRAM_FILE},
+        points={CheckName.PROGRAM: float(data["points"])},
+    )
 
 
 def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:

@@ -68,7 +68,7 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
     Files that are absent are absent from the result. Raises UsageError if
     `source` itself is not there or cannot be read.
     """
-    wanted = [file for kernel in assignment.kernels for file in kernel.files.values()]
+    wanted = [file for kernel in assignment.parts for file in kernel.files.values()]
     others: tuple[str, ...] = ()
     try:
         if source.is_dir():

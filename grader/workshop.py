@@ -8,6 +8,7 @@ here. All three take a second or so, side by side.
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +21,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from grader import family, interruption, toolchain
 from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
+from grader.build.program import ProgramBuilds, Target
 from grader.build.unit import Checked, build, build_checked
+from grader.environment import describe
 from grader.errors import ToolError
 from grader.evidence import CorrectnessEvidence
 from grader.gpu import Gpu
 from grader.judge.server import PythonServer
 from grader.spec import Assignment, Case, Kernel
 from grader.submission import HandIn
-from grader.surroundings import surroundings
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language, Visibility
 from grader.worker import cuda_driver
@@ -85,9 +87,20 @@ class Unit:
         return f"{self.kernel.name} · {self.language.phrase}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnProgram:
+    """The student's main.cu, and the CUDA C++ kernels it may run with, in order."""
+
+    main: Unit
+    kernels: tuple[Unit, ...]
+
+
 @contextmanager
 def open_workshop(
-    assignment: Assignment, options: Options, units: Sequence[Unit]
+    assignment: Assignment,
+    options: Options,
+    units: Sequence[Unit],
+    own: OwnProgram | None = None,
 ) -> Iterator[Workshop]:
     """Start all builds, and torch, side by side; end every process on the way out."""
     family.become_subreaper()
@@ -95,7 +108,7 @@ def open_workshop(
         pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
         shop = Workshop(assignment, options, Path(folder), pool)
         try:
-            shop.start(units)
+            shop.start(units, own)
             yield shop
         except BaseException:
             shop.abandon()
@@ -118,6 +131,7 @@ class Workshop:
         self._pool = pool
         self._builds: dict[tuple[str, Language], Future[Built | Rejected]] = {}
         self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
+        self._program: ProgramBuilds | None = None
         self._launches: dict[tuple[str, Language], list[dict[str, Any]]] = {}
         self._server: PythonServer | None = None
         self._oracle: Oracle | None = None
@@ -125,10 +139,12 @@ class Workshop:
         # On a processor the tools know the bounds of shared buffers.
         self._private = options.transport == "private" and options.device is Device.CUDA
 
-    def start(self, units: Sequence[Unit]) -> None:
+    def start(self, units: Sequence[Unit], own: OwnProgram | None = None) -> None:
         """Start the compilers, then the Python server, then import torch here."""
         gpu = self._options.gpu
-        for unit in units:
+        named = {(unit.kernel.name, unit.language) for unit in units}
+        needed = own.kernels if own is not None else ()
+        for unit in (*units, *(u for u in needed if (u.kernel.name, u.language) not in named)):
             self._builds[unit.kernel.name, unit.language] = self._pool.submit(
                 build,
                 self._assignment,
@@ -143,10 +159,12 @@ class Workshop:
             bound = unit.kernel.counters is not None and self.checks_counters(unit)
             if unit.language is Language.CUDA and (on_host or bound):
                 self._checked_build(unit)
+        if own is not None:
+            self._start_program(own)
         if any(unit.language is Language.TRITON for unit in units):
             # Spawned from here, not from the pool: it dies with its thread.
             self._server = PythonServer(self._options.device)
-        if units and self.wants(CheckName.CORRECTNESS):
+        if (units and self.wants(CheckName.CORRECTNESS)) or needed:
             # A second's work for this thread, while the others compile.
             import grader.check.correctness  # noqa: F401
 
@@ -155,7 +173,11 @@ class Workshop:
     def abandon(self) -> None:
         """End the builds under way, which nobody wants any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        builds: list[Future[Any]] = [*self._builds.values(), *self._checked.values()]
+        builds: list[Future[Any]] = [
+            *self._builds.values(),
+            *self._checked.values(),
+            *(self._program.futures if self._program is not None else ()),
+        ]
         while not all(future.done() for future in builds):
             # Again and again: a build may be about to start its next program.
             family.kill_all()
@@ -170,6 +192,10 @@ class Workshop:
     def wants(self, check: CheckName) -> bool:
         """True unless the check was filtered out."""
         return not self._options.checks or check in self._options.checks
+
+    def chooser(self, check: CheckName) -> random.Random:
+        """Return what a check draws secrets from, the same in every run with the same seed."""
+        return random.Random(f"{self._options.secret_seed}/{self._assignment.name}/{check}")
 
     def built(self, unit: Unit) -> Built | Rejected:
         """Wait for the unit's build."""
@@ -283,6 +309,22 @@ class Workshop:
             self._checked[key] = self._pool.submit(build_checked, self._assignment, unit.hand_in)
         return self._checked[key]
 
+    def _start_program(self, own: OwnProgram) -> None:
+        """Compile main.cu, and link it with the kernel that is most likely to serve."""
+        gpu, device = self._options.gpu, self._options.device
+        target = Target(device=device, architecture=gpu.compute_capability if gpu else None)
+        main = own.main
+        self._program = ProgramBuilds(self._assignment, main.hand_in, target, self._pool)
+        self._builds[main.kernel.name, main.language] = self._program.part
+        for kernel in own.kernels[-1:]:
+            self._program.start(kernel.hand_in)
+
+    def linked(self, kernel: Unit) -> Built | Rejected:
+        """Wait for main.cu as a program with the kernel."""
+        interruption.check()
+        assert self._program is not None
+        return self._program.start(kernel.hand_in).result()
+
     def _bench(self, built: Built, *, private: bool) -> Bench:
         from grader.check.stage import Bench
 
@@ -330,8 +372,7 @@ class Workshop:
 
     def environment(self) -> dict[str, str | int | float | None]:
         """Say what graded: for the report."""
-        return {
-            **surroundings(self._options.device, self._options.gpu),
-            "public_seed": self._options.public_seed,
-            "secret_seed": self._options.secret_seed,
-        }
+        options = self._options
+        return describe(
+            options.gpu, public_seed=options.public_seed, secret_seed=options.secret_seed
+        )

@@ -34,12 +34,15 @@ SECTIONS = {
     "counters_evidence": "`evidence` of `counters`",
     "counter_figure": "An entry of `figures`",
     "counter_line": "An entry of `lines`",
+    "program_evidence": "`evidence` of `program`",
+    "program_run": "An entry of `runs`",
 }
 PLURALS = {
     "mismatch": "mismatches",
     "tool_run": "tool runs",
     "counter_figure": "figures",
     "counter_line": "lines",
+    "program_run": "program runs",
 }
 
 

@@ -20,6 +20,8 @@ from grader.evidence import (
     FindingKind,
     MemoryEvidence,
     Mismatch,
+    ProgramEvidence,
+    ProgramRun,
     ToolRun,
 )
 from grader.report import CheckResult, KernelResult, Report
@@ -547,6 +549,65 @@ def memory_warning() -> Report:
         counted=False,
     )
     return report(cuda, triton)
+
+
+def own_program() -> Report:
+    """A right kernel, and a main.cu that compares all elements but the last."""
+    runs = (
+        ProgramRun(
+            changed=False,
+            verdict=Verdict.ACCEPTED,
+            message="main.cu said right, and it is (exit code 0)",
+            calls=2,
+            array="output",
+            element=(41,),
+            exit_code=0,
+            signal=None,
+            wall_s=0.1,
+            output="PASS\n",
+        ),
+        ProgramRun(
+            changed=True,
+            verdict=Verdict.WRONG_ANSWER,
+            message="main.cu said right (exit code 0), but `output[999]` was changed from 9.99 to "
+            "-45.95",
+            calls=2,
+            array="output",
+            element=(999,),
+            exit_code=0,
+            signal=None,
+            wall_s=0.1,
+            output="block 0\nPASS\n",
+        ),
+    )
+    check = CheckResult(
+        check=CheckName.PROGRAM,
+        name="program",
+        verdict=Verdict.WRONG_ANSWER,
+        score=0.0,
+        max_score=10.0,
+        message=runs[-1].message,
+        hint="compare every element after it was copied back, the last one too",
+        wall_s=0.2,
+        evidence=ProgramEvidence(kernel="silu", runs=runs, runs_total=4),
+    )
+    main = kernel(
+        build(),
+        check,
+        verdict=Verdict.WRONG_ANSWER,
+        name="main",
+        title="Your own program",
+        file="main.cu",
+    )
+    right = kernel(build(), visible(), verdict=Verdict.ACCEPTED)
+    return report(
+        right,
+        main,
+        verdict=Verdict.WRONG_ANSWER,
+        max_score=50.0,
+        handed_in=2,
+        kernels_total=2,
+    )
 
 
 def grader_error() -> Report:

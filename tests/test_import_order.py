@@ -28,10 +28,10 @@ ORDER = (
     # programs that we do not trust
     "worker", "capture", "family", "box", "sandbox",
     # the machine
-    "cache", "toolchain", "gpu", "gpu_watch", "mps", "doctor",
+    "cache", "toolchain", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "score", "formats",
-    "surroundings", "workshop", "pipeline", "local", "cli", "__main__",
+    "workshop", "own_program", "pipeline", "local", "cli", "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

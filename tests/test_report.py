@@ -48,6 +48,8 @@ NAMES = {
     evidence.CountersEvidence: "counters_evidence",
     evidence.CounterFigure: "counter_figure",
     evidence.CounterLine: "counter_line",
+    evidence.ProgramEvidence: "program_evidence",
+    evidence.ProgramRun: "program_run",
 }
 NOT_ALWAYS_A_NUMBER = {("mismatch", "expected"), ("mismatch", "actual")}
 FROM_ONE = {("finding", "count")}  # what was found was found once at least
@@ -154,7 +156,12 @@ def test_example_of_the_page_is_valid() -> None:
 
 # --- what is valid and what is not -----------------------------------------------------------
 
-ODD = (sample_reports.hostile, sample_reports.ladder, sample_reports.memory_warning)
+ODD = (
+    sample_reports.hostile,
+    sample_reports.ladder,
+    sample_reports.memory_warning,
+    sample_reports.own_program,
+)
 SAMPLES = [*(sample_reports.of(verdict) for verdict in Verdict), *(make() for make in ODD)]
 SAMPLE_IDS = [*(verdict.value for verdict in Verdict), *(make.__name__ for make in ODD)]
 
@@ -190,6 +197,7 @@ def _changed(sample: Report, name: str, value: object, *path: str | int) -> dict
 CHECK = ("kernels", 0, "checks", 1)
 MEMORY = ("kernels", 0, "checks", 2, "evidence")
 FIGURE = (*MEMORY, "figures", 1)
+RUN = ("kernels", 1, "checks", 1, "evidence", "runs", 0)
 
 
 @pytest.mark.parametrize(
@@ -217,6 +225,10 @@ FIGURE = (*MEMORY, "figures", 1)
         _changed(sample_reports.memory_error(), "surprise", 1, *MEMORY),
         _changed(sample_reports.memory_error(), "surprise", 1, *MEMORY, "tools", 0),
         _changed(sample_reports.memory_error(), "problem", False, *MEMORY, "tools", 0),
+        _changed(sample_reports.own_program(), "check", "rules", *RUN[:-3]),
+        _changed(sample_reports.own_program(), "surprise", 1, *RUN),
+        _changed(sample_reports.own_program(), "calls", -1, *RUN),
+        _changed(sample_reports.own_program(), "exit_code", "0", *RUN),
         _change_finding("surprise", 1),
         _change_finding("kind", "segfault"),
         _change_finding("severity", "info"),
@@ -239,6 +251,7 @@ def test_schema_refuses(changed: dict[str, Any]) -> None:
         sample_reports.wrong_answer(),
         sample_reports.memory_error(),
         sample_reports.too_slow_by_counters(),
+        sample_reports.own_program(),
     ):
         VALIDATOR.validate(to_json(sample))
     assert not VALIDATOR.is_valid(changed)

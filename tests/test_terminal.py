@@ -34,6 +34,7 @@ PLAIN = {
     "memory_error": sample_reports.memory_error,
     "memory_warning": sample_reports.memory_warning,
     "too_slow_by_counters": sample_reports.too_slow_by_counters,
+    "own_program": sample_reports.own_program,
     "grader_error": sample_reports.grader_error,
     "not_submitted": sample_reports.not_submitted,
     "ladder": sample_reports.ladder,

@@ -26,10 +26,10 @@ _TRAMPOLINE = "trampoline"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """A way to make a shared library out of a trampoline and a student's file.
+    """A way to make a shared library, an object or a program out of source files.
 
-    `command(trampoline, include_folder, output)` gives the argv; `key` stands
-    for the tool's version, its flags and all that is linked in.
+    `command(source, include_folder, output)` gives the argv; `key` stands for
+    the tool's version, its flags and all that is linked in.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """The library, or None with the compiler's complaint and how it ended."""
+    """The product, or None with the compiler's complaint and how it ended."""
 
     library: Path | None
     evidence: BuildEvidence
@@ -69,12 +69,31 @@ def compile_file(
     A failed compilation is a value. Raises GraderError only if the compiler
     could not be started at all.
     """
-    sources = {f"{_TRAMPOLINE}{compiler.suffix}": trampoline, header[0]: header[1], file: text}
+    source = f"{_TRAMPOLINE}{compiler.suffix}"
+    sources = {source: trampoline, header[0]: header[1], file: text}
+    return compile_sources(compiler, sources, source, LIBRARY, file=file, wall_s=wall_s)
+
+
+def compile_sources(
+    compiler: Compiler,
+    sources: Mapping[str, str],
+    source: str,
+    product: str,
+    *,
+    file: str,
+    wall_s: float,
+) -> Compiled:
+    """Compile `source`, one of `sources` (text by name), into a file called `product`.
+
+    `file` is the student's, whose lines the diagnostics name. A failed
+    compilation is a value. Raises GraderError only if the compiler could not
+    be started at all.
+    """
     key = content_key(compiler.key, *(part for pair in sources.items() for part in pair))
     ended: list[sandbox.Ended] = []
 
     def make(folder: Path) -> None:
-        ended.append(_run(compiler, sources, folder / LIBRARY, wall_s))
+        ended.append(_run(compiler, sources, source, folder / product, wall_s))
         if not ended[0].ok:
             raise _FailedError(ended[0])
 
@@ -85,22 +104,21 @@ def compile_file(
             library=None, evidence=_evidence(compiler, failure.ended, file), ended=failure.ended
         )
     return Compiled(
-        library=folder / LIBRARY, evidence=_evidence(compiler, ended[0] if ended else None, file)
+        library=folder / product, evidence=_evidence(compiler, ended[0] if ended else None, file)
     )
 
 
 def _run(
-    compiler: Compiler, sources: Mapping[str, str], output: Path, wall_s: float
+    compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
 ) -> sandbox.Ended:
     with tempfile.TemporaryDirectory(prefix="grade-build-") as folder:
         scratch = Path(folder)
         for name, text in sources.items():
             (scratch / name).write_text(text, encoding="utf-8")
-        product = scratch / LIBRARY
+        product = scratch / output.name
         # Named from within, so that __FILE__ and messages are the student's own path.
-        trampoline = Path(f"{_TRAMPOLINE}{compiler.suffix}")
         ended = sandbox.run(
-            compiler.command(trampoline, Path(), Path(LIBRARY)),
+            compiler.command(Path(source), Path(), Path(output.name)),
             cwd=scratch,
             environment=sandbox.clean_environment(scratch) | compiler.environment,
             wall_s=wall_s,
@@ -109,7 +127,7 @@ def _run(
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
         if ended.ok and product.is_file():
-            shutil.copyfile(product, output)
+            shutil.copy(product, output)  # with its mode: a program is to be executed
             return ended
         return ended
 

@@ -73,8 +73,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
 
     Raises ToolError if the runtime itself does not compile here.
     """
-    version = f"{cxx.name} {cxx.version}"
-    runtime_key = content_key(*host.runtime_key_parts(compiler_version=version, mode=mode))
+    runtime_key = _runtime_key(cxx, mode)
 
     def command(trampoline: Path, include: Path, output: Path) -> list[str]:
         return host.compile_command(
@@ -96,6 +95,57 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
         key=content_key(runtime_key, *flags),
         command=command,
     )
+
+
+def host_object_compiler(cxx: Tool) -> Compiler:
+    """Return the compiler of a part of a program for this processor."""
+    compiler = str(cxx.path)
+
+    def command(source: Path, include: Path, output: Path) -> list[str]:
+        return host.object_command(
+            compiler=compiler, mode=Mode.FAST, source=source, output=output, include_dirs=(include,)
+        )
+
+    return Compiler(
+        name=f"g++ {cxx.version}",
+        kind="host-object",
+        suffix=".cpp",
+        # Our headers are part of the runtime's key.
+        key=content_key(_runtime_key(cxx, Mode.FAST), *command(Path(), Path(), Path())),
+        command=command,
+    )
+
+
+def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> Compiler:
+    """Return the compiler of a whole program: the file `first`, the source, the object `part`."""
+    runtime_key = _runtime_key(cxx, Mode.FAST)
+
+    def arguments(source: Path, include: Path, output: Path, runtime: Path) -> list[str]:
+        return host.program_command(
+            compiler=str(cxx.path),
+            mode=Mode.FAST,
+            sources=(Path(first), source),
+            objects=(part,),
+            runtime=runtime,
+            output=output,
+            include_dirs=(include,),
+        )
+
+    def command(source: Path, include: Path, output: Path) -> list[str]:
+        return arguments(source, include, output, _runtime(cxx, Mode.FAST, runtime_key))
+
+    return Compiler(
+        name=f"g++ {cxx.version}",
+        kind="host-program",
+        suffix=".cpp",
+        key=content_key(runtime_key, part_key, *arguments(Path(), Path(), Path(), Path())),
+        command=command,
+    )
+
+
+def _runtime_key(cxx: Tool, mode: Mode) -> str:
+    version = f"{cxx.name} {cxx.version}"
+    return content_key(*host.runtime_key_parts(compiler_version=version, mode=mode))
 
 
 def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:

@@ -35,6 +35,45 @@ def nvcc_gate(nvcc: Tool) -> Compiler:
     )
 
 
+def nvcc_object_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
+    """Return the compiler of a part of a program for GPUs of `architecture`."""
+    flags = (*_FLAGS, "-arch=sm_{}{}".format(*architecture), "-c")
+
+    def command(source: Path, include: Path, output: Path) -> list[str]:
+        return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), str(source)]
+
+    return Compiler(
+        name=f"nvcc {nvcc.version}",
+        kind="nvcc-object",
+        suffix=".cu",
+        key=content_key("nvcc-object", nvcc.version, str(nvcc.path), *flags),
+        command=command,
+    )
+
+
+def nvcc_program_compiler(
+    nvcc: Tool, architecture: tuple[int, int], first: str, part: Path, part_key: str
+) -> Compiler:
+    """Return the compiler of a whole program: the file `first`, the source, the object `part`."""
+    flags = (
+        *_FLAGS,
+        "-arch=sm_{}{}".format(*architecture),
+        *toolchain.nvcc_link_flags(nvcc),
+    )
+
+    def command(source: Path, include: Path, output: Path) -> list[str]:
+        parts = [first, str(source), str(part)]
+        return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), *parts]
+
+    return Compiler(
+        name=f"nvcc {nvcc.version}",
+        kind="nvcc-program",
+        suffix=".cu",
+        key=content_key("nvcc-program", nvcc.version, str(nvcc.path), *flags, first, part_key),
+        command=command,
+    )
+
+
 def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
     """Return the compiler for GPUs of `architecture` (compute capability)."""
     major, minor = architecture

@@ -40,23 +40,23 @@ def build(
     compiler breaks down.
     """
     if hand_in.problem is not None:
-        return _unfit(hand_in.problem, hand_in.hint)
+        return unfit(hand_in.problem, hand_in.hint)
     if language is Language.TRITON:
         return build_python(assignment.signature, hand_in, device, scratch)
     is_kernel = kernel_entry(assignment.signature, hand_in.path, hand_in.text)
     if is_kernel is not None:
-        return _unfit(*is_kernel)
+        return unfit(*is_kernel)
     if device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
-            return _missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+            return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert architecture is not None
         return _compile(
             assignment, hand_in, device, nvcc_compiler(nvcc, architecture), hand_in.text
         )
     cxx = toolchain.find_cxx()
     if cxx is None:
-        return _missing("g++", "CUDA C++ cannot run on this machine's processor")
+        return missing("g++", "CUDA C++ cannot run on this machine's processor")
     return _for_processor(assignment, hand_in, cxx)
 
 
@@ -81,6 +81,13 @@ def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built 
             else _compile(assignment, hand_in, Device.CPU, host_compiler(cxx), prepared.text)
         )
         theirs = gate.result() if gate is not None else None
+    return last_word(ours, theirs, hand_in.path)
+
+
+def last_word(
+    ours: Built | Rejected, theirs: Built | Rejected | None, path: str
+) -> Built | Rejected:
+    """Return what counts of the host device's product and nvcc's (None: there is no nvcc)."""
     if theirs is None or (isinstance(ours, Rejected) and ours.verdict is Verdict.FORBIDDEN):
         return ours
     if isinstance(theirs, Rejected):
@@ -90,7 +97,7 @@ def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built 
         return replace(
             ours,
             verdict=Verdict.NOT_MEASURED,
-            message=f"nvcc compiles {hand_in.path}, but this machine's stand-in for a GPU "
+            message=f"nvcc compiles {path}, but this machine's stand-in for a GPU "
             f"cannot: {ours.message}",
             hint="grade it on a machine with a GPU",
         )
@@ -112,7 +119,7 @@ def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected
     """Build a CUDA C++ file for the processor with every memory access checked."""
     cxx = toolchain.find_cxx()
     if cxx is None:
-        return _missing("g++", "memory accesses cannot be watched on this machine's processor")
+        return missing("g++", "memory accesses cannot be watched on this machine's processor")
     prepared = prepare(hand_in)
     if isinstance(prepared, Rejected):
         return prepared
@@ -121,13 +128,14 @@ def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected
     return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
 
 
-def _unfit(message: str, hint: str) -> Rejected:
+def unfit(message: str, hint: str) -> Rejected:
     """Return the verdict on a file that no compiler needs to see."""
     evidence = BuildEvidence(tool="none", cached=False)
     return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
 
 
-def _missing(tool: str, cost: str) -> Rejected:
+def missing(tool: str, cost: str) -> Rejected:
+    """Return the verdict where this machine lacks a tool."""
     return Rejected(
         verdict=Verdict.NOT_MEASURED,
         message=f"{tool} is not on this machine: {cost}",
@@ -166,7 +174,7 @@ def _rejected(assignment: Assignment, hand_in: HandIn, compiled: Compiled) -> Re
     limit = limit_verdict(compiled.ended)
     if limit is not None:
         return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
-    first = _first(compiled)
+    first = first_error(compiled)
     message, hint = entry_problem(
         assignment.signature, hand_in.path, hand_in.text, compiled.ended.output
     ) or (first, diagnostics.advice(first))
@@ -175,8 +183,8 @@ def _rejected(assignment: Assignment, hand_in: HandIn, compiled: Compiled) -> Re
     )
 
 
-def _first(compiled: Compiled) -> str:
-    """Return the first error as a sentence with its place."""
+def first_error(compiled: Compiled) -> str:
+    """Return the first error of a failed build as a sentence with its place."""
     for diagnostic in compiled.evidence.diagnostics:
         if diagnostic.severity == "error":
             place = f":{diagnostic.line}" if diagnostic.line else ""

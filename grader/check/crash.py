@@ -19,7 +19,7 @@ from grader import sandbox
 from grader.build.product import Built
 from grader.host.symbols import Place, symbolize
 from grader.judge.outcome import Outcome
-from grader.words import Device
+from grader.words import Device, Language
 
 _LOOK_UP_S = 5.0
 _MOST_CHARACTERS = 300
@@ -91,7 +91,7 @@ def signal_words(number: int) -> str:
 def source_place(record: dict[str, Any], built: Built) -> str:
     """Return "silu.cu:12" for a record's instruction, "" if it is not known."""
     offset = record.get("pc")
-    if type(offset) is not int or not 0 <= offset < 2**63 or built.path.suffix != ".so":
+    if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
         return ""
     found = symbolize(built.path, [offset], files={PurePath(built.file).name}, run=_run)
     place: Place | None = found.get(offset)

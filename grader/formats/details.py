@@ -18,6 +18,7 @@ from grader.evidence import (
     Finding,
     MemoryEvidence,
     Mismatch,
+    ProgramEvidence,
     Severity,
     ToolRun,
 )
@@ -52,6 +53,8 @@ def write_details(page: Page, check: CheckResult) -> None:
         _memory(page, check.evidence, check)
     elif isinstance(check.evidence, CountersEvidence):
         write_counters(page, check.evidence, failed=check.verdict is Verdict.TOO_SLOW)
+    elif isinstance(check.evidence, ProgramEvidence) and check.verdict is not Verdict.ACCEPTED:
+        _program(page, check.evidence)
 
 
 def headline(check: CheckResult) -> str:
@@ -207,6 +210,20 @@ def _tools_that_could_not(page: Page, tools: tuple[ToolRun, ...], *, message: st
             reasons.setdefault(tool.problem, []).append(tool.tool)
     for reason, names in reasons.items():
         page.sentence((f"not run: {', '.join(names)}: ", "bold"), reason, indent=INDENT, most=3)
+
+
+def _program(page: Page, evidence: ProgramEvidence) -> None:
+    """The runs that went well in a line each; the last one's sentence is the check's own."""
+    for number, run in enumerate(evidence.runs, start=1):
+        asked = "one element changed" if run.changed else "nothing changed"
+        if run.exit_code is not None:
+            ended = f"exit code {run.exit_code}"
+        else:
+            ended = run.verdict.phrase if run.signal is None else f"ended by signal {run.signal}"
+        what = f"{asked}: {ended}"
+        page.sentence((f"run {number}, ", "bold"), what, indent=INDENT)
+    if evidence.runs:
+        _output(page, evidence.runs[-1].output, head=4, tail=10)
 
 
 def _kind(found: Finding) -> str:

@@ -16,6 +16,8 @@ from grader.host.commands import (
     INCLUDE_DIR,
     Mode,
     compile_command,
+    object_command,
+    program_command,
     runtime_command,
     runtime_key_parts,
 )
@@ -39,6 +41,8 @@ __all__ = [
     "Rewritten",
     "Unsupported",
     "compile_command",
+    "object_command",
+    "program_command",
     "read_report",
     "rewrite",
     "runtime_command",

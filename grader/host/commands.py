@@ -114,6 +114,54 @@ def compile_command(
     program with the source's `main`.
     """
     return [
+        *_student_flags(compiler, mode, include_dirs),
+        str(source),
+        "-x",
+        "none",
+        str(runtime),
+        *(() if executable else ("-shared",)),
+        *_link_flags(output),
+    ]
+
+
+def object_command(
+    *,
+    compiler: str,
+    mode: Mode,
+    source: Path,
+    output: Path,
+    include_dirs: Sequence[Path] = (),
+) -> list[str]:
+    """Return the command that compiles `source`, a part of a program, into an object file."""
+    flags = _student_flags(compiler, mode, include_dirs)
+    return [*flags, "-c", "-o", str(output), str(source)]
+
+
+def program_command(
+    *,
+    compiler: str,
+    mode: Mode,
+    sources: Sequence[Path],
+    objects: Sequence[Path],
+    runtime: Path,
+    output: Path,
+    include_dirs: Sequence[Path] = (),
+) -> list[str]:
+    """Return the command that builds a program of sources and objects, linked in this order."""
+    return [
+        *_student_flags(compiler, mode, include_dirs),
+        *map(str, sources),
+        "-x",
+        "none",
+        *map(str, objects),
+        str(runtime),
+        *_link_flags(output),
+    ]
+
+
+def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> tuple[str, ...]:
+    """Return a compiler command up to where the sources stand."""
+    return (
         compiler,
         "-x",
         "c++",
@@ -124,17 +172,12 @@ def compile_command(
         *(f"-I{folder}" for folder in include_dirs),
         "-include",
         "cuda_runtime.h",
-        str(source),
-        "-x",
-        "none",
-        str(runtime),
-        *(() if executable else ("-shared",)),
-        # Our memcpy and hooks are used by this object only, and nobody else's by it.
-        "-Wl,-Bsymbolic",
-        "-o",
-        str(output),
-        *_LIBRARIES,
-    ]
+    )
+
+
+def _link_flags(output: Path) -> tuple[str, ...]:
+    # Our memcpy and hooks are used by this object only, and nobody else's by it.
+    return ("-Wl,-Bsymbolic", "-o", str(output), *_LIBRARIES)
 
 
 def runtime_key_parts(*, compiler_version: str, mode: Mode) -> tuple[str | bytes, ...]:

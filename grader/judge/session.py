@@ -7,7 +7,6 @@ limit, an answer nobody asked for. The next case then gets a new session.
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import sys
 import time
@@ -23,7 +22,7 @@ from grader.capture import Capture
 from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
-from grader.judge.outcome import Happening, Outcome
+from grader.judge.outcome import Happening, Outcome, parse_records
 from grader.judge.server import PythonServer, Request
 from grader.spec import Limits
 from grader.words import Device, Language
@@ -327,15 +326,7 @@ class Session:
         return self._told(since=0)
 
     def _told(self, since: int) -> tuple[dict[str, Any], ...]:
-        records = []
-        for line in self._report.text(since).splitlines():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict):
-                records.append(record)
-        return tuple(records)
+        return parse_records(self._report.text(since))
 
     def close(self) -> None:
         """End the worker and all that it started, and remove its folder."""

@@ -1,4 +1,4 @@
-"""What graded: the machine and the versions, for the report's `environment`."""
+"""The machine and the versions that graded: what a report says of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from grader.gpu import Gpu
 from grader.words import Device
 
 
-def surroundings(device: Device, gpu: Gpu | None) -> dict[str, str | int | float | None]:
-    """Return what is known of the machine; None for what is not there."""
+def describe(
+    gpu: Gpu | None, *, public_seed: int, secret_seed: int
+) -> dict[str, str | int | float | None]:
+    """Return a report's `environment`; `gpu` is None where the CPU graded."""
     cxx, nvcc = toolchain.find_cxx(), toolchain.find_nvcc()
     driver = nvidia.state()
     cuda = driver.cuda_version
     return {
         "grader": grader.__version__,
-        "device": device.value,
+        "device": (Device.CPU if gpu is None else Device.CUDA).value,
         "gpu": gpu.name if gpu else None,
         "compute_capability": ".".join(map(str, gpu.compute_capability)) if gpu else None,
         "gpu_memory_mib": gpu.memory_total_mib if gpu else None,
@@ -37,6 +39,8 @@ def surroundings(device: Device, gpu: Gpu | None) -> dict[str, str | int | float
         # Limits, a session of its own, nothing left behind; files and
         # network are not fenced off yet.
         "sandbox": "none",
+        "public_seed": public_seed,
+        "secret_seed": secret_seed,
     }
 
 
