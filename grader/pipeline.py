@@ -86,6 +86,9 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             checks.append(
                 score.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
             )
+        if isinstance(built, Built) and shop.checks_performance(unit):
+            during = CheckName.PERFORMANCE
+            checks.append(_time(shop, unit, built, checks, progress))
         if isinstance(built, Built) and shop.checks_counters(unit):
             during = CheckName.COUNTERS
             checks += _count(shop, unit, built, checks, progress)
@@ -95,6 +98,26 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
         checks.append(score.grader_error(unit.kernel, error, during))
     return score.kernel_result(unit.kernel, unit.language, checks)
+
+
+def _time(
+    shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
+) -> CheckResult:
+    """Time a kernel whose cases are right: a wrong answer is fast at will."""
+    correct = score.accepted(checks, CheckName.CORRECTNESS)
+    if not correct and shop.wants(CheckName.CORRECTNESS):
+        return score.without_performance(unit.kernel, correct=correct)
+    started_s = time.monotonic()
+    with progress.step(f"{unit.title} · performance") as step:
+        timed = shop.check_performance(unit, built, step.advance)
+    return score.performance_check(
+        unit.kernel,
+        timed.sentence,
+        timed.evidence,
+        share=timed.share,
+        correct=correct,
+        wall_s=round(time.monotonic() - started_s, 3),
+    )
 
 
 def _count(

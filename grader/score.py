@@ -19,6 +19,7 @@ from grader.evidence import (
     CountersEvidence,
     Evidence,
     MemoryEvidence,
+    PerformanceEvidence,
     ProgramEvidence,
 )
 from grader.report import CheckResult, KernelResult, Report
@@ -163,6 +164,41 @@ def memory_check(
         wall_s=sum(tool.wall_s for tool in evidence.tools) if evidence else 0.0,
     )
     return _if_correct(result, correct)
+
+
+def performance_check(
+    kernel: Kernel,
+    sentence: Sentence,
+    evidence: PerformanceEvidence | None,
+    *,
+    share: float,
+    correct: bool | None,
+    wall_s: float = 0.0,
+) -> CheckResult:
+    """Return the entry for speed, whose points are won in shares, tier by tier."""
+    most = kernel.points[CheckName.PERFORMANCE]
+    result = _check(
+        CheckName.PERFORMANCE,
+        "performance",
+        sentence.verdict,
+        most,
+        message=sentence.message,
+        hint=sentence.hint,
+        evidence=evidence,
+        wall_s=wall_s,
+    )
+    if not result.pending:
+        result = replace(result, score=round(most * share, 2))
+    return _if_correct(result, correct)
+
+
+def without_performance(kernel: Kernel, *, correct: bool | None) -> CheckResult:
+    """Return the entry of a kernel that was not timed: its cases are wrong, or not yet right."""
+    if correct is False:
+        sentence = Sentence(verdict=Verdict.SKIPPED, message="not timed: see correctness")
+    else:
+        sentence = Sentence(verdict=Verdict.NOT_MEASURED, message="not timed: see correctness")
+    return performance_check(kernel, sentence, None, share=0.0, correct=correct)
 
 
 def counters_check(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from grader import family, interruption, toolchain
+from grader.build.baseline import build_baseline
 from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
 from grader.build.program import ProgramBuilds, Target
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     # They import torch, which takes a second: only once the compilers are busy.
     from grader.check.counters import CountersVerdict
     from grader.check.memory import MemoryVerdict
+    from grader.check.speed import SpeedVerdict
     from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
 
@@ -275,6 +277,36 @@ class Workshop:
             return MemoryVerdict(sentence=sentence, evidence=None)
         bench = self._bench(product.built, private=self._private)
         return check_host_memory(bench, product.text, cases, advance)
+
+    def checks_performance(self, unit: Unit) -> bool:
+        """True if the unit's speed is to be measured, here or on a GPU."""
+        return CheckName.PERFORMANCE in unit.kernel.points and self.wants(CheckName.PERFORMANCE)
+
+    def check_performance(
+        self, unit: Unit, built: Built, advance: Callable[[str], None]
+    ) -> SpeedVerdict:
+        """Time one built file beside torch, on a GPU."""
+        from grader.check import speed
+
+        gpu = self._options.gpu
+        if gpu is None:
+            return speed.not_measured("speed is measured on a GPU")
+        if self._private:
+            return speed.not_measured(
+                "speed is not measured where memory cannot be shared between processes (WSL)"
+            )
+        oracle = self._prepare()
+        if self._server is None:
+            self._server = PythonServer(self._options.device)
+        return speed.check_speed(
+            self._bench(built, private=False),
+            build_baseline(self._assignment, self._options.device, self._folder / "baseline"),
+            oracle,
+            gpu,
+            unit.kernel.tiers.of(unit.language, gpu.architecture),
+            advance,
+            seed=self.chooser(CheckName.PERFORMANCE).getrandbits(62),
+        )
 
     def checks_counters(self, unit: Unit) -> bool:
         """True if the unit's accesses are to be counted: on a GPU only where a bound asks."""

@@ -31,6 +31,9 @@ SECTIONS = {
     "memory_evidence": "`evidence` of `memory`",
     "tool_run": "An entry of `tools`",
     "finding": "An entry of `findings`",
+    "performance_evidence": "`evidence` of `performance`",
+    "benchmark_timing": "An entry of `benchmarks`",
+    "tier": "An entry of `tiers`",
     "counters_evidence": "`evidence` of `counters`",
     "counter_figure": "An entry of `figures`",
     "counter_line": "An entry of `lines`",
@@ -40,6 +43,7 @@ SECTIONS = {
 PLURALS = {
     "mismatch": "mismatches",
     "tool_run": "tool runs",
+    "benchmark_timing": "benchmark timings",
     "counter_figure": "figures",
     "counter_line": "lines",
     "program_run": "program runs",

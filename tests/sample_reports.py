@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from grader.check.finding import hint, sentence
 from grader.evidence import (
+    BenchmarkTiming,
     BuildEvidence,
     CaseResult,
     CorrectnessEvidence,
@@ -20,8 +21,10 @@ from grader.evidence import (
     FindingKind,
     MemoryEvidence,
     Mismatch,
+    PerformanceEvidence,
     ProgramEvidence,
     ProgramRun,
+    TierShown,
     ToolRun,
 )
 from grader.report import CheckResult, KernelResult, Report
@@ -655,6 +658,62 @@ def ladder() -> Report:
     )
 
 
+def performance() -> CheckResult:
+    """A kernel at half the speed of torch, on two sizes, on a GPU of 4 TB/s."""
+    timings = tuple(
+        BenchmarkTiming(
+            name=f"n={n}",
+            sizes={"n": n},
+            baseline_us=baseline_us,
+            submission_us=submission_us,
+            speedup=round(baseline_us / submission_us, 4),
+            low=round(baseline_us / submission_us - 0.004, 4),
+            high=round(baseline_us / submission_us + 0.003, 4),
+            speedups=tuple(round(baseline_us / submission_us + k / 1000, 4) for k in range(-3, 4)),
+            rounds=7,
+            discarded=1,
+            calls_per_round=240,
+            overhead_us=61.5,
+            baseline_alone_us=baseline_us - 0.4,
+            gb_s=round(8 * n / submission_us / 1e3, 1),
+            tflop_s=None,
+            roof_share=round(8 * n / submission_us / 1e3 / 3940, 4),
+        )
+        for n, baseline_us, submission_us in ((1 << 26, 130.2, 251.0), (1 << 27, 259.8, 499.0))
+    )
+    return CheckResult(
+        check=CheckName.PERFORMANCE,
+        name="performance",
+        verdict=Verdict.TOO_SLOW,
+        score=5.0,
+        max_score=20.0,
+        message="0.52 times as fast as torch (0.515 to 0.523)",
+        hint="the next tier is at 0.9",
+        wall_s=7.9,
+        evidence=PerformanceEvidence(
+            benchmarks=timings,
+            speedup=0.5197,
+            low=0.515,
+            high=0.523,
+            tiers=(
+                TierShown(speedup=0.5, share=0.25, accepted=False, reached=True),
+                TierShown(speedup=0.9, share=1.0, accepted=True, reached=False),
+            ),
+            roof_gb_s=3940.0,
+            sm_mhz=1980,
+            memory_mhz=3201,
+            temperature_c=48,
+            throttle_reasons=("software power cap",),
+            flags=(),
+        ),
+    )
+
+
+def too_slow() -> Report:
+    slow = kernel(build(), visible(), performance(), verdict=Verdict.TOO_SLOW)
+    return report(slow)
+
+
 def too_slow_by_counters() -> Report:
     """A right transpose whose stores are not coalesced; no figure of it is bound in Triton."""
     cuda = kernel(
@@ -669,7 +728,8 @@ def too_slow_by_counters() -> Report:
         verdict=Verdict.ACCEPTED,
         score=10.0,
         message="loads 1.00×, stores 8.00×, traffic 4.50× the least; "
-        "16.50× the shared wavefronts by bank conflicts; most in line 31: 32.0 sectors per store request, 4.0 would do",
+        "16.50× the shared wavefronts by bank conflicts; most in line 31: 32.0 sectors per "
+        "store request, 4.0 would do",
         hint="",
     )
     triton = replace(

@@ -45,6 +45,9 @@ NAMES = {
     evidence.MemoryEvidence: "memory_evidence",
     evidence.ToolRun: "tool_run",
     evidence.Finding: "finding",
+    evidence.PerformanceEvidence: "performance_evidence",
+    evidence.BenchmarkTiming: "benchmark_timing",
+    evidence.TierShown: "tier",
     evidence.CountersEvidence: "counters_evidence",
     evidence.CounterFigure: "counter_figure",
     evidence.CounterLine: "counter_line",
@@ -250,6 +253,7 @@ def test_schema_refuses(changed: dict[str, Any]) -> None:
     for sample in (
         sample_reports.wrong_answer(),
         sample_reports.memory_error(),
+        sample_reports.too_slow(),
         sample_reports.too_slow_by_counters(),
         sample_reports.own_program(),
     ):

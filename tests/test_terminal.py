@@ -33,6 +33,7 @@ PLAIN = {
     "compile_error": sample_reports.compile_error,
     "memory_error": sample_reports.memory_error,
     "memory_warning": sample_reports.memory_warning,
+    "too_slow": sample_reports.too_slow,
     "too_slow_by_counters": sample_reports.too_slow_by_counters,
     "own_program": sample_reports.own_program,
     "grader_error": sample_reports.grader_error,

@@ -53,6 +53,11 @@ class SpeedVerdict:
     evidence: PerformanceEvidence | None = None
 
 
+def not_measured(why: str) -> SpeedVerdict:
+    """Return what becomes of a kernel that this machine cannot time."""
+    return SpeedVerdict(sentence=Sentence(verdict=Verdict.NOT_MEASURED, message=why))
+
+
 def check_speed(
     bench: Bench,
     baseline: Built,

@@ -18,12 +18,14 @@ from grader.evidence import (
     Finding,
     MemoryEvidence,
     Mismatch,
+    PerformanceEvidence,
     ProgramEvidence,
     Severity,
     ToolRun,
 )
 from grader.formats.counters import write_counters
 from grader.formats.page import Page
+from grader.formats.timing import write_timing
 from grader.report import CheckResult
 from grader.verdict import Verdict
 
@@ -51,6 +53,8 @@ def write_details(page: Page, check: CheckResult) -> None:
         _correctness(page, check.evidence, hint=check.hint)
     elif isinstance(check.evidence, MemoryEvidence):
         _memory(page, check.evidence, check)
+    elif isinstance(check.evidence, PerformanceEvidence):
+        write_timing(page, check.evidence)
     elif isinstance(check.evidence, CountersEvidence):
         write_counters(page, check.evidence, failed=check.verdict is Verdict.TOO_SLOW)
     elif isinstance(check.evidence, ProgramEvidence) and check.verdict is not Verdict.ACCEPTED:
