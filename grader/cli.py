@@ -21,6 +21,7 @@ from rich.table import Table
 import grader
 from grader import catalogue
 from grader.errors import GraderError, UsageError
+from grader.fingerprint import REFERENCES
 from grader.interruption import terminable
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
@@ -88,6 +89,34 @@ def local(**arguments: Any) -> None:
     from grader.local import Request, grade_local
 
     sys.exit(grade_local(Request(**arguments)))
+
+
+@cli.command()
+@click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
+@click.option(
+    "--references",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The solved files and samples. Default: reference/ beside the assignments.",
+)
+@click.option("--seed", type=int, default=0, help="Draw the timed inputs from this seed.")
+@click.option("--dry-run", is_flag=True, help="Print only; keep nothing beside the spec.")
+def calibrate(
+    assignments: tuple[str, ...], references: Path | None, seed: int, dry_run: bool
+) -> None:
+    """Time references and slow samples on this GPU and propose tiers (staff).
+
+    \b
+    grade calibrate silu                   measure, print, keep the figures
+    grade calibrate gemm --dry-run         measure and print only
+    """
+    from grader.calibrate import run_calibrate
+    from grader.local import find_device, named_assignments
+
+    chosen = named_assignments(assignments)
+    gpu = find_device("cuda")
+    assert gpu is not None  # it raises where there is none
+    root = references or chosen[0].folder.parent.parent / REFERENCES
+    run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run)
 
 
 @cli.command("list")

@@ -42,7 +42,7 @@ def grade_local(request: Request) -> int:
     """Grade what is asked for, print it, and return the exit code."""
     source = request.source or _default_source()
     named = bool(request.assignments)
-    assignments = _assignments(request.assignments)
+    assignments = named_assignments(request.assignments)
     handed_in = [(a, read_submission(source, a)) for a in assignments]
     if not named:
         handed_in = [(a, s) for a, s in handed_in if s.files]
@@ -55,7 +55,7 @@ def grade_local(request: Request) -> int:
     _check_kernels(request.kernels, [a for a, _ in handed_in])
     _check_json(request.json_path, len(handed_in))
     options = Options(
-        gpu=_device(request.device),
+        gpu=find_device(request.device),
         kernels=frozenset(request.kernels),
         languages=frozenset(map(Language, request.languages)),
         checks=frozenset(map(CheckName, request.checks)),
@@ -95,7 +95,8 @@ def _default_source() -> Path:
     return here
 
 
-def _assignments(names: tuple[str, ...]) -> list[Assignment]:
+def named_assignments(names: tuple[str, ...]) -> list[Assignment]:
+    """Return the assignments with these names, all if there are none; UsageError if unknown."""
     root = catalogue.assignment_root(Path.cwd())
     if root is None:
         raise UsageError(
@@ -131,7 +132,7 @@ def _check_json(path: Path | None, count: int) -> None:
         raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
 
 
-def _device(wanted: str) -> Gpu | None:
+def find_device(wanted: str) -> Gpu | None:
     """Return the GPU to grade on, None for the CPU."""
     if wanted == "cpu":
         return None

@@ -120,9 +120,23 @@ def write_report(report: Report, path: Path) -> None:
     or a device in its place); what is there is then untouched.
     """
     text = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise GraderError(
+            f"cannot write the report {path}: {error.strerror or error}",
+            tip="free space or choose another place with --json",
+        ) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old one or the whole new one.
+
+    Raises OSError if it cannot be stored; what is there is then untouched.
+    """
     # Beside its goal, for a rename must not leave the file system; opened like any new
     # file, so that it becomes as readable as the umask says.
-    scratch = path.with_name(f".report-{secrets.token_hex(8)}")
+    scratch = path.with_name(f".{path.stem}-{secrets.token_hex(8)}")
     try:
         # A rename would put a file in the place of /dev/stdout itself, or of a link.
         if path.is_symlink() or (path.exists() and not path.is_file()):
@@ -132,11 +146,6 @@ def write_report(report: Report, path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         scratch.replace(path)
-    except OSError as error:
-        raise GraderError(
-            f"cannot write the report {path}: {error.strerror or error}",
-            tip="free space or choose another place with --json",
-        ) from error
     finally:
         with contextlib.suppress(OSError):  # after a success there is none
             scratch.unlink()

@@ -291,11 +291,11 @@ class Workshop:
         gpu = self._options.gpu
         if gpu is None:
             return speed.not_measured("speed is measured on a GPU")
+        oracle = self._prepare()
         if self._private:
             return speed.not_measured(
                 "speed is not measured where memory cannot be shared between processes (WSL)"
             )
-        oracle = self._prepare()
         if self._server is None:
             self._server = PythonServer(self._options.device)
         return speed.check_speed(
