@@ -9,6 +9,7 @@ from grader.evidence import CounterFigure, CounterLine, CountersEvidence
 
 TAMPERED = "the hand-in wrote into the counters' report"
 WRONG = "outputs were wrong in the run that counts, so that its figures prove nothing"
+CUT_OFF = "the counters' report breaks off before its end, so that it proves nothing"
 CUDA_ALONE = "the bounds are for CUDA C++: these points come with right cases"
 NOTHING = "no kernel touched any memory in this run"
 
@@ -21,8 +22,8 @@ _HINTS: dict[FigureName, str] = {
     "the index that runs along a row of the array that is written",
     "shared_wavefronts": "the threads of a warp ask one bank for different words: change the "
     "distance between them, as by a column of padding",
-    "traffic": "the same elements come from global memory again and again: load a tile into "
-    "shared memory once, and use it many times",
+    "traffic": "either the same elements come from global memory again and again (load a tile into "
+    "shared memory once, and use it many times), or a warp uses few of each sector's 32 bytes",
 }
 
 
