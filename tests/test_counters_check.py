@@ -289,7 +289,7 @@ def test_in_triton_figures_are_told_and_no_bound_binds(
     kernel = graded(name)
     check = counters(kernel)
     assert (kernel.verdict, check.score) == (Verdict.ACCEPTED, 40)
-    assert check.message.startswith("the bounds are for CUDA C++: these points come with right")
+    assert check.message.startswith("bounds are for CUDA C++, in Triton these points come with")
     assert ratios(check)["store_sectors"] == stores
     assert evidence(check).tool == "checked interpreter"
     assert [figure.allowed for figure in evidence(check).figures] == [None] * 4

@@ -10,7 +10,7 @@ from grader.evidence import CounterFigure, CounterLine, CountersEvidence
 TAMPERED = "the hand-in wrote into the counters' report"
 WRONG = "outputs were wrong in the run that counts, so that its figures prove nothing"
 CUT_OFF = "the counters' report breaks off before its end, so that it proves nothing"
-CUDA_ALONE = "the bounds are for CUDA C++: these points come with right cases"
+CUDA_ALONE = "bounds are for CUDA C++, in Triton these points come with right cases"
 NOTHING = "no kernel touched any memory in this run"
 
 # Costlier than this, and a line is named also where no bound is broken.
