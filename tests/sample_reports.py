@@ -728,8 +728,8 @@ def too_slow_by_counters() -> Report:
         verdict=Verdict.ACCEPTED,
         score=10.0,
         message="loads 1.00×, stores 8.00×, traffic 4.50× the least; "
-        "16.50× the shared wavefronts by bank conflicts; most in line 31: 32.0 sectors per "
-        "store request, 4.0 would do",
+        "16.50× the shared wavefronts by bank conflicts; "
+        "most in line 31: 32.0 sectors per store request, 4.0 would do",
         hint="",
     )
     triton = replace(

@@ -331,6 +331,42 @@ def test_memory_points_of_a_wrong_kernel_are_not_pending() -> None:
     assert (check.score, check.pending) == (0.0, 0.0)
 
 
+# --- counters --------------------------------------------------------------------------------
+
+COUNTED = replace(KERNEL, points={CheckName.CORRECTNESS: 90.0, CheckName.COUNTERS: 10.0})
+
+
+def counters(
+    verdict: Verdict, *, correct: bool | None, of: Kernel = COUNTED
+) -> tuple[float | None, float, float]:
+    sentence = Sentence(verdict=verdict, message="it says so")
+    check = score.counters_check(of, sentence, None, correct=correct)
+    assert (check.check, check.name, check.verdict) == (CheckName.COUNTERS, "counters", verdict)
+    return check.score, check.max_score, check.pending
+
+
+def test_counters_within_bounds_earn_points_if_the_cases_are_right() -> None:
+    assert counters(Verdict.ACCEPTED, correct=True) == (10.0, 10.0, 0.0)
+    assert counters(Verdict.ACCEPTED, correct=False) == (0.0, 10.0, 0.0)
+    assert counters(Verdict.ACCEPTED, correct=None) == (0.0, 10.0, 10.0)
+
+
+def test_counters_beyond_a_bound_lose_their_points_alone() -> None:
+    assert counters(Verdict.TOO_SLOW, correct=True) == (0.0, 10.0, 0.0)
+    assert counters(Verdict.NOT_MEASURED, correct=True) == (0.0, 10.0, 10.0)
+
+
+def test_counters_without_points_are_told_only() -> None:
+    assert counters(Verdict.ACCEPTED, correct=True, of=KERNEL) == (0.0, 0.0, 0.0)
+    assert score.without_counters(KERNEL) == []
+
+
+def test_counters_of_a_wrong_kernel_are_skipped() -> None:
+    (check,) = score.without_counters(COUNTED)
+    assert (check.verdict, check.score, check.pending) == (Verdict.SKIPPED, 0.0, 0.0)
+    assert check.message == "not counted: see correctness"
+
+
 def test_a_build_alone_does_not_make_a_kernel_accepted() -> None:
     pending = memory(Verdict.NOT_MEASURED, correct=True)
     assert kernel(score.build_check(BUILT), pending).verdict is Verdict.NOT_MEASURED

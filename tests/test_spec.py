@@ -8,6 +8,7 @@ import pytest
 from bad_specs import BAD, GOOD, ORACLE, Bad
 
 from grader.catalogue import find_assignments
+from grader.counter_bounds import CounterBounds
 from grader.errors import SpecError
 from grader.spec import CaseTemplate, Range, Tolerance
 from grader.spec_reader import read_assignment
@@ -85,6 +86,24 @@ def test_points_and_cases_for_memory_are_read(folder: Path) -> None:
     assert assignment.max_score == 100
     drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
     assert [case.memory for case in drawn] == [True, True, False, False, False]
+
+
+def test_bounds_and_points_for_counters_are_read(folder: Path) -> None:
+    table = "counters = { sizes = { rows = 64, cols = 32 }, load_sectors = 1.1, traffic = 3 }"
+    text = GOOD.replace("correctness = 60 }", f"correctness = 45, counters = 15 }}\n{table}")
+    write(folder, text)
+    first, second = read_assignment(folder).kernels
+    assert first.counters is None
+    assert second.points[CheckName.COUNTERS] == 15
+    assert second.counters == CounterBounds(
+        sizes={"rows": 64, "cols": 32}, most={"load_sectors": 1.1, "traffic": 3.0}
+    )
+
+
+def test_bounds_without_points_are_allowed(folder: Path) -> None:
+    table = "counters = { sizes = { rows = 64, cols = 32 }, traffic = 3 }"
+    write(folder, GOOD.replace("correctness = 60 }", f"correctness = 60 }}\n{table}"))
+    assert read_assignment(folder).kernels[1].counters is not None
 
 
 def test_all_problems_are_told_in_the_order_of_lines(folder: Path) -> None:

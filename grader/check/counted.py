@@ -28,11 +28,13 @@ _TRUNCATED = "the kernel makes more accesses between two barriers than can be co
 class Counted:
     """The accesses of one call by line, in the order of lines.
 
-    `problem` says why the figures are not whole, which is not the hand-in's fault.
+    `whole` is false if the report breaks off, as where the hand-in took its
+    descriptor away; `problem` says why the figures are too low, which is not its fault.
     """
 
     launches: int
     lines: tuple[CounterLine, ...]
+    whole: bool = True
     problem: str | None = None
 
     def total(
@@ -53,12 +55,23 @@ class Counted:
         return self.total("transactions", "global", accesses) * SECTOR_BYTES
 
 
-def read_host(told: Sequence[Mapping[str, Any]], library: Path, file: str, text: str) -> Counted:
+def read_host(
+    called: Sequence[Mapping[str, Any]],
+    told: Sequence[Mapping[str, Any]],
+    library: Path,
+    file: str,
+    text: str,
+) -> Counted:
     """Read what the checked host build told of one call, all of its blocks counted.
 
-    `text` is the student's file as rewritten. Raises ValueError if a record is
-    not one of the runtime's.
+    `called` was told until the call's end, `told` until the worker's, which
+    says a last word in good order if its report is still its own. `text` is
+    the student's file as rewritten. Raises ValueError if a record is not one
+    of the runtime's.
     """
+    summaries = _summaries(called), _summaries(told) - _summaries(called)
+    if max(summaries) > 1:
+        raise ValueError("a summary that nobody asked for")
     _hold_the_runtimes_rules(told)
     try:
         report = read_report(
@@ -74,33 +87,38 @@ def read_host(told: Sequence[Mapping[str, Any]], library: Path, file: str, text:
         if problem is None and (kernel.truncated or kernel.blocks != kernel.counted_blocks):
             problem = _TRUNCATED
     return Counted(
-        launches=sum(kernel.launches for kernel in report.kernels), lines=lines, problem=problem
+        launches=sum(kernel.launches for kernel in report.kernels),
+        lines=lines,
+        whole=summaries == (1, 1),
+        problem=problem,
     )
 
 
-def _hold_the_runtimes_rules(told: Sequence[Mapping[str, Any]]) -> None:
-    """Raise ValueError if the runtime cannot have written these records for one call.
+def _summaries(told: Sequence[Mapping[str, Any]]) -> int:
+    return sum(record.get("record") == "summary" for record in told)
 
-    It writes one summary, each kernel and each kind of access once, and numbers
-    that fit together.
+
+def _hold_the_runtimes_rules(told: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ValueError if the runtime cannot have written these records.
+
+    It tells each kernel and each kind of access once, in numbers that fit together.
     """
-    seen: Counter[object] = Counter()
+    seen: Counter[tuple[str, ...]] = Counter()
     for record in told:
+        words: tuple[str, ...] = ()
         match record.get("record"):
             case "summary":
-                seen["summary"] += 1
                 _numbers(record, "accesses", "launches")
             case "kernel":
-                seen["kernel", str(record.get("kernel"))] += 1
                 _numbers(record, "launches", "blocks", "counted_blocks")
+                words = ("record", "kernel")
             case "access":
                 _hold_an_accesss_rules(record)
                 if record["operation"] != "atomic":  # of which there are several kinds
                     words = ("record", "kernel", "pc", "space", "operation", "access_bytes")
-                    seen[tuple(str(record.get(word)) for word in words)] += 1
-    twice = [what for what, count in seen.items() if count > 1]
-    if twice:
-        raise ValueError(f"told twice: {twice[0]}")
+        seen[tuple(str(record.get(word)) for word in words)] += 1
+    if any(count > 1 for what, count in seen.items() if what):
+        raise ValueError("told more often than the runtime tells it")
 
 
 def _hold_an_accesss_rules(record: Mapping[str, Any]) -> None:

@@ -9,7 +9,8 @@ from grader.evidence import CounterFigure, CounterLine, CountersEvidence
 
 TAMPERED = "the hand-in wrote into the counters' report"
 WRONG = "outputs were wrong in the run that counts, so that its figures prove nothing"
-CUDA_ALONE = "the bounds are for CUDA C++: these points come with right cases"
+CUT_OFF = "the counters' report breaks off before its end, so that it proves nothing"
+CUDA_ALONE = "bounds are for CUDA C++, in Triton these points come with right cases"
 NOTHING = "no kernel touched any memory in this run"
 
 # Costlier than this, and a line is named also where no bound is broken.
@@ -21,8 +22,8 @@ _HINTS: dict[FigureName, str] = {
     "the index that runs along a row of the array that is written",
     "shared_wavefronts": "the threads of a warp ask one bank for different words: change the "
     "distance between them, as by a column of padding",
-    "traffic": "the same elements come from global memory again and again: load a tile into "
-    "shared memory once, and use it many times",
+    "traffic": "either the same elements come from global memory again and again (load a tile into "
+    "shared memory once, and use it many times), or a warp uses few of each sector's 32 bytes",
 }
 
 

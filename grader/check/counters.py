@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.build.product import Rejected
 from grader.check import counter_words, interpreter_findings
@@ -30,6 +32,7 @@ from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language, Memory, Visibility
 
 SHOWN = 10
+_FINISH_S = 10.0
 # Of all arrays together: a tenth of a second for a kernel with little reuse.
 _MOST_ELEMENTS = 2**16
 
@@ -100,24 +103,34 @@ def check_host_counters(bench: Bench, text: str, case: Prepared, terms: Terms) -
     settings = "schedule=forward counted_blocks=0"
     with Session(bench.built, bench.assignment.limits, None, host_settings=settings) as session:
         walked = walk(bench, session, [case], bench.assignment.limits)
-    sentence, evidence = _host_outcome(bench, text, case[0], walked, terms)
+        session.finish(_FINISH_S)
+        told = session.records()
+    sentence, evidence = _host_outcome(bench, text, case[0], walked, told, terms)
     return CountersVerdict(
         sentence=sentence, evidence=evidence, wall_s=round(time.monotonic() - started_s, 3)
     )
 
 
 def _host_outcome(
-    bench: Bench, text: str, case: Case, walked: Walk, terms: Terms
+    bench: Bench,
+    text: str,
+    case: Case,
+    walked: Walk,
+    told: Sequence[Mapping[str, Any]],
+    terms: Terms,
 ) -> tuple[Sentence, CountersEvidence | None]:
     """Decide: how the run ended, whether it proves anything, then the bounds."""
     if walked.failure is not None:
         return _unproven(walked.failure, terms), None
     try:
-        counted = read_host(walked.told, bench.built.path, bench.built.file, text)
+        counted = read_host(walked.told, told, bench.built.path, bench.built.file, text)
     except ValueError:
         return Sentence(verdict=Verdict.TAMPERED, message=counter_words.TAMPERED), None
     least = _least_bytes(bench, case)
     evidence = _evidence(HOST_TOOL, case, counted, sum(least), terms.bounds)
+    if not counted.whole:
+        cut = Sentence(verdict=Verdict.WRONG_ANSWER, message=counter_words.CUT_OFF)
+        return _unproven(cut, terms), evidence
     if counted.problem is not None:
         return Sentence(verdict=Verdict.NOT_MEASURED, message=counted.problem), evidence
     if walked.wrong:

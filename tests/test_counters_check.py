@@ -1,0 +1,517 @@
+"""Access counters as a check: bounds kept and broken, told with line and number, never forged.
+
+The hand-ins in `counted_hand_ins/` are transposes, each named for how it uses
+memory; `turn/` is their assignment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import report_document
+import torch
+
+from grader import toolchain
+from grader.build.unit import Checked, build_checked
+from grader.check.counted import Counted, read_host, read_interpreter
+from grader.check.counters import (
+    CountersVerdict,
+    Terms,
+    check_host_counters,
+    counting_case,
+    not_built,
+    not_counted,
+)
+from grader.check.stage import Bench
+from grader.counter_bounds import FIGURES, CounterBounds, FigureName
+from grader.evidence import CountersEvidence
+from grader.gpu import Gpu
+from grader.judge.oracle import Oracle
+from grader.pipeline import grade
+from grader.progress import Progress
+from grader.report import CheckResult, KernelResult, to_json
+from grader.spec import Assignment, Kernel
+from grader.spec_reader import read_assignment
+from grader.submission import read_submission
+from grader.verdict import Verdict
+from grader.words import CheckName, Device, Language
+from grader.workshop import Options
+
+HAND_INS = Path(__file__).resolve().parent / "counted_hand_ins"
+TURN = read_assignment(HAND_INS / "turn")
+
+
+@pytest.fixture(autouse=True)
+def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvcc would say the same of each, a second later."""
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Callable[..., KernelResult]:
+    """Return what grades a hand-in, with other bounds or without their points if asked."""
+
+    def grade_one(name: str, *, options: Options | None = None, **changes: Any) -> KernelResult:
+        source = HAND_INS / name
+        shutil.copyfile(source, tmp_path / f"turn{source.suffix}")
+        assignment = replace(TURN, kernels=(replace(TURN.kernels[0], **changes),))
+        submission = read_submission(tmp_path, assignment)
+        report = grade(assignment, submission, options or Options(), Progress())
+        jsonschema.validate(json.loads(json.dumps(to_json(report))), report_document.schema())
+        return report.kernels[0]
+
+    return grade_one
+
+
+def counters(kernel: KernelResult) -> CheckResult:
+    (check,) = (check for check in kernel.checks if check.check is CheckName.COUNTERS)
+    return check
+
+
+def evidence(check: CheckResult) -> CountersEvidence:
+    assert isinstance(check.evidence, CountersEvidence)
+    return check.evidence
+
+
+def ratios(check: CheckResult) -> dict[FigureName, float | None]:
+    return {figure.name: figure.ratio for figure in evidence(check).figures}
+
+
+def bounds(**most: float) -> dict[str, Any]:
+    """Return the change that sets these bounds alone."""
+    assert set(most) <= set(FIGURES)
+    sizes = {"rows": 256, "cols": 232}
+    return {"counters": CounterBounds(sizes=sizes, most={n: most[n] for n in FIGURES if n in most})}
+
+
+# --- bounds ----------------------------------------------------------------------------------
+
+
+def test_a_padded_tile_keeps_every_bound(graded: Callable[..., KernelResult]) -> None:
+    kernel = graded("padded_tile.cu")
+    check = counters(kernel)
+    assert (kernel.verdict, kernel.score) == (Verdict.ACCEPTED, 100)
+    assert (check.verdict, check.score, check.max_score) == (Verdict.ACCEPTED, 40, 40)
+    assert ratios(check) == dict.fromkeys(FIGURES, 1.0)
+    assert check.message == (
+        "loads 1.00×, stores 1.00×, traffic 1.00× the least; no bank conflicts"
+    )
+    found = evidence(check)
+    assert (found.tool, found.case, found.launches) == ("host device", "rows=256, cols=232", 1)
+    assert [figure.allowed for figure in found.figures] == [1.1, 1.1, 1.1, 1.2]
+    assert found.origin == "worker"
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        (
+            "uncoalesced_loads.cu",
+            11,
+            "32.0 sectors per load request, 4.0 would do; in all, loads take 8.00 times the "
+            "fewest, the assignment allows 1.1 (and 1 more broken)",
+        ),
+        (
+            "uncoalesced_stores.cu",
+            10,
+            "29.0 sectors per store request, 3.6 would do; in all, stores take 8.00 times the "
+            "fewest, the assignment allows 1.1 (and 1 more broken)",
+        ),
+        (
+            "bank_conflicts.cu",
+            16,
+            "32.0 wavefronts per shared load request, 1.0 would do; in all, shared memory takes "
+            "15.74 times the fewest, the assignment allows 1.1",
+        ),
+        (
+            "one_thread_a_block.cu",
+            8,
+            "50 % of the traffic is here; kernels move 8.0 times the bytes of the arrays, the "
+            "assignment allows 1.2",
+        ),
+    ],
+)
+def test_a_broken_bound_names_the_line_and_the_number(
+    name: str, line: int, message: str, graded: Callable[..., KernelResult]
+) -> None:
+    kernel = graded(name)
+    check = counters(kernel)
+    assert (kernel.verdict, kernel.score, kernel.pending) == (Verdict.TOO_SLOW, 60, 0)
+    assert (check.verdict, check.score) == (Verdict.TOO_SLOW, 0)
+    assert check.message == f"turn.cu:{line}: {message}"
+    assert check.hint
+    worst = evidence(check).lines[0]
+    assert (worst.file, worst.line, worst.kernel) == ("turn.cu", line, "turn_kernel")
+    # The comment at the head of each hand-in says where its fault is.
+    assert f"line {line})" in (HAND_INS / name).read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "ratio"),
+    [
+        ("uncoalesced_loads.cu", "load_sectors", 8.0),
+        ("uncoalesced_stores.cu", "store_sectors", 8.0),
+        ("bank_conflicts.cu", "shared_wavefronts", 15.7377),
+        ("one_thread_a_block.cu", "traffic", 8.0),
+    ],
+)
+def test_each_bound_by_itself(
+    name: str, figure: FigureName, ratio: float, graded: Callable[..., KernelResult]
+) -> None:
+    loose = {other: 1.1 for other in FIGURES if other not in (figure, "traffic")}
+    kept = counters(graded(name, **bounds(**loose, **{figure: ratio + 0.01})))
+    broken = counters(graded(name, **bounds(**loose, **{figure: ratio - 0.01})))
+    assert (kept.verdict, kept.score) == (Verdict.ACCEPTED, 40)
+    assert (broken.verdict, broken.score) == (Verdict.TOO_SLOW, 0)
+    assert ratios(kept)[figure] == ratio
+    assert "more broken" not in broken.message
+
+
+def test_the_same_numbers_twice(graded: Callable[..., KernelResult]) -> None:
+    first = evidence(counters(graded("bank_conflicts.cu")))
+    assert evidence(counters(graded("bank_conflicts.cu"))) == first
+
+
+def test_counters_by_themselves_need_no_other_check(graded: Callable[..., KernelResult]) -> None:
+    kernel = graded("padded_tile.cu", options=Options(checks=frozenset({CheckName.COUNTERS})))
+    assert [check.check for check in kernel.checks] == [CheckName.BUILD, CheckName.COUNTERS]
+    check = counters(kernel)
+    assert (check.verdict, check.score) == (Verdict.ACCEPTED, 0)
+    assert check.message.endswith("its points count only when the cases are right")
+
+
+def test_another_check_by_itself_counts_nothing(graded: Callable[..., KernelResult]) -> None:
+    kernel = graded("padded_tile.cu", options=Options(checks=frozenset({CheckName.CORRECTNESS})))
+    assert [check.check for check in kernel.checks] == [CheckName.BUILD, CheckName.CORRECTNESS]
+
+
+# --- what wins no points ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "message"),
+    [
+        ("no_kernel.cu", "wrong_answer", "no kernel was launched in this run"),
+        ("kernel_for_show.cu", "wrong_answer", "the counted accesses read 0 bytes, the arrays to"),
+        ("silent.cu", "wrong_answer", "the counters' report breaks off before its end"),
+        ("forged_instead.cu", "wrong_answer", "the counters' report breaks off before its end"),
+        ("forged_twice.cu", "tampered", "the hand-in wrote into the counters' report"),
+        ("forged_beside.cu", "tampered", "the hand-in wrote into the counters' report"),
+        ("nonsense.cu", "tampered", "the hand-in wrote into the counters' report"),
+    ],
+)
+def test_no_points_without_proof(
+    name: str, verdict: str, message: str, graded: Callable[..., KernelResult]
+) -> None:
+    kernel = graded(name)
+    check = counters(kernel)
+    assert kernel.score == 60, "its cases are right"
+    assert (check.verdict, check.score, check.pending) == (Verdict(verdict), 0, 0)
+    assert message in check.message
+
+
+def test_a_kernel_with_wrong_cases_is_not_counted(graded: Callable[..., KernelResult]) -> None:
+    kernel = graded("wrong.cu")
+    check = counters(kernel)
+    assert kernel.verdict is Verdict.WRONG_ANSWER
+    assert (check.verdict, check.score, check.evidence) == (Verdict.SKIPPED, 0, None)
+
+
+def test_outputs_that_are_wrong_in_the_counted_run_alone_win_nothing(
+    graded: Callable[..., KernelResult],
+) -> None:
+    check = counters(graded("wrong_where_large.cu"))
+    assert (check.verdict, check.score) == (Verdict.WRONG_ANSWER, 0)
+    assert "outputs were wrong in the run that counts" in check.message
+
+
+def test_a_crash_in_the_counted_run_wins_nothing(graded: Callable[..., KernelResult]) -> None:
+    check = counters(graded("exits_where_large.cu"))
+    assert (check.verdict, check.score) == (Verdict.RUNTIME_ERROR, 0)
+    assert "ended the program with exit code 0" in check.message
+
+
+# --- told only -------------------------------------------------------------------------------
+
+POINTS = {CheckName.CORRECTNESS: 60.0}
+
+
+def test_bounds_without_points_are_told_only(graded: Callable[..., KernelResult]) -> None:
+    kernel = graded("uncoalesced_stores.cu", points=POINTS)
+    check = counters(kernel)
+    assert (kernel.verdict, kernel.score, kernel.max_score) == (Verdict.ACCEPTED, 60, 60)
+    assert (check.verdict, check.max_score) == (Verdict.ACCEPTED, 0)
+    assert check.message == (
+        "loads 1.00×, stores 8.00×, traffic 4.50× the least; "
+        "most in line 10: 29.0 sectors per store request, 3.6 would do"
+    )
+
+
+def test_a_kernel_without_bounds_is_counted_on_its_largest_small_case(
+    graded: Callable[..., KernelResult],
+) -> None:
+    check = counters(graded("padded_tile.cu", points=POINTS, counters=None))
+    assert (check.verdict, check.max_score) == (Verdict.ACCEPTED, 0)
+    assert evidence(check).case == "rows=64, cols=96"
+    assert {figure.allowed for figure in evidence(check).figures} == {None}
+
+
+@pytest.mark.parametrize("name", ["no_kernel.cu", "silent.cu", "exits_where_large.cu"])
+def test_what_is_told_only_costs_nothing(name: str, graded: Callable[..., KernelResult]) -> None:
+    kernel = graded(name, points=POINTS)
+    assert (kernel.verdict, kernel.score) == (Verdict.ACCEPTED, 60)
+    assert counters(kernel).verdict is Verdict.SKIPPED
+    assert counters(kernel).message.startswith("not counted: ")
+
+
+def test_a_wrong_kernel_without_points_has_no_entry(graded: Callable[..., KernelResult]) -> None:
+    checks = graded("wrong.cu", points=POINTS).checks
+    assert CheckName.COUNTERS not in {check.check for check in checks}
+
+
+# --- Triton ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "stores"), [("a_tile.py", None, 1.0), ("a_column.py", 11, 8.0)]
+)
+def test_in_triton_figures_are_told_and_no_bound_binds(
+    name: str, line: int | None, stores: float, graded: Callable[..., KernelResult]
+) -> None:
+    kernel = graded(name)
+    check = counters(kernel)
+    assert (kernel.verdict, check.score) == (Verdict.ACCEPTED, 40)
+    assert check.message.startswith("bounds are for CUDA C++, in Triton these points come with")
+    assert ratios(check)["store_sectors"] == stores
+    assert evidence(check).tool == "checked interpreter"
+    assert [figure.allowed for figure in evidence(check).figures] == [None] * 4
+    assert (f"most in line {line}" in check.message) == (line is not None)
+
+
+def test_on_a_gpu_triton_has_its_points_and_no_figures() -> None:
+    (kernel,) = TURN.kernels
+    assert not_counted(kernel).sentence.verdict is Verdict.ACCEPTED
+    assert not_counted(kernel).evidence is None
+    told = not_counted(replace(kernel, points=POINTS))
+    assert told.sentence.verdict is Verdict.NOT_MEASURED
+
+
+# --- on a machine with a GPU -----------------------------------------------------------------
+
+
+def counted_for_a_gpu(name: str, tmp_path: Path) -> CountersVerdict:
+    """Count as on a machine with a GPU, where the processor only stands in."""
+    shutil.copyfile(HAND_INS / name, tmp_path / "turn.cu")
+    (kernel,) = TURN.kernels
+    product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
+    assert isinstance(product, Checked)
+    case = counting_case(TURN, kernel, Language.CUDA, 0)
+    data = Oracle(TURN).data(case, Language.CUDA)
+    bench = Bench(assignment=TURN, built=product.built, server=None, driver=None, private=False)
+    terms = Terms.of(kernel, Device.CUDA)
+    return check_host_counters(bench, product.text, (case, data), terms)
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("padded_tile.cu", Verdict.ACCEPTED),
+        ("uncoalesced_stores.cu", Verdict.TOO_SLOW),
+        ("forged_beside.cu", Verdict.TAMPERED),
+        # What fails on the stand-in alone may be its own fault.
+        ("wrong_where_large.cu", Verdict.NOT_MEASURED),
+        ("exits_where_large.cu", Verdict.NOT_MEASURED),
+        ("no_kernel.cu", Verdict.NOT_MEASURED),
+    ],
+)
+def test_for_a_gpu_the_processor_only_stands_in(
+    name: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    assert counted_for_a_gpu(name, tmp_path).sentence.verdict is verdict
+
+
+def test_without_a_compiler_the_points_are_pending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copyfile(HAND_INS / "padded_tile.cu", tmp_path / "turn.cu")
+    monkeypatch.setattr(toolchain, "find_cxx", lambda: None)
+    product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
+    assert not isinstance(product, Checked)
+    outcome = not_built(product, Terms.of(TURN.kernels[0], Device.CUDA))
+    assert outcome.sentence.verdict is Verdict.NOT_MEASURED
+    assert "g++ is not on this machine" in outcome.sentence.message
+    hidden = replace(product, verdict=Verdict.FORBIDDEN)
+    outcome = not_built(hidden, Terms.of(TURN.kernels[0], Device.CUDA))
+    assert outcome.sentence.verdict is Verdict.FORBIDDEN
+    broken = replace(product, verdict=Verdict.COMPILE_ERROR)
+    outcome = not_built(broken, Terms.of(TURN.kernels[0], Device.CUDA))
+    assert outcome.sentence.verdict is Verdict.NOT_MEASURED
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("padded_tile.cu", Verdict.ACCEPTED), ("uncoalesced_stores.cu", Verdict.TOO_SLOW)],
+)
+def test_bounds_bind_on_a_gpu(
+    name: str,
+    verdict: Verdict,
+    first_gpu: Gpu,
+    graded: Callable[..., KernelResult],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()  # nvcc is needed here
+    assert torch.cuda.is_available()
+    check = counters(graded(name, options=Options(gpu=first_gpu)))
+    assert check.verdict is verdict
+    assert evidence(check).tool == "host device"
+
+
+# --- the case --------------------------------------------------------------------------------
+
+
+def with_cases(*rows: int) -> tuple[Assignment, Kernel]:
+    (template, *_) = TURN.cases
+    cases = tuple(replace(template, sizes={"rows": n, "cols": n}) for n in rows)
+    kernel = replace(TURN.kernels[0], counters=None)
+    return replace(TURN, cases=cases), kernel
+
+
+@pytest.mark.parametrize(
+    ("rows", "chosen"), [((8, 128, 64), 128), ((16, 5000), 16), ((4000, 3000), 3000)]
+)
+def test_the_largest_small_case_is_counted_or_else_the_smallest(
+    rows: tuple[int, ...], chosen: int
+) -> None:
+    case = counting_case(*with_cases(*rows), Language.CUDA, 0)
+    assert case.sizes == {"rows": chosen, "cols": chosen}
+
+
+# --- records ---------------------------------------------------------------------------------
+
+ACCESS = {
+    "record": "access",
+    "kernel": "k",
+    "pc": 0,
+    "space": "global",
+    "operation": "load",
+    "access_bytes": 4,
+    "requests": 2,
+    "lanes": 64,
+    "bytes": 256,
+    "sectors": 8,
+    "ideal_sectors": 8,
+}
+KERNEL = {
+    "record": "kernel",
+    "kernel": "k",
+    "launches": 1,
+    "grid": [1, 1, 1],
+    "block": [64, 1, 1],
+    "accesses": 64,
+    "read_bytes": 256,
+    "written_bytes": 0,
+    "blocks": 1,
+    "counted_blocks": 1,
+    "truncated": False,
+}
+SUMMARY = {"record": "summary", "accesses": 64, "launches": 1, "copied_bytes": 0}
+HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
+
+
+def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> Counted:
+    return read_host(called, [*called, *then], Path("/nowhere.so"), "turn.cu", "")
+
+
+def test_honest_records_are_read() -> None:
+    counted = read(HONEST, [SUMMARY])
+    assert (counted.whole, counted.problem, counted.launches) == (True, None, 1)
+    (line,) = counted.lines
+    assert (line.file, line.line, line.per_request, line.ratio) == ("turn.cu", None, 4.0, 1.0)
+    assert not read(HONEST, []).whole
+    assert not read([], [SUMMARY]).whole
+
+
+@pytest.mark.parametrize("change", [{"truncated": True}, {"counted_blocks": 0}])
+def test_what_was_not_counted_is_nobodys_fault(change: dict[str, Any]) -> None:
+    counted = read([{**KERNEL, **change}, ACCESS, SUMMARY], [SUMMARY])
+    assert counted.problem is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sectors": -1},
+        {"sectors": 1.5},
+        {"sectors": True},
+        {"sectors": float("inf")},
+        {"sectors": 2**70},
+        {"sectors": "8"},
+        {"requests": 0},
+        {"requests": 1},  # 64 lanes in one request
+        {"lanes": 1},
+        {"bytes": 255},
+        {"space": "local"},
+        {"operation": "prefetch"},
+        {"kernel": ["k"]},
+        {"ideal_sectors": None},
+        {"ideal_sectors": 0},
+    ],
+    ids=str,
+)
+def test_a_record_that_the_runtime_cannot_have_written_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        read([KERNEL, {**ACCESS, **change}, SUMMARY], [SUMMARY])
+
+
+@pytest.mark.parametrize("again", [KERNEL, ACCESS, SUMMARY], ids=lambda r: str(r["record"]))
+def test_what_is_told_twice_is_refused(again: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        read([*HONEST, again], [SUMMARY])
+    with pytest.raises(ValueError):
+        read(HONEST, [SUMMARY, again])
+
+
+LINE = {
+    "line": 4, "access": "load", "requests": 1, "elements": 8, "bytes": 32,
+    "sectors": 1, "least_sectors": 1,
+}  # fmt: skip
+INTERPRETED = {"record": "counters", "kernel": "k", "launches": 1, "lines": [LINE]}
+
+
+def test_an_interpreters_records_are_read() -> None:
+    counted = read_interpreter([{"record": "launch"}, INTERPRETED], "turn.py")
+    (line,) = counted.lines
+    assert (line.line, line.access_bytes, line.ratio, counted.launches) == (4, 4, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [INTERPRETED, INTERPRETED],
+        [{**INTERPRETED, "lines": 3}],
+        [{**INTERPRETED, "lines": [3]}],
+        [{**INTERPRETED, "kernel": 3}],
+        [{**INTERPRETED, "launches": -1}],
+        [{**INTERPRETED, "lines": [{**LINE, "sectors": "1"}]}],
+        [{**INTERPRETED, "lines": [{**LINE, "access": "peek"}]}],
+        [{**INTERPRETED, "lines": [{**LINE, "requests": 0}]}],
+    ],
+)
+def test_what_the_interpreter_cannot_have_written_is_refused(records: list[Any]) -> None:
+    with pytest.raises(ValueError):
+        read_interpreter(records, "turn.py")
+
+
+def test_every_hand_in_is_used() -> None:
+    text = Path(__file__).read_text(encoding="utf-8")
+    files = {path.name for path in HAND_INS.iterdir() if path.is_file()}
+    assert {name for name in files if not re.search(rf'"{name}"', text)} == set()
