@@ -112,10 +112,12 @@ def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
 
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")
 def test_nvcc_has_the_last_word(silu: Assignment) -> None:
-    built = build(silu, own_programs.main("    dim3 grid(1);\n    return grid.w;\n"))
+    built = build(
+        silu, own_programs.main("    return f();\n", before="__device__ int f() { return 0; }\n")
+    )
     assert isinstance(built, Rejected)
     assert built.verdict is Verdict.COMPILE_ERROR
-    assert "main.cu:26" in built.message
+    assert "main.cu:25: calling a __device__ function" in built.message
 
 
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")
@@ -147,6 +149,7 @@ static void look(const char* when)
     DIR* folder = opendir("/proc/self/fd");
     while (dirent* entry = readdir(folder)) {
         char to[400] = "";
+        if (std::atoi(entry->d_name) == dirfd(folder)) continue;
         if (readlinkat(dirfd(folder), entry->d_name, to, sizeof to - 1) > 0)
             std::printf("%s -> %s\\n", entry->d_name, to);
     }
@@ -189,7 +192,7 @@ def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignm
     assert len(seen) == 1
     text = seen.pop()
     assert text.count("rw-s 4096 bytes, sum 0") == 2  # the page: in both looks empty
-    assert "3 -> " not in text.replace("FOLDER", "")
+    assert "memfd" not in text
 
 
 # ---- the plan of the runs ----
@@ -223,13 +226,27 @@ title = "Shapes"
 
 [signature]
 entry = "shaped"
-arguments = [
-  {{ name = "first", type = "{type}", shape = ["rows", "cols"], role = "inout" }},
-  {{ name = "second", type = "{type}", shape = ["max(rows, 2) - 1", "2 ** 2 * cols // 3", "rows % 4"],
-    role = "out", memory = "host" }},
-  {{ name = "rows", type = "int32" }},
-  {{ name = "cols", type = "int64" }},
-]
+
+[[signature.arguments]]
+name = "first"
+type = "{type}"
+shape = ["rows", "cols"]
+role = "inout"
+
+[[signature.arguments]]
+name = "second"
+type = "{type}"
+shape = ["max(rows, 2) - 1", "2 ** 2 * cols // 3", "rows % 4"]
+role = "out"
+memory = "host"
+
+[[signature.arguments]]
+name = "rows"
+type = "int32"
+
+[[signature.arguments]]
+name = "cols"
+type = "int64"
 
 [[kernels]]
 name = "shaped"
@@ -402,7 +419,9 @@ def test_without_a_right_kernel_it_is_skipped(
 def test_a_kernel_that_cannot_be_judged_here_leaves_its_points_pending(
     silu: Assignment, tmp_path: Path
 ) -> None:
-    inline = KERNEL.replace("if (i < n)", 'asm volatile("" ::: "memory");\n    if (i < n)')
+    inline = KERNEL.replace(
+        "if (i < n)", 'asm("mov.u32 %0, %%laneid;" : "=r"(lane));\n    if (i < n)'
+    )
     check = check_of(report_of(silu, hand_in(tmp_path, main=RIGHT, kernel=inline)))
     assert (check.verdict, check.score, check.pending) == (Verdict.NOT_MEASURED, 0.0, 10.0)
 
