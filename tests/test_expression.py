@@ -34,6 +34,17 @@ def test_value(text: str | int, value: int) -> None:
     assert isinstance(result, int)
 
 
+def test_it_can_be_written_as_calls() -> None:
+    names = {"rows": "R", "cols": "C"}
+    functions = {"+": "add", "-": "sub", "*": "mul", "//": "div", "%": "mod", "**": "pow"}
+    functions |= {"min": "least", "max": "most"}
+    text = "min(rows, 2, cols - 1) * (rows + 3) // cols % 4 ** 2 + max(rows, 7)"
+    assert Expression.parse(text).calls(names, functions) == (
+        "add(mod(div(mul(least(least(R, 2), sub(C, 1)), add(R, 3)), C), pow(4, 2)), most(R, 7))"
+    )
+    assert Expression.parse(12).calls({}, {}) == "12"
+
+
 def test_names_are_those_of_sizes_not_of_functions() -> None:
     assert Expression.parse("min(rows, 2 * cols) + 1").names == {"rows", "cols"}
     assert Expression.parse(3).names == frozenset()

@@ -29,12 +29,13 @@ def test_the_reference_is_accepted_in_both_languages(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     done = grade("local", "silu", "--from", "reference", "--device", "cpu", "--json", file)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "accepted · 100 / 100 points · 1 of 1 handed in" in done.stdout
+    assert "accepted · 100 / 100 points · 2 of 2 handed in" in done.stdout
     report = json.loads(file.read_text())
     jsonschema.validate(report, SCHEMA)
-    assert [kernel["language"] for kernel in report["kernels"]] == ["cuda", "triton"]
-    assert [kernel["verdict"] for kernel in report["kernels"]] == ["accepted", "accepted"]
-    assert [kernel["counted"] for kernel in report["kernels"]] == [True, False]
+    assert [kernel["name"] for kernel in report["kernels"]] == ["silu", "silu", "main"]
+    assert [kernel["language"] for kernel in report["kernels"]] == ["cuda", "triton", "cuda"]
+    assert [kernel["verdict"] for kernel in report["kernels"]] == ["accepted"] * 3
+    assert [kernel["counted"] for kernel in report["kernels"]] == [True, False, True]
     assert report["environment"]["device"] == "cpu"
     assert not report["filtered"]
 
@@ -93,10 +94,28 @@ def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
 def test_the_current_folder_is_the_hand_in(tmp_path: Path, layout: str) -> None:
     folder = tmp_path / "silu" if layout == "nested" else tmp_path
     folder.mkdir(exist_ok=True)
-    shutil.copy(REPOSITORY / "reference" / "silu" / "silu.cu", folder)
+    for file in ("silu.cu", "main.cu"):
+        shutil.copy(REPOSITORY / "reference" / "silu" / file, folder)
     done = grade("local", "silu", "--device", "cpu", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 of 1 handed in" in done.stdout
+    assert "2 of 2 handed in" in done.stdout
+
+
+def test_a_kernel_without_the_program_is_a_part(tmp_path: Path) -> None:
+    shutil.copy(REPOSITORY / "reference" / "silu" / "silu.cu", tmp_path)
+    done = grade("local", "silu", "--device", "cpu", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "accepted · 90 / 100 points · 1 of 2 handed in" in done.stdout
+    assert "no main.cu in" in done.stdout
+    done = grade("local", "silu", "--device", "cpu", "--kernel", "silu", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_program_alone() -> None:
+    for arguments in (("--kernel", "main"), ("--check", "program")):
+        done = grade("local", "silu", "--from", "reference", "--device", "cpu", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "main · CUDA C++ · main.cu: accepted, 10 / 10 points" in done.stdout
 
 
 def test_in_the_repository_the_stubs_are_the_hand_in() -> None:
@@ -114,8 +133,9 @@ def test_output_has_no_colour_codes_when_it_is_not_a_terminal() -> None:
 def test_list_names_kernels_files_and_points() -> None:
     done = grade("list")
     assert done.returncode == 0
-    row = next(line for line in done.stdout.splitlines() if line.startswith("silu"))
-    assert row.split() == ["silu", "silu", "silu.cu", "silu.py", "100"]
+    rows = [line.split() for line in done.stdout.splitlines()]
+    silu = rows.index(["silu", "silu", "silu.cu", "silu.py", "90"])
+    assert rows[silu + 1] == ["main", "main.cu", "10"]
 
 
 @pytest.mark.parametrize(

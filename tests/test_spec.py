@@ -106,6 +106,21 @@ def test_bounds_without_points_are_allowed(folder: Path) -> None:
     assert read_assignment(folder).kernels[1].counters is not None
 
 
+def test_a_students_own_program_is_graded_like_a_kernel(folder: Path) -> None:
+    write(folder, GOOD)
+    assert read_assignment(folder).program is None
+    assert read_assignment(folder).parts == read_assignment(folder).kernels
+    write(folder, GOOD.replace("[limits]", "[program]\npoints = 5\n\n[limits]\nprogram_s = 7"))
+    assignment = read_assignment(folder)
+    program = assignment.program
+    assert program is not None
+    assert (program.name, program.files) == ("main", {Language.CUDA: "main.cu"})
+    assert program.points == {CheckName.PROGRAM: 5}
+    assert assignment.parts == (*assignment.kernels, program)
+    assert assignment.max_score == 105
+    assert assignment.limits.program_s == 7
+
+
 def test_all_problems_are_told_in_the_order_of_lines(folder: Path) -> None:
     text = GOOD.replace("count = 3", "count = 0").replace("atol = 1e-7", "atol = -1")
     file = write(folder, text.replace('"Scale a matrix"', "7"))

@@ -34,6 +34,8 @@ KINDS = frozenset(
 SEVERITIES = frozenset({"error", "warning", "blind"})
 TOOLS = frozenset({"memcheck", "racecheck", "initcheck", "synccheck", "blind"})
 FILES = {"silu.cu": "cuda", "silu.py": "triton"}
+# The student's own program, which may stand beside a kernel: then the fault is in it.
+PROGRAM = "main.cu"
 
 _FIRST_LINE = re.compile(r"(?://|#) expect: (.*)")
 _PAIR = re.compile(r'(\w+)=("[^"]*"|\S+)')
@@ -64,7 +66,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One hand-in: a folder with one file."""
+    """One hand-in: a folder with one kernel's file, and perhaps a program of its own around it."""
 
     assignment: str
     verdict: str

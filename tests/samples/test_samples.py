@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from expectations import KINDS, Expectation, Sample, find_samples, parse
+from expectations import KINDS, PROGRAM, Expectation, Sample, find_samples, parse
 
 from grader import toolchain
 from grader.evidence import MemoryEvidence
@@ -55,11 +55,12 @@ def test_a_sample_is_one_file_of_its_language_below_a_known_verdict(sample: Samp
     assert sample.verdict in {verdict.value for verdict in Verdict}
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", sample.name)
     others = {path.name for path in sample.folder.iterdir()} - {"__pycache__"}
-    assert others <= {"silu.cu", "silu.py"}
+    assert others <= {"silu.cu", "silu.py", PROGRAM}
 
 
 def test_every_file_is_a_sample() -> None:
     known = {sample.path for sample in SAMPLES}
+    known |= {sample.path.with_name(PROGRAM) for sample in SAMPLES if sample.language == "cuda"}
     files = (path for path in (REPOSITORY / "reference").glob("*/samples/**/*") if path.is_file())
     assert [path for path in files if path not in known and path.suffix != ".pyc"] == []
 

@@ -1,0 +1,32 @@
+// expect: message="host code accessed device memory" check=program device=cpu why="a GPU's driver maps no device memory for the host: a segmentation fault without a line"
+// Compares on the device, so to speak.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include "silu.h"
+
+int main()
+{
+    const int n = 5000;
+    std::vector<float> input(n);
+    for (int i = 0; i < n; ++i) input[i] = -10.0f + 20.0f * i / n;
+
+    const std::size_t bytes = n * sizeof(float);
+    float *d_input = nullptr, *d_output = nullptr;
+    cudaMalloc(&d_input, bytes);
+    cudaMalloc(&d_output, bytes);
+    cudaMemcpy(d_input, input.data(), bytes, cudaMemcpyHostToDevice);
+    silu(d_input, d_output, n);
+
+    int wrong = 0;
+    for (int i = 0; i < n; ++i) {
+        const float expected = input[i] / (1.0f + std::exp(-input[i]));
+        if (!(std::fabs(d_output[i] - expected) <= 1e-5f)) ++wrong;
+    }
+    std::printf("%d of %d elements are wrong\n", wrong, n);
+    return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
