@@ -23,13 +23,14 @@ from grader.environment import describe
 from grader.errors import GraderError, UsageError
 from grader.evidence import PerformanceEvidence
 from grader.gpu import Gpu
+from grader.plan import Options, Unit
 from grader.progress import Progress, progress_on
 from grader.report import write_whole
 from grader.spec import Assignment, Kernel
 from grader.submission import read_submission
 from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.words import Language
-from grader.workshop import Options, Unit, open_workshop
+from grader.workshop import open_workshop
 
 FOLDER = "calibration"
 REFERENCE = "reference"

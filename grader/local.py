@@ -13,6 +13,7 @@ from grader.fingerprint import TEMPLATES
 from grader.formats.terminal import print_report
 from grader.gpu import Gpu
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import progress_on
 from grader.report import Report, write_report
 from grader.spec import Assignment
@@ -21,7 +22,6 @@ from grader.submission import Submission, read_submission
 from grader.toml_source import did_you_mean
 from grader.verdict import Verdict
 from grader.words import CheckName, Language
-from grader.workshop import Options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader import score
+from grader import entries, score
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.check.program import check_program
 from grader.errors import GraderError
+from grader.plan import Options, OwnProgram, Unit
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult
 from grader.spec import PROGRAM_NAME, Assignment
 from grader.verdict import Verdict
 from grader.words import CheckName, Language
-from grader.workshop import Options, OwnProgram, Unit, Workshop
+from grader.workshop import Workshop
 
 _ITS_CHECKS = frozenset({CheckName.BUILD, CheckName.PROGRAM})
 
@@ -52,9 +53,9 @@ def grade_program(
         if isinstance(built, Built) and serving is not None:
             with progress.step(f"{unit.title} · link"):
                 built = shop.linked(serving)
-        checks.append(score.build_check(built))
+        checks.append(entries.build_check(built))
         if isinstance(built, Rejected):
-            checks += score.without_build(unit.kernel, built)
+            checks += entries.without_build(unit.kernel, built)
         elif serving is not None:
             with progress.step(f"{unit.title} · program") as step:
                 judged = check_program(
@@ -65,12 +66,12 @@ def grade_program(
                     chooser=shop.chooser(CheckName.PROGRAM),
                     advance=step.advance,
                 )
-            checks.append(score.program_check(unit.kernel, judged.sentence, judged.evidence))
+            checks.append(entries.program_check(unit.kernel, judged.sentence, judged.evidence))
         elif shop.wants(CheckName.PROGRAM):
             missing = _without_kernel(own.kernels, pending=pending)
-            checks.append(score.program_check(unit.kernel, missing, None))
+            checks.append(entries.program_check(unit.kernel, missing, None))
     except GraderError as error:
-        checks.append(score.grader_error(unit.kernel, error, CheckName.PROGRAM))
+        checks.append(entries.grader_error(unit.kernel, error, CheckName.PROGRAM))
     return score.kernel_result(unit.kernel, unit.language, checks)
 
 
@@ -105,8 +106,8 @@ def _is_right(
         cases = shop.cases(unit)
         with progress.step(f"{unit.title} · correctness", total=len(cases)) as step:
             verified = shop.check_correctness(unit, built, cases, step.advance)
-        done = score.correctness_checks(unit.kernel, verified)
-    return score.accepted(done, CheckName.CORRECTNESS)
+        done = entries.correctness_checks(unit.kernel, verified)
+    return entries.accepted(done, CheckName.CORRECTNESS)
 
 
 def _without_kernel(kernels: Sequence[Unit], *, pending: bool) -> Sentence:

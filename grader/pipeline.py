@@ -12,17 +12,18 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from grader import score
+from grader import entries, score
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
 from grader.own_program import asked_for, grade_program
+from grader.plan import Options, OwnProgram, Unit
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
 from grader.submission import Submission
 from grader.words import CheckName, Language
-from grader.workshop import Options, OwnProgram, Unit, Workshop, open_workshop
+from grader.workshop import Workshop, open_workshop
 
 
 def grade(
@@ -67,24 +68,27 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
     try:
         with progress.step(f"{unit.title} · build"):
             built = shop.built(unit)
-        checks.append(score.build_check(built))
+        checks.append(entries.build_check(built))
         if not isinstance(built, Built):
-            checks += score.without_build(unit.kernel, built)
+            checks += entries.without_build(unit.kernel, built)
         elif shop.wants(CheckName.CORRECTNESS):
             cases = shop.cases(unit)
             with progress.step(f"{unit.title} · correctness", total=len(cases)) as step:
                 verified = shop.check_correctness(unit, built, cases, step.advance)
-            checks += score.correctness_checks(unit.kernel, verified)
-            if score.accepted(checks, CheckName.CORRECTNESS):
+            checks += entries.correctness_checks(unit.kernel, verified)
+            if entries.accepted(checks, CheckName.CORRECTNESS):
                 built = shop.compile_gate(unit, built) or built
                 if not isinstance(built, Built):
-                    checks = [score.build_check(built), *score.without_build(unit.kernel, built)]
+                    checks = [
+                        entries.build_check(built),
+                        *entries.without_build(unit.kernel, built),
+                    ]
         if isinstance(built, Built) and shop.checks_memory(unit):
-            correct = score.accepted(checks, CheckName.CORRECTNESS)
+            correct = entries.accepted(checks, CheckName.CORRECTNESS)
             with progress.step(f"{unit.title} · memory") as step:
                 judged = shop.check_memory(unit, built, step.advance)
             checks.append(
-                score.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
+                entries.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
             )
         if isinstance(built, Built) and shop.checks_performance(unit):
             during = CheckName.PERFORMANCE
@@ -96,7 +100,7 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
         if during is None:
             checked = any(check.check is CheckName.CORRECTNESS for check in checks)
             during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
-        checks.append(score.grader_error(unit.kernel, error, during))
+        checks.append(entries.grader_error(unit.kernel, error, during))
     return score.kernel_result(unit.kernel, unit.language, checks)
 
 
@@ -104,13 +108,13 @@ def _time(
     shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
 ) -> CheckResult:
     """Time a kernel whose cases are right: a wrong answer is fast at will."""
-    correct = score.accepted(checks, CheckName.CORRECTNESS)
+    correct = entries.accepted(checks, CheckName.CORRECTNESS)
     if not correct and shop.wants(CheckName.CORRECTNESS):
-        return score.without_performance(unit.kernel, correct=correct)
+        return entries.without_performance(unit.kernel, correct=correct)
     started_s = time.monotonic()
     with progress.step(f"{unit.title} · performance") as step:
         timed = shop.check_performance(unit, built, step.advance)
-    return score.performance_check(
+    return entries.performance_check(
         unit.kernel,
         timed.sentence,
         timed.evidence,
@@ -124,13 +128,13 @@ def _count(
     shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
 ) -> list[CheckResult]:
     """Count the accesses of a kernel unless its cases are known to be wrong."""
-    correct = score.accepted(checks, CheckName.CORRECTNESS)
+    correct = entries.accepted(checks, CheckName.CORRECTNESS)
     if correct is False and shop.wants(CheckName.CORRECTNESS):
-        return score.without_counters(unit.kernel)
+        return entries.without_counters(unit.kernel)
     with progress.step(f"{unit.title} · counters"):
         counted = shop.check_counters(unit, built)
     return [
-        score.counters_check(
+        entries.counters_check(
             unit.kernel,
             counted.sentence,
             counted.evidence,

@@ -7,16 +7,14 @@ here. All three take a second or so, side by side.
 
 from __future__ import annotations
 
-import os
 import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from grader import family, interruption, toolchain
 from grader.build.baseline import build_baseline
@@ -27,10 +25,9 @@ from grader.build.unit import Checked, build, build_checked
 from grader.environment import describe
 from grader.errors import ToolError
 from grader.evidence import CorrectnessEvidence
-from grader.gpu import Gpu
 from grader.judge.server import PythonServer
-from grader.spec import Assignment, Case, Kernel
-from grader.submission import HandIn
+from grader.plan import Options, OwnProgram, Unit
+from grader.spec import Assignment, Case
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language, Visibility
 from grader.worker import cuda_driver
@@ -43,58 +40,8 @@ if TYPE_CHECKING:
     from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
 
-Transport = Literal["shared", "private"]
 
 _ABANDON_S = 0.02  # between two rounds of killing compilers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What a run is asked for. Empty filters leave nothing out.
-
-    `gpu` is the one to use, None for the CPU. `transport` None means shared
-    memory where a probe shows that it works.
-    """
-
-    gpu: Gpu | None = None
-    kernels: frozenset[str] = frozenset()
-    languages: frozenset[Language] = frozenset()
-    checks: frozenset[CheckName] = frozenset()
-    public_seed: int = 0
-    secret_seed: int = 0
-    transport: Transport | None = None
-
-    @property
-    def device(self) -> Device:
-        """The device to grade on."""
-        return Device.CPU if self.gpu is None else Device.CUDA
-
-    @property
-    def filtered(self) -> bool:
-        """True if something is left out on request."""
-        return bool(self.kernels or self.languages or self.checks)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """One file to grade."""
-
-    kernel: Kernel
-    language: Language
-    hand_in: HandIn
-
-    @property
-    def title(self) -> str:
-        """The name for progress."""
-        return f"{self.kernel.name} · {self.language.phrase}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnProgram:
-    """The student's main.cu, and the CUDA C++ kernels it may run with, in order."""
-
-    main: Unit
-    kernels: tuple[Unit, ...]
 
 
 @contextmanager
@@ -386,21 +333,12 @@ class Workshop:
                 f"torch {torch.__version__} cannot use this machine's GPU",
                 tip="`grade doctor` says why; `--device cpu` grades without it",
             )
+        from grader.judge.buffers import sharing_works
+
         torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
         self._driver = cuda_driver.Driver()
         if self._options.transport is None:
-            self._private = not self._sharing_works(self._driver)
-
-    def _sharing_works(self, driver: cuda_driver.Driver) -> bool:
-        """Probe whether memory can be exported (it cannot on WSL2)."""
-        try:
-            size = driver.granularity()
-            address, descriptor = driver.create_shared(size)
-        except cuda_driver.CudaError:
-            return False
-        os.close(descriptor)
-        driver.unmap(address, size)
-        return True
+            self._private = not sharing_works(self._driver)
 
     def environment(self) -> dict[str, str | int | float | None]:
         """Say what graded: for the report."""

@@ -36,6 +36,7 @@ from grader.evidence import CountersEvidence
 from grader.gpu import Gpu
 from grader.judge.oracle import Oracle
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult, to_json
 from grader.spec import Assignment, Kernel
@@ -43,7 +44,6 @@ from grader.spec_reader import read_assignment
 from grader.submission import read_submission
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language
-from grader.workshop import Options
 
 HAND_INS = Path(__file__).resolve().parent / "counted_hand_ins"
 TURN = read_assignment(HAND_INS / "turn")

@@ -8,13 +8,13 @@ import pytest
 
 from grader.evidence import BuildEvidence
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import Progress
 from grader.report import Report
 from grader.spec_reader import read_assignment
 from grader.submission import read_submission
 from grader.verdict import Verdict
 from grader.words import CheckName
-from grader.workshop import Options
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

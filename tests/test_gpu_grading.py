@@ -10,6 +10,7 @@ from grader import gpu as nvidia
 from grader.evidence import CorrectnessEvidence
 from grader.gpu import Gpu
 from grader.pipeline import grade
+from grader.plan import Options, Transport
 from grader.progress import Progress
 from grader.report import CheckResult, Report
 from grader.spec import Assignment
@@ -17,7 +18,6 @@ from grader.spec_reader import read_assignment
 from grader.submission import read_submission
 from grader.verdict import Verdict
 from grader.words import CheckName, Language
-from grader.workshop import Options, Transport
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

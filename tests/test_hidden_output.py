@@ -6,11 +6,11 @@ from pathlib import Path
 
 from grader.evidence import CorrectnessEvidence
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import Progress
 from grader.spec_reader import read_assignment
 from grader.submission import read_submission
 from grader.words import CheckName, Visibility
-from grader.workshop import Options
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

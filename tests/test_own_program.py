@@ -23,6 +23,7 @@ from grader.check.program import ProgramVerdict, check_program, plan
 from grader.evidence import ProgramEvidence
 from grader.gpu import Gpu
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, CaseTemplate, Kernel
@@ -30,7 +31,6 @@ from grader.spec_reader import read_assignment
 from grader.submission import HandIn, read_submission
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language
-from grader.workshop import Options
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # A global variable, for the program that has one of the same name.

@@ -11,7 +11,7 @@ import sample_reports
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import score
+from grader import entries, score
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.errors import GraderError
@@ -59,20 +59,20 @@ def rejected(verdict: Verdict) -> Rejected:
 
 @pytest.mark.parametrize("verdict", EARNING)
 def test_what_earns_points_earns_all(verdict: Verdict) -> None:
-    assert score.points(verdict, 40.0) == (40.0, 0.0)
+    assert entries.points(verdict, 40.0) == (40.0, 0.0)
 
 
 @pytest.mark.parametrize("verdict", [*LOSING, Verdict.NOT_SUBMITTED, Verdict.SKIPPED])
 def test_what_earns_no_points_loses_all(verdict: Verdict) -> None:
-    assert score.points(verdict, 40.0) == (0.0, 0.0)
+    assert entries.points(verdict, 40.0) == (0.0, 0.0)
 
 
 def test_what_was_not_measured_is_neither_won_nor_lost() -> None:
-    assert score.points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
+    assert entries.points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
 
 
 def test_our_own_error_has_no_points_and_not_zero() -> None:
-    assert score.points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
+    assert entries.points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
 
 
 # --- shares ----------------------------------------------------------------------------------
@@ -83,14 +83,14 @@ MOST = st.integers(0, 100_000_00).map(lambda hundredths: hundredths / 100)
 
 @given(MOST, COUNTS)
 def test_shares_lose_nothing(most: float, counts: list[int]) -> None:
-    parts = score.shares(most, counts)
+    parts = entries.shares(most, counts)
     assert len(parts) == len(counts)
     assert round(sum(parts), 2) == (most if any(counts) else 0.0)
 
 
 @given(MOST, COUNTS)
 def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> None:
-    for part, count in zip(score.shares(most, counts), counts, strict=True):
+    for part, count in zip(entries.shares(most, counts), counts, strict=True):
         assert part >= 0
         assert part == round(part, 2)
         assert not any(counts) or abs(part - most * count / sum(counts)) <= 0.0101
@@ -98,7 +98,7 @@ def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> N
 
 @given(MOST, st.integers(1, 20), st.integers(1, 8))
 def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, groups: int) -> None:
-    parts = score.shares(most, [count] * groups)
+    parts = entries.shares(most, [count] * groups)
     assert round(max(parts) - min(parts), 2) <= 0.01
 
 
@@ -114,14 +114,14 @@ def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, gro
     ],
 )
 def test_shares(most: float, counts: list[int], parts: list[float]) -> None:
-    assert score.shares(most, counts) == parts
+    assert entries.shares(most, counts) == parts
 
 
 # --- building --------------------------------------------------------------------------------
 
 
 def test_a_build_that_went_well_names_its_tool_and_earns_nothing() -> None:
-    check = score.build_check(BUILT)
+    check = entries.build_check(BUILT)
     assert (check.check, check.verdict) == (CheckName.BUILD, Verdict.ACCEPTED)
     assert "g++ 12.2.0" in check.message
     assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
@@ -132,13 +132,13 @@ def test_a_build_that_went_well_names_its_tool_and_earns_nothing() -> None:
     "verdict", [Verdict.COMPILE_ERROR, Verdict.TIME_LIMIT, Verdict.NOT_MEASURED]
 )
 def test_a_build_that_failed_says_why(verdict: Verdict) -> None:
-    check = score.build_check(rejected(verdict))
+    check = entries.build_check(rejected(verdict))
     assert (check.verdict, check.message, check.hint) == (verdict, "it says why", "look here")
     assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
 
 
 def test_without_a_build_all_other_checks_are_skipped_and_lost() -> None:
-    checks = score.without_build(KERNEL, rejected(Verdict.COMPILE_ERROR))
+    checks = entries.without_build(KERNEL, rejected(Verdict.COMPILE_ERROR))
     assert [check.check for check in checks] == [CheckName.CORRECTNESS, CheckName.MEMORY]
     assert {check.verdict for check in checks} == {Verdict.SKIPPED}
     assert [(check.score, check.max_score, check.pending) for check in checks] == [
@@ -148,7 +148,7 @@ def test_without_a_build_all_other_checks_are_skipped_and_lost() -> None:
 
 
 def test_without_a_build_for_want_of_a_tool_all_points_are_pending() -> None:
-    checks = score.without_build(KERNEL, rejected(Verdict.NOT_MEASURED))
+    checks = entries.without_build(KERNEL, rejected(Verdict.NOT_MEASURED))
     assert {check.verdict for check in checks} == {Verdict.NOT_MEASURED}
     assert [(check.score, check.pending) for check in checks] == [(0.0, 75.0), (0.0, 25.0)]
 
@@ -168,7 +168,7 @@ def unseen(n: int, verdict: Verdict = Verdict.ACCEPTED) -> CaseResult:
 
 def correctness(*cases: CaseResult, output: str = "") -> list[CheckResult]:
     verified = sample_reports.correctness(cases, output=output)
-    return score.correctness_checks(KERNEL, replace(verified, cases_total=len(cases)))
+    return entries.correctness_checks(KERNEL, replace(verified, cases_total=len(cases)))
 
 
 def test_each_visibility_has_an_entry_and_its_share() -> None:
@@ -274,15 +274,15 @@ def test_points_are_won_or_pending_or_lost_and_add_up(
 def test_accepted_needs_entries_that_all_earn_points(verdict: Verdict) -> None:
     right = sample_reports.visible(verdict=verdict)
     wrong = sample_reports.hidden(verdict=Verdict.WRONG_ANSWER)
-    assert score.accepted([right], CheckName.CORRECTNESS)
-    assert not score.accepted([right, wrong], CheckName.CORRECTNESS)
-    assert not score.accepted([right], CheckName.MEMORY)
-    assert not score.accepted([], CheckName.CORRECTNESS)
+    assert entries.accepted([right], CheckName.CORRECTNESS)
+    assert not entries.accepted([right, wrong], CheckName.CORRECTNESS)
+    assert not entries.accepted([right], CheckName.MEMORY)
+    assert not entries.accepted([], CheckName.CORRECTNESS)
 
 
 def test_accepted_does_not_ask_other_checks() -> None:
     checks = [sample_reports.visible(), sample_reports.memory(verdict=Verdict.MEMORY_ERROR)]
-    assert score.accepted(checks, CheckName.CORRECTNESS)
+    assert entries.accepted(checks, CheckName.CORRECTNESS)
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def memory(
     verdict: Verdict, *, correct: bool | None, evidence: MemoryEvidence | None = None
 ) -> CheckResult:
     sentence = Sentence(verdict=verdict, message="it says so", hint="look here")
-    return score.memory_check(KERNEL, sentence, evidence, correct=correct)
+    return entries.memory_check(KERNEL, sentence, evidence, correct=correct)
 
 
 def test_memory_safety_of_a_right_kernel_earns_its_points() -> None:
@@ -340,7 +340,7 @@ def counters(
     verdict: Verdict, *, correct: bool | None, of: Kernel = COUNTED
 ) -> tuple[float | None, float, float]:
     sentence = Sentence(verdict=verdict, message="it says so")
-    check = score.counters_check(of, sentence, None, correct=correct)
+    check = entries.counters_check(of, sentence, None, correct=correct)
     assert (check.check, check.name, check.verdict) == (CheckName.COUNTERS, "counters", verdict)
     return check.score, check.max_score, check.pending
 
@@ -358,23 +358,23 @@ def test_counters_beyond_a_bound_lose_their_points_alone() -> None:
 
 def test_counters_without_points_are_told_only() -> None:
     assert counters(Verdict.ACCEPTED, correct=True, of=KERNEL) == (0.0, 0.0, 0.0)
-    assert score.without_counters(KERNEL) == []
+    assert entries.without_counters(KERNEL) == []
 
 
 def test_counters_of_a_wrong_kernel_are_skipped() -> None:
-    (check,) = score.without_counters(COUNTED)
+    (check,) = entries.without_counters(COUNTED)
     assert (check.verdict, check.score, check.pending) == (Verdict.SKIPPED, 0.0, 0.0)
     assert check.message == "not counted: see correctness"
 
 
 def test_a_build_alone_does_not_make_a_kernel_accepted() -> None:
     pending = memory(Verdict.NOT_MEASURED, correct=True)
-    assert kernel(score.build_check(BUILT), pending).verdict is Verdict.NOT_MEASURED
-    assert kernel(score.build_check(BUILT)).verdict is Verdict.ACCEPTED
+    assert kernel(entries.build_check(BUILT), pending).verdict is Verdict.NOT_MEASURED
+    assert kernel(entries.build_check(BUILT)).verdict is Verdict.ACCEPTED
 
 
 def test_our_own_error_names_the_check_it_broke() -> None:
-    error = score.grader_error(KERNEL, GraderError("it broke"), CheckName.MEMORY)
+    error = entries.grader_error(KERNEL, GraderError("it broke"), CheckName.MEMORY)
     assert (error.check, error.name, error.max_score) == (CheckName.MEMORY, "memory", 25.0)
 
 
@@ -396,7 +396,7 @@ def kernel(*checks: CheckResult, language: Language = Language.CUDA) -> KernelRe
 
 def test_kernel_has_the_sum_of_its_checks_and_the_gravest_verdict() -> None:
     checks = [
-        score.build_check(BUILT),
+        entries.build_check(BUILT),
         *correctness(case(1), unseen(2, Verdict.WRONG_ANSWER)),
         memory(Verdict.NOT_MEASURED, correct=True),
     ]
@@ -411,16 +411,16 @@ def test_kernel_file_is_that_of_its_language() -> None:
 
 
 def test_our_own_error_makes_the_score_of_a_kernel_unknown() -> None:
-    error = score.grader_error(KERNEL, GraderError("the oracle raised", tip="mend it"))
+    error = entries.grader_error(KERNEL, GraderError("the oracle raised", tip="mend it"))
     assert (error.verdict, error.score, error.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
     assert error.message == "the grader failed, not your code: the oracle raised"
     assert error.hint == "mend it"
-    result = kernel(score.build_check(BUILT), *correctness(case(1)), error)
+    result = kernel(entries.build_check(BUILT), *correctness(case(1)), error)
     assert (result.verdict, result.score, result.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
 
 
 def test_our_own_error_without_a_tip_has_no_hint() -> None:
-    assert score.grader_error(KERNEL, GraderError("it broke")).hint == ""
+    assert entries.grader_error(KERNEL, GraderError("it broke")).hint == ""
 
 
 def test_hundredths_add_up_without_dust() -> None:
@@ -569,7 +569,7 @@ def test_points_of_silu(seen: bool, hidden: bool, safe: bool) -> None:
     cases = [case(n, right[seen or n > 0]) for n in range(12)]
     cases += [unseen(n, right[hidden or n > 0]) for n in range(3)]
     checks = correctness(*cases)
-    correct = score.accepted(checks, CheckName.CORRECTNESS)
+    correct = entries.accepted(checks, CheckName.CORRECTNESS)
     verdict = Verdict.ACCEPTED if safe else Verdict.MEMORY_ERROR
     result = kernel(*checks, memory(verdict, correct=correct))
     assert result.score == 60 * seen + 15 * hidden + 25 * (seen and hidden and safe)

@@ -29,11 +29,11 @@ from expectations import Sample, find_samples  # noqa: E402
 from grader import gpu, toolchain  # noqa: E402
 from grader.evidence import MemoryEvidence  # noqa: E402
 from grader.pipeline import grade  # noqa: E402
+from grader.plan import Options  # noqa: E402
 from grader.progress import Progress  # noqa: E402
 from grader.spec_reader import read_assignment  # noqa: E402
 from grader.submission import read_submission  # noqa: E402
 from grader.words import CheckName, Device, Language  # noqa: E402
-from grader.workshop import Options  # noqa: E402
 
 
 def planted() -> list[Sample]:

@@ -213,3 +213,15 @@ def _cuda_memory(size: int, driver: cuda_driver.Driver) -> tuple[torch.Tensor, i
         driver.unmap(address, total)
 
     return whole, descriptor, release
+
+
+def sharing_works(driver: cuda_driver.Driver) -> bool:
+    """Probe whether memory of the GPU can be exported (it cannot on WSL2)."""
+    try:
+        size = driver.granularity()
+        address, descriptor = driver.create_shared(size)
+    except cuda_driver.CudaError:
+        return False
+    os.close(descriptor)
+    driver.unmap(address, size)
+    return True

@@ -21,13 +21,13 @@ from expectations import KINDS, PROGRAM, Expectation, Sample, find_samples, pars
 from grader import toolchain
 from grader.evidence import MemoryEvidence
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import Progress
 from grader.spec import Assignment, CaseTemplate
 from grader.spec_reader import read_assignment
 from grader.submission import read_submission
 from grader.verdict import Verdict
 from grader.words import CheckName, Language
-from grader.workshop import Options
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = tuple(find_samples(REPOSITORY / "reference"))

@@ -10,13 +10,13 @@ from expectations import Sample, find_samples
 from grader.evidence import MemoryEvidence
 from grader.gpu import Gpu
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import Progress
 from grader.report import CheckResult
 from grader.spec_reader import read_assignment
 from grader.submission import read_submission
 from grader.verdict import Verdict
 from grader.words import CheckName, Language
-from grader.workshop import Options
 
 pytestmark = pytest.mark.gpu
 
