@@ -430,11 +430,12 @@ BAD = [
     ),
     Bad(
         "program-of-kernels-in-triton-alone",
-        "[limits]\n",
-        "[program]\npoints = 5\n\n[limits]\n",
+        'files = { cuda = "v2.cu" }\npoints = { correctness = 60 }\n',
+        'files = { triton = "v2.py" }\npoints = { correctness = 60 }\n\n[program]\npoints = 5\n',
         "program",
         "needs a kernel with a file in CUDA C++",
-        also=('cuda = "v', 'triton = "w'),
+        below=3,
+        also=('cuda = "v1.cu", ', ""),
     ),
     Bad(
         "program-beside-a-kernel-of-its-name",

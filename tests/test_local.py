@@ -48,7 +48,10 @@ def test_one_language_is_a_part_only(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(file.read_text())
-    assert [kernel["language"] for kernel in report["kernels"]] == ["cuda"]
+    assert [(kernel["name"], kernel["language"]) for kernel in report["kernels"]] == [
+        ("silu", "cuda"),
+        ("main", "cuda"),
+    ]
     assert report["filtered"]
 
 

@@ -20,7 +20,8 @@ from grader.build.product import Built, Rejected
 from grader.build.program import Target, build_main, build_program
 from grader.check.ending import Sentence
 from grader.check.program import ProgramVerdict, check_program, plan
-from grader.evidence import ProgramEvidence
+from grader.errors import ToolError
+from grader.evidence import BuildEvidence, ProgramEvidence
 from grader.gpu import Gpu
 from grader.pipeline import grade
 from grader.plan import Options
@@ -108,6 +109,53 @@ def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
     built = build_main(silu, unfit, CPU)
     assert isinstance(built, Rejected)
     assert (built.verdict, built.message) == (Verdict.COMPILE_ERROR, unfit.problem)
+
+
+@pytest.mark.usefixtures("no_nvcc")
+def test_a_kernel_with_a_main_of_its_own_is_told(silu: Assignment) -> None:
+    main = HandIn(path="main.cu", text=own_programs.ACCEPTED["right"])
+    part = build_main(silu, main, CPU)
+    assert isinstance(part, Built)
+    kernel = HandIn(path="silu.cu", text=KERNEL + "int main() { return 0; }\n")
+    built = build_program(silu, main, part, kernel, CPU)
+    assert isinstance(built, Rejected)
+    assert built.message == "silu.cu defines `main`, too: main.cu is the program"
+
+
+@pytest.mark.usefixtures("no_nvcc")
+def test_a_program_that_writes_into_the_graders_page_wins_nothing(silu: Assignment) -> None:
+    forges = """\
+static void forge()
+{
+    FILE* maps = std::fopen("/proc/self/maps", "r");
+    char line[600];
+    while (std::fgets(line, sizeof line, maps)) {
+        unsigned long from, to;
+        char rights[5];
+        std::sscanf(line, "%lx-%lx %4s", &from, &to, rights);
+        if (rights[3] == 's' && to - from == 4096) ((unsigned long*)from)[6] = 1;
+    }
+    std::fclose(maps);
+}
+"""
+    sentence = judge(silu, own_programs.main("    forge();\n", before=forges))
+    assert sentence.verdict is Verdict.RUNTIME_ERROR
+    assert sentence.message == "main.cu wrote into memory that belongs to the grader"
+
+
+def test_a_program_that_cannot_start_is_our_fault(silu: Assignment, tmp_path: Path) -> None:
+    (tmp_path / "program").write_text("no program")
+    (tmp_path / "program").chmod(0o755)
+    built = Built(
+        language=Language.CUDA,
+        device=Device.CPU,
+        path=tmp_path / "program",
+        file="main.cu",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    with pytest.raises(ToolError, match=r"main.cu could not be started: cannot run .*Exec format"):
+        run(silu, built)
 
 
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")

@@ -221,6 +221,8 @@ def link_problem(
                 f"{main} defines `{entry}` itself: it must call the one in {kernel}",
                 f'take it out, and write #include "{header}"',
             )
+        if name == "main":
+            return f"{kernel} defines `main`, too: {main} is the program", "take it out"
         return (
             f"{main} and {kernel} both define `{name}`",
             "put `static` before it in both files",
