@@ -13,6 +13,8 @@ from dataclasses import replace
 from grader.evidence import Finding, FindingKind
 
 SHOWN = 10
+# Told of writes to an input, which are no memory error: a GPU lets them pass.
+INPUT_HINT = "inputs are read-only: write to the output"
 
 _HINTS: dict[FindingKind, str] = {
     "out_of_bounds": "the last block has threads past the end: guard the access, "

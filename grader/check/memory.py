@@ -21,8 +21,8 @@ from typing import Any
 
 from grader.check import interpreter_findings, sanitizer
 from grader.check.ending import Doing, Sentence, explain
-from grader.check.finding import SHOWN, folded, hint, sentence
-from grader.check.host_findings import INPUT_HINT, locator, read_run
+from grader.check.finding import INPUT_HINT, SHOWN, folded, hint, sentence
+from grader.check.host_findings import locator, read_run
 from grader.check.host_findings import TOOL as HOST_TOOL
 from grader.check.stage import Bench, Stage
 from grader.evidence import Finding, MemoryEvidence, ToolRun
@@ -282,14 +282,15 @@ def _judge(seen: Sequence[_Seen], findings: tuple[Finding, ...]) -> Sentence:
     for one in seen:
         if one.run.problem is not None:
             return Sentence(verdict=Verdict.NOT_MEASURED, message=one.run.problem)
+    # Before failures: the host device ends a kernel that writes to an input, and the
+    # interpreter leaves the input alone; on a GPU the comparison of inputs finds it.
+    written = next((f for f in findings if f.hint == INPUT_HINT), None)
+    if written is not None:
+        message = sentence(written)
+        return Sentence(verdict=Verdict.WRONG_ANSWER, message=message, hint=INPUT_HINT)
     for one in seen:
         if one.walk.failure is not None:
-            # The host device ends a kernel that writes to an input; a GPU would not.
-            written = next((f for f in findings if f.hint == INPUT_HINT), None)
-            if written is None:
-                return one.walk.failure
-            message = sentence(written)
-            return Sentence(verdict=Verdict.WRONG_ANSWER, message=message, hint=INPUT_HINT)
+            return one.walk.failure
     if any(one.walk.wrong for one in seen):
         return Sentence(
             verdict=Verdict.WRONG_ANSWER,

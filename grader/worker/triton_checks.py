@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         triton_findings,
         triton_garbage,
         triton_hooks,
+        triton_inputs,
         triton_limits,
         triton_memory,
         triton_recorder,
@@ -40,6 +41,7 @@ else:
     import triton_findings
     import triton_garbage
     import triton_hooks
+    import triton_inputs
     import triton_limits
     import triton_memory
     import triton_recorder
@@ -55,8 +57,8 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
     """Switch the checks on in this process, before the hand-in `file` is imported.
 
     `operations` limits what one call may cost (an operation takes about 15 µs
-    in the interpreter). Without `memory` only the budget, the refusals and the
-    autotune stub are on, which cost next to nothing.
+    in the interpreter). Without `memory` only the budget, the refusals, the
+    autotune stub and a look at where stores go are on, which cost next to nothing.
     """
     import torch
     import triton.language
@@ -69,6 +71,8 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
     if memory:
         triton_hooks.install_accesses(interpreter, checks)
         triton_scratch.install(torch, checks.memory.register)
+    else:
+        triton_inputs.install(interpreter, checks.inputs)
     return checks
 
 
@@ -87,6 +91,7 @@ class Checks:
         self._recorder = triton_recorder.Recorder(mangle_type, tl.dtype, tl.constexpr)
         self._accesses = triton_access.Accesses(file, self._ledger, self._peek)
         self.budget = triton_limits.Budget(operations, self._accesses.line_of)
+        self.inputs = triton_inputs.Inputs(lambda: (self._accesses.line(), self._kernel))
         self._regions: dict[int, triton_regions.Region] = {}
         self._kept: list[Any] = []  # so that no id in `_regions` is used again
         self._kernel = ""
@@ -98,8 +103,10 @@ class Checks:
 
         An input is not writable; a bare one is an output that nobody has written.
         """
+        buffers = list(buffers)
         self.budget.begin()
         self.memory.begin([Buffer(*buffer) for buffer in buffers])
+        self.inputs.begin(buffers)
         self._ledger.begin()
         self._counters.begin()
         self._garbage.begin()
