@@ -22,8 +22,8 @@ from typing import Any
 from grader.check import interpreter_findings, sanitizer
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.finding import INPUT_HINT, SHOWN, folded, hint, sentence
-from grader.check.host_findings import locator, read_run
 from grader.check.host_findings import TOOL as HOST_TOOL
+from grader.check.host_findings import locator, read_run
 from grader.check.stage import Bench, Stage
 from grader.evidence import Finding, MemoryEvidence, ToolRun
 from grader.judge.oracle import CaseData

@@ -106,7 +106,9 @@ def test_overrun_of_an_attached_buffer(tmp_path: Path) -> None:
 
 
 def test_a_null_pointer_in_a_library_is_a_finding(tmp_path: Path) -> None:
-    text = kernel("if (i < n) output[i] = input[i];").replace("(input, output, n)", "(input, nullptr, n)")
+    text = kernel("if (i < n) output[i] = input[i];").replace(
+        "(input, output, n)", "(input, nullptr, n)"
+    )
     _, result, report = call(text, tmp_path)
     (finding,) = report.findings
     assert (finding.kind, finding.severity, finding.line) == ("out_of_bounds", "error", 4)
