@@ -55,3 +55,63 @@ def test_a_write_to_an_input_is_a_wrong_answer_at_its_line(
     (finding,) = check.evidence.findings
     assert (finding.line, finding.buffer, finding.severity) == (line, "input", "warning")
     assert finding.hint == check.hint
+
+
+# ---- leaks ----
+
+SCRATCH = """#include "silu.h"
+__global__ void k(const float* input, float* scratch, float* output, int n)
+{{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    scratch[i] = 1.0f / (1.0f + expf(-input[i]));
+    output[i] = input[i] * scratch[i];
+}}
+extern "C" void silu(const float* input, float* output, int n)
+{{
+    {allocate}
+    k<<<(n + 255) / 256, 256>>>(input, scratch, output, n);
+    {free}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("allocate", "free", "leaks"),
+    [
+        ("float* scratch; cudaMalloc(&scratch, n * 4);", "cudaFree(scratch);", 0),
+        ("float* scratch; cudaMalloc(&scratch, n * 4);", "", 3),
+        ("float* scratch; cudaMalloc(&scratch, n * 4);", "if (n != 33) cudaFree(scratch);", 1),
+        # Kept: once for all, in several pieces, for each size, replaced by every call.
+        ("static float* scratch; if (!scratch) cudaMalloc(&scratch, 5000);", "", 0),
+        (
+            "static float* kept[3]; if (!kept[0]) for (auto& p : kept) cudaMalloc(&p, 5000);"
+            " float* scratch = kept[1];",
+            "",
+            0,
+        ),
+        (
+            "static float* by_size[2000]; float*& scratch = by_size[n];"
+            " if (!scratch) cudaMalloc(&scratch, n * 4);",
+            "",
+            0,
+        ),
+        ("static float* scratch; cudaFree(scratch); cudaMalloc(&scratch, n * 4);", "", 0),
+        # The second of two is never freed.
+        (
+            "float *scratch, *other; cudaMalloc(&scratch, n * 4); cudaMalloc(&other, n * 4);",
+            "cudaFree(scratch);",
+            3,
+        ),
+    ],
+    ids=["freed", "lost", "lost-once", "kept", "kept-3", "by-size", "replaced", "one-of-two"],
+)
+def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
+    silu: Assignment, tmp_path: Path, allocate: str, free: str, leaks: int
+) -> None:
+    (tmp_path / "silu.cu").write_text(SCRATCH.format(allocate=allocate, free=free))
+    check = memory_check(silu, tmp_path, Language.CUDA)
+    assert isinstance(check.evidence, MemoryEvidence)
+    found = [(f.kind, f.line, f.count) for f in check.evidence.findings]
+    assert found == ([("leak", 11, leaks)] if leaks else [])
+    assert check.verdict is (Verdict.MEMORY_ERROR if leaks else Verdict.ACCEPTED), check.message

@@ -26,7 +26,8 @@ _HINTS: dict[FindingKind, str] = {
     "or look for a missing barrier",
     "barrier": "all threads of a block must come to the same `__syncthreads()`: "
     "not inside an `if` that only some of them take",
-    "leak": "what is allocated has to be freed: each `cudaMalloc` needs its `cudaFree`",
+    "leak": "every call leaves more behind: each `cudaMalloc` needs its `cudaFree`, "
+    "unless its memory is kept for the next call",
     "invalid_copy": "check the size in bytes, the direction and both pointers of the copy",
 }
 

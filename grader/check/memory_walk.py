@@ -1,0 +1,89 @@
+"""One run over the cases of the memory check, and what the judge saw of it.
+
+Every case is called twice where allocations are looked at: a second call on the
+same sizes needs nothing new, so what it leaves behind has leaked, and what the
+first one keeps (scratch memory, allocated once) has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.check.ending import Doing, Sentence, explain
+from grader.check.stage import Bench, Stage
+from grader.evidence import Finding, ToolRun
+from grader.judge.oracle import CaseData
+from grader.judge.session import Session
+from grader.spec import Case, Limits
+
+Prepared = tuple[Case, CaseData]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What the judge saw of one run over all cases; `failure` is the first thing wrong.
+
+    `told` is what the worker said meanwhile.
+    """
+
+    failure: Sentence | None
+    wrong: bool
+    told: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One tool's run.
+
+    `silent` is why its silence would prove nothing, if so; `said` is the last
+    line of the tool's own words.
+    """
+
+    run: ToolRun
+    walk: Walk
+    findings: tuple[Finding, ...]
+    output: str
+    silent: str | None = None
+    tampered: str | None = None
+    said: str = ""
+
+    @property
+    def convicts(self) -> bool:
+        """True if it is the hand-in's fault, whatever the outputs."""
+        errors = any(finding.severity == "error" for finding in self.findings)
+        return errors or self.tampered is not None
+
+
+def walk(
+    bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits, *, calls: int = 1
+) -> Walk:
+    """Call the hand-in on every case, `calls` times each, until it fails to answer."""
+    loaded = session.load()
+    told = list(loaded.told)
+    if not loaded.done:
+        failure = explain(loaded, bench.built, limits, Doing.LOADING)
+        return Walk(failure=failure, wrong=False, told=tuple(told))
+    wrong = False
+    for case, data in cases:
+        stage = Stage(bench, case, data)
+        with stage.buffers() as buffers:
+            doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
+            for number in range(calls):
+                if not outcome.done:
+                    break
+                # Another poison the second time: what the first call wrote is not there.
+                stage.fill(buffers, poison=number)
+                doing = Doing.CALLING
+                outcome = session.call(stage.arguments(), private=bench.private)
+                told += outcome.told
+                snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+                if outcome.done:
+                    wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
+            if outcome.done:
+                doing, outcome = Doing.BETWEEN, session.detach()
+        if not outcome.done:
+            failure = explain(outcome, bench.built, limits, doing, case=case.name)
+            return Walk(failure=failure, wrong=wrong, told=tuple(told))
+    return Walk(failure=None, wrong=wrong, told=tuple(told))
