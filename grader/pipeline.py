@@ -45,7 +45,7 @@ def grade(
     return score.assemble(
         assignment,
         results,
-        filtered=options.filtered,
+        filtered=options.filtered(assignment),
         wall_s=round(time.monotonic() - started_s, 3),
         environment=environment,
     )
@@ -70,7 +70,8 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
                 if not isinstance(built, Built):
                     checks = [score.build_check(built), *score.without_build(unit.kernel, built)]
         if isinstance(built, Built) and shop.checks_memory(unit):
-            correct = score.accepted(checks, CheckName.CORRECTNESS)
+            asked = shop.wants(CheckName.CORRECTNESS)
+            correct = score.accepted(checks, CheckName.CORRECTNESS) if asked else None
             with progress.step(f"{unit.title} · memory") as step:
                 judged = shop.check_memory(unit, built, step.advance)
             checks.append(

@@ -143,7 +143,7 @@ def memory_check(
 ) -> CheckResult:
     """Return the entry for memory safety, whose points need an accepted correctness.
 
-    `correct` is None if it is not known yet: then they are pending with it.
+    `correct` is None if it is not known: then they are pending with it.
     """
     result = _check(
         CheckName.MEMORY,
@@ -158,7 +158,9 @@ def memory_check(
     if correct or not (result.score or result.pending):
         return result
     if correct is None:
-        return replace(result, score=0.0, pending=result.max_score)
+        unknown = "its points wait for the correctness check"
+        message = f"{result.message}; {unknown}" if result.score else result.message
+        return replace(result, score=0.0, pending=result.max_score, message=message)
     if result.pending:
         return replace(result, pending=0.0)
     unearned = "its points count only when the cases are right"

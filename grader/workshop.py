@@ -68,10 +68,14 @@ class Options:
         """The device to grade on."""
         return Device.CPU if self.gpu is None else Device.CUDA
 
-    @property
-    def filtered(self) -> bool:
-        """True if something is left out on request."""
-        return bool(self.kernels or self.languages or self.checks)
+    def filtered(self, assignment: Assignment) -> bool:
+        """True if a filter leaves something of the assignment out that has points or a language."""
+        kernels = assignment.kernels
+        return (
+            bool(self.kernels and {k.name for k in kernels} - self.kernels)
+            or bool(self.languages and {n for k in kernels for n in k.files} - self.languages)
+            or bool(self.checks and {c for k in kernels for c in k.points} - self.checks)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
