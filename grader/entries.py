@@ -236,7 +236,9 @@ def _if_correct(result: CheckResult, correct: bool | None) -> CheckResult:
     if correct or not (result.score or result.pending):
         return result
     if correct is None:
-        return replace(result, score=0.0, pending=result.max_score)
+        unknown = "its points wait for the correctness check"
+        message = f"{result.message}; {unknown}" if result.score else result.message
+        return replace(result, score=0.0, pending=result.max_score, message=message)
     if result.pending:
         return replace(result, pending=0.0)
     unearned = "its points count only when the cases are right"

@@ -55,7 +55,7 @@ def grade(
     return score.assemble(
         assignment,
         results,
-        filtered=options.filtered,
+        filtered=options.filtered(assignment),
         wall_s=round(time.monotonic() - started_s, 3),
         environment=environment,
     )
@@ -84,7 +84,8 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
                         *entries.without_build(unit.kernel, built),
                     ]
         if isinstance(built, Built) and shop.checks_memory(unit):
-            correct = entries.accepted(checks, CheckName.CORRECTNESS)
+            asked = shop.wants(CheckName.CORRECTNESS)
+            correct = entries.accepted(checks, CheckName.CORRECTNESS) if asked else None
             with progress.step(f"{unit.title} · memory") as step:
                 judged = shop.check_memory(unit, built, step.advance)
             checks.append(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grader.gpu import Gpu
-from grader.spec import Kernel
+from grader.spec import Assignment, Kernel
 from grader.submission import HandIn
 from grader.words import CheckName, Device, Language
 
@@ -34,10 +34,14 @@ class Options:
         """The device to grade on."""
         return Device.CPU if self.gpu is None else Device.CUDA
 
-    @property
-    def filtered(self) -> bool:
-        """True if something is left out on request."""
-        return bool(self.kernels or self.languages or self.checks)
+    def filtered(self, assignment: Assignment) -> bool:
+        """True if a filter leaves something of the assignment out that has points or a language."""
+        parts = assignment.parts
+        return (
+            bool(self.kernels and {p.name for p in parts} - self.kernels)
+            or bool(self.languages and {n for p in parts for n in p.files} - self.languages)
+            or bool(self.checks and {c for p in parts for c in p.points} - self.checks)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

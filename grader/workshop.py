@@ -35,7 +35,7 @@ from grader.worker import cuda_driver
 if TYPE_CHECKING:
     # They import torch, which takes a second: only once the compilers are busy.
     from grader.check.counters import CountersVerdict
-    from grader.check.memory import MemoryVerdict
+    from grader.check.memory_verdict import MemoryVerdict
     from grader.check.speed import SpeedVerdict
     from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
@@ -195,12 +195,9 @@ class Workshop:
     ) -> MemoryVerdict:
         """Run the small cases of one built file under the tool for its device."""
         from grader.check.ending import Sentence
-        from grader.check.memory import (
-            MemoryVerdict,
-            check_gpu_memory,
-            check_host_memory,
-            check_interpreter_memory,
-        )
+        from grader.check.gpu_memory import check_gpu_memory
+        from grader.check.memory import check_host_memory, check_interpreter_memory
+        from grader.check.memory_verdict import MemoryVerdict
 
         oracle = self._prepare()
         cases = [

@@ -17,6 +17,8 @@ from grader import workshop
 from grader.words import Device
 
 # file · verdict · what the message says · what the hint says
+WROTE_INPUT = "wrote to `input`, an input, in the kernel silu_kernel"
+
 CUDA = [
     ("syntax_error.cu", "compile_error", "silu.cu:7: expected", "semicolon"),
     ("empty.cu", "compile_error", "silu.cu defines no function `silu`", "wanted: void silu("),
@@ -143,7 +145,8 @@ PYTHON = [
     ("stores_one_past_the_end.py", "memory_error", "1 element past the last of `output`", "if (i"),
     ("stores_one_before_the_start.py", "memory_error", "1 element before the first of", "if (i"),
     ("stores_far_outside.py", "memory_error", "the kernel silu_kernel (silu.py:11)", "mask"),
-    ("stores_into_the_input.py", "memory_error", "the kernel silu_kernel (silu.py:11)", "an input"),
+    ("stores_into_the_input.py", "wrong_answer", f"{WROTE_INPUT} (silu.py:11)", "read-only"),
+    ("adds_to_the_input.py", "wrong_answer", f"{WROTE_INPUT} (silu.py:12)", "read-only"),
     ("not_a_number.py", "wrong_answer", "every element is not a number", "0/0"),
     ("zeros.py", "wrong_answer", "every element is 0", ""),
     ("returns_the_result.py", "wrong_answer", "nothing was ever written", "returned a value"),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from grader.check.finding import folded
-from grader.check.sanitizer import TOOLS, parse, read_findings, watcher
+from grader.check.sanitizer import TOOLS, ReportError, last_words, parse, read_findings, watcher
 from grader.evidence import Finding
 from grader.host.symbols import Place
 from grader.toolchain import Tool
 from grader.words import Language
 
 CAPTURED = Path(__file__).parent / "sanitizer_xml" / "2025.3.1"
+# Another version, on a machine without a driver, as it came: no XML, exit code 255.
+NO_DRIVER = Path(__file__).parent / "sanitizer_xml" / "2025.2.1" / "no-driver.memcheck.log"
 
 
 def nowhere(addresses: set[int]) -> Mapping[int, Place]:
@@ -22,8 +25,18 @@ def nowhere(addresses: set[int]) -> Mapping[int, Place]:
 
 
 def read(name: str, copy: str = "silu.so", file: str = "silu.cu") -> tuple[Finding, ...]:
-    path = CAPTURED / f"{name}.xml"
-    return folded(parse(path.read_bytes(), name.rsplit(".", 1)[1], file, copy, nowhere))
+    xml = (CAPTURED / f"{name}.xml").read_bytes()
+    if name.startswith("leaked-scratch"):
+        xml = called_twice(xml)
+    return folded(parse(xml, name.rsplit(".", 1)[1], file, copy, nowhere))
+
+
+def called_twice(xml: bytes) -> bytes:
+    """Captured when cases were called once: give every second record the frame of a repeat."""
+    records = xml.split(b"<record>")
+    for number in range(2, len(records), 2):
+        records[number] = records[number].replace(b">grader_call<", b">grader_call_again<")
+    return b"<record>".join(records)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +98,70 @@ def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
         assert 0x9257 in addresses  # one before where the call returns to
         return {0x9257: Place(function="silu", file="silu.cu", line=23)}
 
-    (found,) = folded(parse(path.read_bytes(), "memcheck", "silu.cu", "silu.so", locate))
-    assert found.line == 23
+    xml = called_twice(path.read_bytes())
+    (found,) = folded(parse(xml, "memcheck", "silu.cu", "silu.so", locate))
+    assert (found.line, found.count) == (23, 10)
+
+
+@pytest.mark.parametrize(
+    ("frames", "leaks"),
+    [
+        (("grader_call",), 0),  # allocated once and kept
+        (("grader_call",) * 4, 0),  # an array of them, or one for each size
+        (("grader_call_again",), 0),  # replaced by each call; the last one is still there
+        (("grader_call", "grader_call_again"), 2),
+        (("grader_call", "grader_call_again") * 3, 6),
+        (("_init",), 1),  # by neither call
+    ],
+)
+def test_memory_that_is_kept_is_no_leak(frames: tuple[str, ...], leaks: int) -> None:
+    (before, record), after = LEAK.split("@"), "</ComputeSanitizerOutput>"
+    xml = before + "".join(record.replace("FRAME", frame) for frame in frames) + after
+    found = parse(xml.encode(), "memcheck", "silu.cu", "silu.so", nowhere)
+    assert [f.kind for f in found] == ["leak"] * leaks
+
+
+LEAK = """<ComputeSanitizerOutput>@<record><kind>Leak</kind><what><text>Leaked 4 bytes</text>
+<size>4</size></what><hostStack>
+<frame><func>cudaMalloc</func><pc>0x4c</pc><module>silu.so</module></frame>
+<frame><func>silu</func><pc>0x92</pc><module>silu.so</module></frame>
+<frame><func>FRAME</func><pc>0x93</pc><module>silu.so</module></frame>
+</hostStack></record>"""
+
+
+@pytest.mark.parametrize("name", ["missing-guard.memcheck", "missing-barrier.racecheck"])
+def test_a_report_that_ends_early_is_refused_and_its_whole_records_are_kept(name: str) -> None:
+    xml = (CAPTURED / f"{name}.xml").read_bytes()
+    cut = xml[: xml.index(b"</record>") + 30]
+    with pytest.raises(ReportError, match="ends early") as caught:
+        parse(cut, name.rsplit(".", 1)[1], "silu.cu", "silu.so", nowhere)
+    (found,) = folded(caught.value.findings)
+    whole = read(name)[0]
+    assert (found.kind, found.line) == (whole.kind, whole.line)
+    assert 0 < found.count < whole.count
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_only_a_file_of_its_own_is_a_report(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "findings.xml"
+    if kind == "link":
+        place.symlink_to(CAPTURED / "missing-guard.memcheck.xml")
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.mkdir()
+    assert read_findings(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == ()
+
+
+def test_the_first_error_in_the_log_is_the_reason(tmp_path: Path) -> None:
+    assert last_words(tmp_path) == ""
+    log = NO_DRIVER.read_text()
+    (tmp_path / "sanitizer.log").write_text(log)
+    assert last_words(tmp_path) == (
+        "Error: Target application terminated before first instrumented API call"
+    )
+    (tmp_path / "sanitizer.log").write_text("========= COMPUTE-SANITIZER\n========= killed\n")
+    assert last_words(tmp_path) == "killed"
 
 
 def test_uninitialised_memory_past_the_end_is_one_fault() -> None:
@@ -95,8 +170,8 @@ def test_uninitialised_memory_past_the_end_is_one_fault() -> None:
 
 
 @pytest.mark.parametrize("xml", [b"", b"no xml", b"<ComputeSanitizerOutput>", b"\0\xff"])
-def test_a_forged_report_is_refused(xml: bytes) -> None:
-    with pytest.raises(ValueError, match="not XML"):
+def test_a_report_without_a_record_that_is_not_xml_is_refused(xml: bytes) -> None:
+    with pytest.raises(ReportError, match="not XML"):
         parse(xml, "memcheck", "silu.cu", "silu.so", nowhere)
 
 

@@ -2,10 +2,11 @@
 
     python tools/memory_table.py run --device cpu --json cpu.json
     python tools/memory_table.py run --device cuda --json cuda.json     (on a GPU machine)
-    python tools/memory_table.py write cpu.json cuda.json
+    python tools/memory_table.py write cpu.json cuda.json               (either may be left out)
 
 `run` grades every sample of the verdict memory_error on one device and notes
-what was found; `write` puts both together between the markers of the page.
+what was found; `write` puts both together between the markers of the page. A
+cell that no run tells stays as it is; one that never was told is "not captured yet".
 Nothing in the table is typed by hand but the reasons, which stand in the samples.
 """
 
@@ -75,10 +76,12 @@ def main() -> None:
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), required=True)
 @click.option("--json", "output", type=click.Path(path_type=Path), required=True)
 @click.option("--jobs", default=1, show_default=True)
-def run(device: str, output: Path, jobs: int) -> None:
+@click.option("--only", default="", help="A part of the samples' titles.")
+def run(device: str, output: Path, jobs: int, only: str) -> None:
     """Grade every planted fault on one device."""
     with ThreadPoolExecutor(jobs) as pool:
-        rows = list(pool.map(lambda sample: found_in(sample, Device(device)), planted()))
+        wanted = [sample for sample in planted() if only in sample.title]
+        rows = list(pool.map(lambda sample: found_in(sample, Device(device)), wanted))
     sanitizer = toolchain.find_compute_sanitizer()
     machine = {
         "device": gpu.gpus()[0].name if device == "cuda" else "CPU",
@@ -90,15 +93,25 @@ def run(device: str, output: Path, jobs: int) -> None:
 
 
 @main.command()
-@click.argument("cpu", type=click.Path(path_type=Path))
-@click.argument("cuda", type=click.Path(path_type=Path))
-def write(cpu: Path, cuda: Path) -> None:
-    """Put two runs into the page."""
-    runs = [json.loads(path.read_text()) for path in (cpu, cuda)]
-    by_sample = [{row["sample"]: row for row in run["rows"]} for run in runs]
-    machine = runs[1]["machine"]
+@click.argument("runs", type=click.Path(path_type=Path, exists=True), nargs=-1, required=True)
+def write(runs: tuple[Path, ...]) -> None:
+    """Put runs into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    table, after = rest.split(END)
+    cells, machine = _standing(table)
+    for path in runs:
+        run = json.loads(path.read_text())
+        column = 0 if run["machine"]["device"] == "CPU" else 1
+        if column:
+            machine = (
+                f"GPU: {run['machine']['device']}, "
+                f"compute-sanitizer {run['machine']['compute_sanitizer']}."
+            )
+        for row in run["rows"]:
+            cells.setdefault(row["sample"], ["not captured yet"] * 2)[column] = _cell(row)
     lines = [
-        f"GPU: {machine['device']}, compute-sanitizer {machine['compute_sanitizer']}.",
+        machine,
         "",
         "| planted fault | language | kind | line | CPU | GPU | why one is blind |",
         "|---|---|---|---|---|---|---|",
@@ -106,21 +119,28 @@ def write(cpu: Path, cuda: Path) -> None:
     for sample in planted():
         expected = sample.expectation()
         assert expected is not None
-        cells = [_cell(found.get(sample.title)) for found in by_sample]
-        why = expected.why or ""
+        cpu, cuda = cells.get(sample.title, ["not captured yet"] * 2)
         lines.append(
             f"| {sample.name} | {Language(sample.language).phrase} | {expected.kind} "
-            f"| {', '.join(map(str, expected.lines))} | {cells[0]} | {cells[1]} | {why} |"
+            f"| {', '.join(map(str, expected.lines))} | {cpu} | {cuda} | {expected.why or ''} |"
         )
-    text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    _, after = rest.split(END)
     PAGE.write_text(f"{before}{START}\n{chr(10).join(lines)}\n{END}{after}", encoding="utf-8")
 
 
-def _cell(row: dict[str, Any] | None) -> str:
-    if row is None:
-        return "not run"
+def _standing(table: str) -> tuple[dict[str, list[str]], str]:
+    """Return the cells (CPU, GPU) that the page has now, by sample, and its line on the GPU."""
+    lines = table.strip().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
+    found = {(row[0], row[1]): row[4:6] for row in rows}
+    cells = {
+        sample.title: found[key]
+        for sample in planted()
+        if (key := (sample.name, Language(sample.language).phrase)) in found
+    }
+    return cells, lines[0] if lines else ""
+
+
+def _cell(row: dict[str, Any]) -> str:
     if row["tool"] is None:
         other = f" ({row['verdict'].replace('_', ' ')})" if row["verdict"] != "accepted" else ""
         return f"–{other}"

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from grader.check.ending import Doing, Sentence, explain
+from grader.check.finding import INPUT_HINT
 from grader.check.stage import Bench, Stage
 from grader.evidence import CaseResult, CorrectnessEvidence
 from grader.judge.buffers import Buffer
@@ -270,7 +271,7 @@ class _CaseRun:
                 return _Judged(
                     verdict=Verdict.WRONG_ANSWER,
                     message=f"`{buffer.name}` was changed: it is an input",
-                    hint="inputs are read-only: write to the output",
+                    hint=INPUT_HINT,
                 )
         return None
 

@@ -17,12 +17,14 @@ from typing import Any
 
 from grader import sandbox
 from grader.build.product import Built
+from grader.check.finding import INPUT_HINT
 from grader.host.symbols import Place, symbolize
 from grader.judge.outcome import Outcome
 from grader.words import Device, Language
 
 _LOOK_UP_S = 5.0
 _MOST_CHARACTERS = 300
+_MOST_LINES = 10_000_000  # a line number beyond is no line number
 
 _SIGNAL_WORDS = {
     signal.SIGSEGV: "segmentation fault",
@@ -89,7 +91,10 @@ def signal_words(number: int) -> str:
 
 
 def source_place(record: dict[str, Any], built: Built) -> str:
-    """Return "silu.cu:12" for a record's instruction, "" if it is not known."""
+    """Return "silu.cu:12" for a record's line or instruction, "" if it is not known."""
+    line = record.get("line")
+    if type(line) is int and 0 < line < _MOST_LINES:
+        return f"{built.file}:{line}"
     offset = record.get("pc")
     if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
         return ""
@@ -132,7 +137,7 @@ def _of_record(record: dict[str, Any], built: Built) -> Crash:
         what += f" (`{buffer}`)" if buffer else ""
         hint = "a device pointer can be followed in a kernel only: copy with cudaMemcpy"
     elif message == "a read-only input was written":
-        hint = "inputs are read-only: write to the output"
+        hint = INPUT_HINT
     elif message == "an access outside a buffer" and buffer:
         what = f"an access {_distance(record, buffer)}"
         hint = OUTSIDE_HINT

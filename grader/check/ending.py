@@ -19,7 +19,6 @@ from grader.spec import Limits
 from grader.verdict import Verdict
 
 _WORDS_SHOWN = 500
-_MOST_LINES = 10_000_000  # a line number beyond is no line number
 
 # cudaError_t values that a hand-in causes, with the runtime's own words.
 _CUDA_ERRORS = {
@@ -310,9 +309,6 @@ def _crash(crash: Crash, subject: str, hint: str) -> Sentence:
 
 
 def _place_of(record: dict[str, Any], built: Built) -> str:
-    line = record.get("line")
-    if type(line) is int and 0 < line < _MOST_LINES:
-        return f"{built.file}:{line}"
     return source_place(record, built) or built.file
 
 

@@ -13,6 +13,8 @@ from dataclasses import replace
 from grader.evidence import Finding, FindingKind
 
 SHOWN = 10
+# Told of writes to an input, which are no memory error: a GPU lets them pass.
+INPUT_HINT = "inputs are read-only: write to the output"
 
 _HINTS: dict[FindingKind, str] = {
     "out_of_bounds": "the last block has threads past the end: guard the access, "
@@ -24,7 +26,8 @@ _HINTS: dict[FindingKind, str] = {
     "or look for a missing barrier",
     "barrier": "all threads of a block must come to the same `__syncthreads()`: "
     "not inside an `if` that only some of them take",
-    "leak": "what is allocated has to be freed: each `cudaMalloc` needs its `cudaFree`",
+    "leak": "every call leaves more behind: each `cudaMalloc` needs its `cudaFree`, "
+    "unless its memory is kept for the next call",
     "invalid_copy": "check the size in bytes, the direction and both pointers of the copy",
 }
 

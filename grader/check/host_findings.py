@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.check.finding import hint
+from grader.check.finding import INPUT_HINT, hint
 from grader.evidence import Finding
 from grader.host.findings import Finding as HostFinding
 from grader.host.report import Report as HostReport
@@ -15,7 +15,6 @@ from grader.host.symbols import Place, symbolize
 
 TOOL = "host device"
 _INPUT_WRITTEN = "a read-only input is written"
-INPUT_HINT = "inputs are read-only: write to the output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast, get_args
 
+from grader.check.finding import INPUT_HINT
 from grader.evidence import Finding, FindingKind, Severity
 
 TOOL = "checked interpreter"
@@ -42,7 +43,7 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         # A GPU lets it pass; that the input has changed is told by correctness.
         severity="warning" if record.get("read_only") else record["severity"],
         message=str(record["message"])[:500],
-        hint=str(record["hint"])[:500],
+        hint=INPUT_HINT if record.get("read_only") else str(record["hint"])[:500],
         file=file,
         line=line if type(line) is int else None,
         kernel=str(record["kernel"])[:200] or None,

@@ -1,6 +1,6 @@
 """Is the hand-in's use of memory sound? Small cases again, under a tool that watches.
 
-    GPU, both languages   compute-sanitizer's four tools, side by side
+    GPU, both languages   compute-sanitizer's four tools, side by side (`gpu_memory`)
     processor, CUDA C++   the checked host build: every access is looked at
     processor, Triton     the interpreter: every address is looked at
 
@@ -12,56 +12,21 @@ and accesses were counted. Findings cost points whoever tells them.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from grader.check import interpreter_findings, sanitizer
-from grader.check.ending import Sentence
-from grader.check.finding import SHOWN, folded, hint, sentence
-from grader.check.host_findings import INPUT_HINT, locator, read_run
+from grader.check import interpreter_findings
+from grader.check.finding import hint
 from grader.check.host_findings import TOOL as HOST_TOOL
+from grader.check.host_findings import read_run
+from grader.check.memory_verdict import MemoryVerdict, Seen, add_up
 from grader.check.stage import Bench
-from grader.check.walk import Prepared, Walk, walk
-from grader.evidence import Finding, MemoryEvidence, ToolRun
+from grader.check.walk import Prepared, walk
+from grader.evidence import Finding, ToolRun
 from grader.judge.session import Session
-from grader.toolchain import Tool
-from grader.verdict import Verdict
 
-# Under a sanitizer a kernel runs some ten to a hundred times slower.
-_CALL_S = 20.0
-_LOAD_S = 120.0
-_FINISH_S = 30.0
 _SCHEDULES = ("schedule=forward", "schedule=random seed=1")
-_MEMORY_MIB = 32768  # the tool's own share, for the most part
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryVerdict:
-    """The outcome of the memory check; no evidence if nothing could be run."""
-
-    sentence: Sentence
-    evidence: MemoryEvidence | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """One tool's run. `silent` is why its silence would prove nothing, if so."""
-
-    run: ToolRun
-    walk: Walk
-    findings: tuple[Finding, ...]
-    output: str
-    silent: str | None = None
-    tampered: str | None = None
-
-    @property
-    def convicts(self) -> bool:
-        """True if it is the hand-in's fault, whatever the outputs."""
-        errors = any(finding.severity == "error" for finding in self.findings)
-        return errors or self.tampered is not None
 
 
 def check_host_memory(
@@ -81,7 +46,7 @@ def check_host_memory(
         if other.walk.wrong or other.walk.failure is not None or other.convicts:
             seen = other
     advance("threads in another order")
-    return _verdict([seen], cases)
+    return add_up([seen], cases)
 
 
 def _order_dependent(bench: Bench) -> Finding:
@@ -96,12 +61,12 @@ def _order_dependent(bench: Bench) -> Finding:
     )
 
 
-def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str) -> _Seen:
+def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str) -> Seen:
     """Run the checked host build over the cases, threads in the order of `schedule`."""
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, None, host_settings=schedule) as session:
-        walked = walk(bench, session, cases, limits)
+        walked = walk(bench, session, cases, limits, calls=2)
         output = session.output
     tampered = silent = problem = None
     findings: tuple[Finding, ...] = ()
@@ -119,7 +84,7 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
     )
-    return _Seen(
+    return Seen(
         run=tool, walk=walked, findings=findings, output=output, silent=silent, tampered=tampered
     )
 
@@ -131,7 +96,7 @@ def check_interpreter_memory(
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, bench.server, watch_memory=True) as session:
-        walked = walk(bench, session, cases, bench.assignment.limits)
+        walked = walk(bench, session, cases, limits)
         output = session.output
     tampered = silent = None
     findings: tuple[Finding, ...] = ()
@@ -146,120 +111,7 @@ def check_interpreter_memory(
         findings=sum(finding.count for finding in findings),
         wall_s=round(time.monotonic() - started_s, 3),
     )
-    seen = _Seen(
+    seen = Seen(
         run=tool, walk=walked, findings=findings, output=output, silent=silent, tampered=tampered
     )
-    return _verdict([seen], cases)
-
-
-def check_gpu_memory(
-    bench: Bench, tool: Tool, cases: Sequence[Prepared], advance: Callable[[str], None]
-) -> MemoryVerdict:
-    """Run the hand-in under compute-sanitizer's tools, as many at once as cores allow."""
-
-    def run(name: str) -> _Seen:
-        seen = run_sanitizer(bench, tool, name, cases)
-        advance(name)
-        return seen
-
-    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
-    with ThreadPoolExecutor(most, thread_name_prefix="sanitizer") as pool:
-        return _verdict(list(pool.map(run, sanitizer.TOOLS)), cases)
-
-
-def run_sanitizer(
-    bench: Bench,
-    tool: Tool,
-    name: str,
-    cases: Sequence[Prepared],
-    keep: Callable[[Session], None] | None = None,
-) -> _Seen:
-    """Run one of the sanitizer's tools over the cases."""
-    started_s = time.monotonic()
-    limits = replace(
-        bench.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=_MEMORY_MIB
-    )
-    problem = tampered = None
-    findings: tuple[Finding, ...] = ()
-    locate = locator(bench.built.path, bench.built.file)
-    watcher = sanitizer.watcher(tool, name, bench.built.language)
-    with Session(bench.built, limits, bench.server, watcher=watcher) as session:
-        walked = walk(bench, session, cases, limits)
-        ended = session.finish(_FINISH_S)
-        output = session.output
-        try:
-            findings = sanitizer.read_findings(
-                session.box, name, bench.built.file, session.copy_name, locate
-            )
-        except ValueError as error:
-            tampered = f"compute-sanitizer {name}: {error}"
-        if keep is not None:
-            keep(session)
-    if walked.failure is not None:
-        pass  # it ended early, and says why
-    elif ended.exit_code not in (0, sanitizer.FOUND) and not findings:
-        last = (ended.output.strip().splitlines() or ["it said nothing"])[-1]
-        problem = (
-            f"compute-sanitizer {name} could not run ({ended.end.value}, {ended.exit_code}): {last}"
-        )
-    elif ended.exit_code == sanitizer.FOUND and not findings:
-        problem = f"compute-sanitizer {name} found errors outside the hand-in's code"
-    run = ToolRun(
-        tool=f"compute-sanitizer {name}",
-        findings=sum(finding.count for finding in findings),
-        wall_s=round(time.monotonic() - started_s, 3),
-        problem=problem,
-    )
-    return _Seen(run=run, walk=walked, findings=findings, output=output, tampered=tampered)
-
-
-def _verdict(seen: Sequence[_Seen], cases: Sequence[Prepared]) -> MemoryVerdict:
-    findings = folded(finding for one in seen for finding in one.findings)
-    evidence = MemoryEvidence(
-        tools=tuple(one.run for one in seen),
-        cases=tuple(case.name for case, _ in cases),
-        findings=findings[:SHOWN],
-        findings_total=len(findings),
-        output=seen[0].output,
-    )
-    return MemoryVerdict(sentence=_judge(seen, findings), evidence=evidence)
-
-
-def _judge(seen: Sequence[_Seen], findings: tuple[Finding, ...]) -> Sentence:
-    """Decide: findings first, then how the runs ended, then whether they prove anything."""
-    for one in seen:
-        if one.tampered is not None:
-            return Sentence(verdict=Verdict.TAMPERED, message=one.tampered)
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if errors:
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return Sentence(
-            verdict=Verdict.MEMORY_ERROR, message=sentence(errors[0]) + more, hint=errors[0].hint
-        )
-    for one in seen:
-        if one.run.problem is not None:
-            return Sentence(verdict=Verdict.NOT_MEASURED, message=one.run.problem)
-    for one in seen:
-        if one.walk.failure is not None:
-            # The host device ends a kernel that writes to an input; a GPU would not.
-            written = next((f for f in findings if f.hint == INPUT_HINT), None)
-            if written is None:
-                return one.walk.failure
-            message = sentence(written)
-            return Sentence(verdict=Verdict.WRONG_ANSWER, message=message, hint=INPUT_HINT)
-    if any(one.walk.wrong for one in seen):
-        return Sentence(
-            verdict=Verdict.WRONG_ANSWER,
-            message="outputs were wrong in this run, so that it proves nothing"
-            + (f"; {sentence(findings[0])}" if findings else ""),
-            hint=findings[0].hint if findings else "mend the correctness check first",
-        )
-    for one in seen:
-        if one.silent is not None:
-            return Sentence(verdict=Verdict.WRONG_ANSWER, message=one.silent)
-    warnings = f", {len(findings)} warnings" if len(findings) > 1 else ", 1 warning"
-    return Sentence(
-        verdict=Verdict.ACCEPTED,
-        message=f"no memory errors{warnings if findings else ''}",
-        hint=sentence(findings[0]) if findings else "",
-    )
+    return add_up([seen], cases)

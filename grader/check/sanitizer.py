@@ -12,11 +12,18 @@ One tool is one run:
 
 A record counts if it names a line of the student's file, or has a frame in
 their library: what our worker or torch does wrong is not theirs.
+
+A leak counts if a repeat of a call left something behind (its stack has the
+frame of `grader_call_again`) and it is not the only one of its line: scratch
+memory that is allocated once, or replaced by every call, is kept and not lost.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -33,6 +40,9 @@ from grader.words import Language
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FOUND = 86  # our choice of exit code for "there were errors"
 _FILE = "findings.xml"
+_LOG = "sanitizer.log"
+_LOG_BYTES = 1 << 16
+_LONGEST_LINE = 200
 _MOST_BYTES = 32 << 20
 # Between neighbours, so that an overrun of a whole block's width is seen too.
 _PADDING_BYTES = 1 << 16
@@ -61,12 +71,28 @@ Access = Literal["read", "write", "atomic"]
 Locate = Callable[[set[int]], Mapping[int, Place]]
 
 
+_FIRST_CALL, _REPEAT = "grader_call", "grader_call_again"
+
+
+class ReportError(ValueError):
+    """A report that is not whole; `findings` are those of the records that are."""
+
+    def __init__(self, message: str, findings: tuple[Finding, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
+
+
+def calls(tool: str, language: Language) -> int:
+    """Return how often each case has to be called: leaks show in a repeat."""
+    return 2 if tool == "memcheck" and language is Language.CUDA else 1
+
+
 def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
     """Return how to run a worker under one of `TOOLS`."""
     command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
     command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
     # Its own text is not the hand-in's output.
-    command += ["--log-file", "sanitizer.log"]
+    command += ["--log-file", _LOG]
     if tool == "memcheck":
         command += ["--padding", str(_PADDING_BYTES)]
         if language is Language.CUDA:
@@ -82,26 +108,97 @@ def read_findings(
     """Return what a run left in its folder; () if it left nothing.
 
     `copy` is the name of the student's library or file in that folder, and
-    `locate` finds the lines of return addresses in it. Raises ValueError if
-    the report is not the tool's XML.
+    `locate` finds the lines of return addresses in it. Raises ReportError if
+    the report is not the tool's XML, or not all of it.
     """
-    path = box / _FILE
-    if not path.is_file():
+    xml = _read(box / _FILE, _MOST_BYTES + 1)
+    if xml is None:
         return ()
-    if path.stat().st_size > _MOST_BYTES:
-        raise ValueError("its report is larger than 32 MiB")
-    return parse(path.read_bytes(), tool, file, copy, locate)
+    if len(xml) > _MOST_BYTES:
+        raise ReportError("its report is larger than 32 MiB")
+    return parse(xml, tool, file, copy, locate)
+
+
+def last_words(box: Path) -> str:
+    """Return the last line that the tool wrote of itself into its log, "" if none.
+
+    The hand-in can write there too: it is shown as a reason, and decides nothing.
+    """
+    text = (_read(box / _LOG, _LOG_BYTES) or b"").decode("utf-8", "replace")
+    lines = [line.lstrip("=").strip() for line in text.splitlines()]
+    told = [line for line in lines if line and line != "COMPUTE-SANITIZER"]
+    # The first error is the cause; what follows it are consequences.
+    errors = [line for line in told if line.startswith("Error")]
+    return ([*errors[:1], *told[-1:], ""])[0][:_LONGEST_LINE]
+
+
+def _read(path: Path, most: int) -> bytes | None:
+    """Return the start of a regular file, None of anything else: the folder is the hand-in's."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    with os.fdopen(descriptor, "rb") as opened:
+        return opened.read(most)
+
+
+class _Records(ElementTree.TreeBuilder):
+    """Keeps each record as soon as it is whole: a report may end early."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[ElementTree.Element] = []
+
+    def end(self, tag: str, /) -> ElementTree.Element:
+        """Close an element."""
+        element = super().end(tag)
+        if tag == "record":
+            self.records.append(element)
+        return element
 
 
 def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> tuple[Finding, ...]:
-    """Return the findings of one report; ValueError if it is not XML."""
+    """Return the findings of one report; ReportError if it is not XML or ends early."""
+    builder = _Records()
+    parser = ElementTree.XMLParser(target=builder)
+    broken: ElementTree.ParseError | None = None
     try:
-        root = ElementTree.fromstring(xml)
+        parser.feed(xml)
+        parser.close()
     except ElementTree.ParseError as error:
-        raise ValueError(f"its report is not XML: {error}") from error
-    addresses = {address for frame in root.iter("frame") for address in _address(frame, copy)}
+        broken = error
+    records = builder.records
+    addresses = {a for record in records for f in record.iter("frame") for a in _address(f, copy)}
     reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
-    return tuple(found for record in root.iter("record") for found in reader.read(record))
+    pairs = [(record, found) for record in records for found in reader.read(record)]
+    findings = _without_kept_memory(pairs)
+    if broken is not None:
+        how = "ends early" if records else "is not XML"
+        raise ReportError(f"its report {how} ({broken})", findings)
+    return findings
+
+
+def _without_kept_memory(
+    pairs: list[tuple[ElementTree.Element, Finding]],
+) -> tuple[Finding, ...]:
+    """Leave out the leaks that are none: memory that a first call made and later ones use."""
+    leaks = [(record, found) for record, found in pairs if found.kind == "leak"]
+    count = Counter(found.line for _, found in leaks)
+    lost = {
+        found.line
+        for record, found in leaks
+        if (_REPEAT in (functions := _functions(record)) and count[found.line] > 1)
+        # From neither call: a constructor's, or a stack that was not followed.
+        or not {_FIRST_CALL, _REPEAT} & functions
+    }
+    return tuple(found for _, found in pairs if found.kind != "leak" or found.line in lost)
+
+
+def _functions(record: ElementTree.Element) -> set[str]:
+    return {frame.findtext("func") or "" for frame in record.iter("frame")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,7 +132,11 @@ def _measure_one(
         setting_up_s = time.monotonic() - started_s
         return measure(
             field,
-            (built, lambda: Session(built, assignment.limits, bench.server), assignment.limits),
+            (
+                built,
+                lambda: Session(built, assignment.limits, bench.server, tuning=True),
+                assignment.limits,
+            ),
             (baseline, lambda: Session(baseline, baseline_limits, bench.server)),
             budget_s=max(budget_s - setting_up_s, budget_s / 2),
             throttled=watch.disturbances,

@@ -1,4 +1,9 @@
-"""One run of a hand-in over cases, under whatever watches it: what the judge saw."""
+"""One run of a hand-in over cases, under whatever watches it: what the judge saw.
+
+For the memory check every case is called twice where allocations are looked at:
+a second call on the same sizes needs nothing new, so what it leaves behind has
+leaked, and what the first one keeps (scratch memory, allocated once) has not.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +32,10 @@ class Walk:
     told: tuple[dict[str, Any], ...]
 
 
-def walk(bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits) -> Walk:
-    """Call the hand-in on every case, until it fails to answer."""
+def walk(
+    bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits, *, calls: int = 1
+) -> Walk:
+    """Call the hand-in on every case, `calls` times each, until it fails to answer."""
     loaded = session.load()
     told = list(loaded.told)
     if not loaded.done:
@@ -39,16 +46,20 @@ def walk(bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limi
         stage = Stage(bench, case, data)
         with stage.buffers() as buffers:
             doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
-            if outcome.done:
-                stage.fill(buffers, poison=0)
+            for number in range(calls):
+                if not outcome.done:
+                    break
+                # Another poison the second time: what the first call wrote is not there.
+                stage.fill(buffers, poison=number)
                 doing = Doing.CALLING
                 outcome = session.call(stage.arguments(), private=bench.private)
                 told += outcome.told
                 snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+                if outcome.done:
+                    wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
             if outcome.done:
                 doing, outcome = Doing.BETWEEN, session.detach()
         if not outcome.done:
             failure = explain(outcome, bench.built, limits, doing, case=case.name)
             return Walk(failure=failure, wrong=wrong, told=tuple(told))
-        wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
     return Walk(failure=None, wrong=wrong, told=tuple(told))

@@ -47,6 +47,12 @@ class _CudaBytes:
         }
 
 
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one.is_cuda:
+        return torch.equal(one, other)
+    return np.array_equal(one.numpy(), other.numpy())
+
+
 @dataclass(slots=True, kw_only=True)
 class Buffer:
     """One array argument of one case.
@@ -92,11 +98,18 @@ class Buffer:
 
     def arm(self) -> None:
         """Fill the guards with fresh secret bytes."""
-        low, high = self._guard_views()
-        for view in (low, high):
-            secret = np.frombuffer(os.urandom(view.numel()), dtype=np.uint8)
-            view.copy_(torch.from_numpy(secret.copy()))
-        self._guards = (low.clone(), high.clone())
+        guards = []
+        for view in self._guard_views():
+            secret = np.frombuffer(bytearray(os.urandom(view.numel())), dtype=np.uint8)
+            if view.is_cuda:
+                view.copy_(torch.from_numpy(secret))
+                guards.append(view.clone())
+            else:
+                # By numpy: torch shares 64 KiB out to threads, and on a busy machine
+                # waits some 20 ms for the one that does not get its turn.
+                np.copyto(view.numpy(), secret)
+                guards.append(torch.from_numpy(secret))
+        self._guards = guards[0], guards[1]
 
     def _guard_views(self) -> tuple[torch.Tensor, torch.Tensor]:
         return self.whole[:GUARD_BYTES], self.whole[GUARD_BYTES + self.size :]
@@ -110,9 +123,9 @@ class Buffer:
         assert self._guards is not None, "not armed"
         low, high = self._guard_views()
         # The byte nearest to the data is the one to tell.
-        if not torch.equal(high, self._guards[1]):
+        if not _same(high, self._guards[1]):
             return self.size + int((high != self._guards[1]).nonzero()[0])
-        if not torch.equal(low, self._guards[0]):
+        if not _same(low, self._guards[0]):
             return int((low != self._guards[0]).nonzero()[-1]) - GUARD_BYTES
         return None
 

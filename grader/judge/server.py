@@ -27,6 +27,8 @@ class Request:
     """What the server is asked to fork: a worker for `file` in the folder `cwd`.
 
     `checks` are the arguments of `triton_checks.install`, None for none of it.
+    With `tuning`, autotuners measure and choose, as in timing; otherwise each
+    call takes the next configuration.
     """
 
     file: Path
@@ -34,6 +36,7 @@ class Request:
     device: Device
     cwd: Path
     checks: Mapping[str, int | bool] | None = None
+    tuning: bool = False
 
 
 class PythonServer:
@@ -107,6 +110,7 @@ class PythonServer:
                 "entry": request.entry,
                 "device": request.device.value,
                 "checks": None if request.checks is None else dict(request.checks),
+                "tuning": request.tuning,
                 "environment": sandbox.clean_environment(request.cwd),
                 "settings": limits.settings(request.cwd, (3, 4)),
             }

@@ -65,7 +65,8 @@ class Session:
 
     A `watcher` runs the worker under a tool; `watch_memory` has the
     interpreter check every address of a Triton hand-in on the CPU;
-    `host_settings` are words for the host runtime of a CUDA C++ one.
+    `host_settings` are words for the host runtime of a CUDA C++ one. With
+    `tuning` a Triton hand-in's autotuners work as they do outside the grader.
     """
 
     def __init__(
@@ -77,11 +78,13 @@ class Session:
         watcher: Watcher | None = None,
         watch_memory: bool = False,
         host_settings: str = "",
+        tuning: bool = False,
     ) -> None:
         self._limits = limits
         self._watcher = watcher
         self._watch_memory = watch_memory
         self._host_settings = host_settings
+        self._tuning = tuning
         self._ended: sandbox.Ended | None = None
         self._alive = True
         self._told_before = 0
@@ -114,6 +117,7 @@ class Session:
                 device=built.device,
                 cwd=self._box,
                 checks=self._interpreter_checks(built),
+                tuning=self._tuning,
             )
             return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
         return sandbox.spawn(

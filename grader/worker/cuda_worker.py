@@ -55,7 +55,10 @@ class Buffer:
 
 
 class CpuDevice:
-    """Device memory in the host runtime's arena, inside the library."""
+    """Device memory in the host runtime's arena, inside the library.
+
+    The runtime knows the bounds of shared buffers: there is no private transport here.
+    """
 
     def __init__(self, library: ctypes.CDLL, settings: str) -> None:
         self._library = library
@@ -88,19 +91,13 @@ class CpuDevice:
             self._library.grader_expect_output(ctypes.c_void_p(address))
         return int(address)
 
-    # The runtime knows the bounds of shared buffers: there is no private transport here.
-
-    def allocate(self, size: int) -> int:
-        """Not on a processor."""
-        raise OSError(f"no private memory of {size} bytes on a processor")
-
-    def copy(self, target: int, source: int, size: int, kind: int) -> None:
-        """Not on a processor."""
-        raise OSError(f"no private memory to copy {size} bytes to or from on a processor")
-
     def release(self, buffers: list[Buffer]) -> None:
         """Forget all buffers."""
         self._library.grader_detach_all()
+
+    def before_call(self, *, repeat: bool) -> None:
+        """Let the runtime know, for its rule of leaks."""
+        self._library.grader_call_begins(int(repeat))
 
     def after_call(self) -> None:
         """Let the runtime write what it saw."""
@@ -145,6 +142,9 @@ class GpuDevice:
             elif buffer.where == wire.DEVICE:
                 self._driver.unmap(buffer.address - buffer.offset, buffer.file_bytes)
 
+    def before_call(self, *, repeat: bool) -> None:
+        """Nothing to do: a tool sees the frame of `grader_call_again`."""
+
     def after_call(self) -> None:
         """Nothing to do: `grader_call` synchronised."""
 
@@ -163,6 +163,7 @@ class Worker:
         self._library: ctypes.CDLL | None = None
         self._device: CpuDevice | GpuDevice | None = None
         self._buffers: dict[int, Buffer] = {}
+        self._calls = 0  # since the buffers were attached
 
     def load(self) -> int:
         """Load the library; its static constructors run here."""
@@ -185,7 +186,7 @@ class Worker:
             buffer.address = self._device.attach(buffer)
         else:
             buffer.map_file(writable=bool(buffer.writable))
-            buffer.address = self._device.allocate(buffer.size)
+            buffer.address = self._private_device().allocate(buffer.size)
         self._buffers[buffer.slot] = buffer
 
     def call(self, payload: bytes) -> int:
@@ -196,7 +197,11 @@ class Worker:
             self._buffers[bits].address if kind == wire.SLOT else bits for kind, bits in kinds
         ]
         arguments = (ctypes.c_ulonglong * len(values))(*values)
-        code = int(self._library.grader_call(arguments))
+        repeat = self._calls > 0
+        self._calls += 1
+        self._device.before_call(repeat=repeat)
+        entry = self._library.grader_call_again if repeat else self._library.grader_call
+        code = int(entry(arguments))
         self._device.after_call()
         return code
 
@@ -212,9 +217,12 @@ class Worker:
         arguments = (ctypes.c_ulonglong * len(values))(*values)
         return int(self._library.grader_calls(arguments, per_call, len(calls)))
 
+    def _private_device(self) -> "GpuDevice":
+        assert isinstance(self._device, GpuDevice), "private memory is a GPU's"
+        return self._device
+
     def copy(self, kind: int) -> None:
         """Fill private allocations from their files, or the reverse for outputs."""
-        assert self._device is not None
         for buffer in self._buffers.values():
             if buffer.where != wire.PRIVATE:
                 continue
@@ -222,9 +230,9 @@ class Worker:
             if kind == _HOST_TO_DEVICE and buffer.bare:
                 continue
             if kind == _HOST_TO_DEVICE:
-                self._device.copy(buffer.address, data, buffer.size, kind)
+                self._private_device().copy(buffer.address, data, buffer.size, kind)
             elif buffer.writable:
-                self._device.copy(data, buffer.address, buffer.size, kind)
+                self._private_device().copy(data, buffer.address, buffer.size, kind)
 
     def detach(self) -> None:
         """Forget all buffers."""
@@ -234,6 +242,7 @@ class Worker:
             if buffer.file_address:
                 host_memory.unmap(buffer.file_address, buffer.file_bytes)
         self._buffers.clear()
+        self._calls = 0
 
     def finish(self) -> None:
         """Give everything back, as a program in good order would."""

@@ -118,7 +118,11 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
             import python_worker
 
         python_worker.serve(
-            request["file"], request["entry"], request["device"], request.get("checks")
+            request["file"],
+            request["entry"],
+            request["device"],
+            request.get("checks"),
+            tuning=request["tuning"],
         )
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

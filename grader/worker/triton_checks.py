@@ -25,12 +25,14 @@ if TYPE_CHECKING:
         triton_findings,
         triton_garbage,
         triton_hooks,
+        triton_inputs,
         triton_limits,
         triton_memory,
         triton_recorder,
         triton_regions,
         triton_scratch,
         triton_shadow,
+        triton_taint,
     )
     from grader.worker.triton_memory import Buffer
 else:
@@ -40,12 +42,14 @@ else:
     import triton_findings
     import triton_garbage
     import triton_hooks
+    import triton_inputs
     import triton_limits
     import triton_memory
     import triton_recorder
     import triton_regions
     import triton_scratch
     import triton_shadow
+    import triton_taint
     from triton_memory import Buffer
 
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,8 +59,8 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
     """Switch the checks on in this process, before the hand-in `file` is imported.
 
     `operations` limits what one call may cost (an operation takes about 15 µs
-    in the interpreter). Without `memory` only the budget, the refusals and the
-    autotune stub are on, which cost next to nothing.
+    in the interpreter). Without `memory` only the budget, the refusals, the
+    autotune stub and a look at where stores go are on, which cost next to nothing.
     """
     import torch
     import triton.language
@@ -67,8 +71,11 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
     triton_limits.install(interpreter, checks.budget, triton.language.bfloat16)
     triton_hooks.install_launches(interpreter, checks)
     if memory:
+        triton_taint.install(interpreter, checks.taint)  # first: only values, not pointers
         triton_hooks.install_accesses(interpreter, checks)
         triton_scratch.install(torch, checks.memory.register)
+    else:
+        triton_inputs.install(interpreter, checks.inputs)
     return checks
 
 
@@ -84,9 +91,11 @@ class Checks:
         self._ledger = triton_findings.Ledger(file)
         self._counters = triton_counters.Counters()
         self._garbage = triton_garbage.Garbage()
+        self.taint = triton_taint.Taint(self.mask)
         self._recorder = triton_recorder.Recorder(mangle_type, tl.dtype, tl.constexpr)
         self._accesses = triton_access.Accesses(file, self._ledger, self._peek)
         self.budget = triton_limits.Budget(operations, self._accesses.line_of)
+        self.inputs = triton_inputs.Inputs(lambda: (self._accesses.line(), self._kernel))
         self._regions: dict[int, triton_regions.Region] = {}
         self._kept: list[Any] = []  # so that no id in `_regions` is used again
         self._kernel = ""
@@ -98,11 +107,14 @@ class Checks:
 
         An input is not writable; a bare one is an output that nobody has written.
         """
+        buffers = list(buffers)
         self.budget.begin()
         self.memory.begin([Buffer(*buffer) for buffer in buffers])
+        self.inputs.begin(buffers)
         self._ledger.begin()
         self._counters.begin()
         self._garbage.begin()
+        self.taint.begin()
 
     def end(self) -> None:
         """End the call, however it went: tell counts and counters."""
@@ -179,14 +191,23 @@ class Checks:
 
     # What an access goes through.
 
-    def load(self, pointers: Any, mask: Any, other: Any, *, poison: bool) -> tuple[Any, Any]:
-        """Return the mask and `other` to load with."""
+    def load(
+        self, pointers: Any, mask: Any, other: Any, *, poison: bool
+    ) -> tuple[Any, Any, _Array | None]:
+        """Return the mask and `other` to load with, and the lanes that get garbage, if any."""
         active = _active(mask)
         good = self._accesses.check("load", pointers, active)
         final = active if good is None else good
+        off = None
         if other is None and not final.all():
             other = self._other(pointers, active, final, poison=poison)
-        return (mask if good is None else self.mask(good)), other
+            off = np.broadcast_to(~active, pointers.data.shape) if poison else None
+        return (mask if good is None else self.mask(good)), other, off
+
+    def loaded(self, value: Any, off: _Array | None) -> None:
+        """`value` was loaded, without its lanes that are `off`."""
+        if off is not None:
+            self.taint.mark(value, off, self._accesses.line())
 
     def _other(self, pointers: Any, active: _Array, final: _Array, *, poison: bool) -> Any:
         kind = pointers.get_element_ty()
@@ -207,7 +228,7 @@ class Checks:
         """Return the mask to store with."""
         active = _active(mask)
         good = self._accesses.check("store", pointers, active, value.data)
-        self._stored_garbage("store", pointers, value.data, active if good is None else good)
+        self._stored_garbage("store", pointers, value, active if good is None else good)
         return mask if good is None else self.mask(good)
 
     def atomic(
@@ -228,15 +249,16 @@ class Checks:
         active = np.ones(data.shape, bool) if mask is None else _active(mask)
         good = self._accesses.check("atomic", pointers, active, reads=reads, writes=writes)
         if value is not None:
-            self._stored_garbage("atomic", pointers, value.data, active if good is None else good)
+            self._stored_garbage("atomic", pointers, value, active if good is None else good)
         launch = self._accesses.launch
         if launch is not None and data.size == 1 and (active if good is None else good).all():
             acquire, release = order
             launch.clock.meet(int(data.reshape(-1)[0]), acquire=acquire, release=release)
         return good
 
-    def _stored_garbage(self, access: str, pointers: Any, values: _Array, active: _Array) -> None:
-        found = self._garbage.found(values)
+    def _stored_garbage(self, access: str, pointers: Any, value: Any, active: _Array) -> None:
+        # The mark knows more; the tag survives what the mark does not follow.
+        found = self.taint.of(value) or self._garbage.found(value.data)
         if found is None:
             return
         ours, line = found

@@ -122,9 +122,11 @@ def _accesses(builder_class: Any, checks: "Checks") -> None:
         if mode == "atomic":
             good = checks.atomic(ptrs, mask, None, order=(True, False), writes=False)
             mask = mask if good is None else checks.mask(good)
-        else:
-            mask, other = checks.load(ptrs, mask, other, poison=mode != "descriptor")
-        return load(builder, ptrs, mask, other, *args, **kwargs)
+            return load(builder, ptrs, mask, other, *args, **kwargs)
+        mask, other, off = checks.load(ptrs, mask, other, poison=mode != "descriptor")
+        value = load(builder, ptrs, mask, other, *args, **kwargs)
+        checks.loaded(value, off)
+        return value
 
     def create_masked_store(
         builder: Any, ptrs: Any, value: Any, mask: Any, *args: Any, **kwargs: Any

@@ -105,6 +105,18 @@ def test_overrun_of_an_attached_buffer(tmp_path: Path) -> None:
     assert report.accesses == 2 * 1024
 
 
+def test_a_null_pointer_in_a_library_is_a_finding(tmp_path: Path) -> None:
+    text = kernel("if (i < n) output[i] = input[i];").replace(
+        "(input, output, n)", "(input, nullptr, n)"
+    )
+    _, result, report = call(text, tmp_path)
+    (finding,) = report.findings
+    assert (finding.kind, finding.severity, finding.line) == ("out_of_bounds", "error", 4)
+    assert "null pointer" in finding.message
+    assert not report.faults
+    assert result == "700"
+
+
 def test_output_read_before_it_is_written(tmp_path: Path) -> None:
     *_, report = call(kernel("if (i < n) output[i] += input[i];"), tmp_path)
     (finding,) = report.findings

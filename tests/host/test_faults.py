@@ -88,9 +88,9 @@ def test_copies_are_checked_in_any_spelling(copy: str, tmp_path: Path, runtime: 
     ubuntu.write_text(f'#!/bin/sh\nexec g++ {UBUNTU} "$@"\n')
     ubuntu.chmod(0o755)
     text = (HERE / "faults" / "memcpy_past_the_end.cu").read_text()
+    text = text.replace("../memory.cuh", str(HERE / "memory.cuh"))
     source = tmp_path / "copies.cu"
     source.write_text(text.replace("memcpy(to, from, bytes)", copy))
-    (tmp_path / "memory.cuh").write_text((HERE / "faults" / "memory.cuh").read_text())
     folder = tmp_path / "build"
     folder.mkdir()
     program = build(source, mode=Mode.CHECKED, folder=folder, runtime=runtime, compiler=str(ubuntu))

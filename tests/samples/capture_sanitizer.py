@@ -8,6 +8,17 @@ of the four tools:
     silu.cu ──nvcc──→ program (exact cudaMalloc, n = 33 and 1025) ─┐
     silu.py ──────────────── this file with --triton-sample ───────┴─→ compute-sanitizer → XML
 
+Another version of the sanitizer, given by --sanitizer: the package on PyPI has the
+tool from 12.9 on (12.6 has libraries only), but looks for its libraries beside
+itself, which --libraries tells it. --keep writes, besides, the XML of the samples
+that tests/sanitizer_xml keeps into a folder of that version:
+
+    pip download --no-deps -d wheel nvidia-cuda-sanitizer-api-cu12==12.9.79
+    python3 -m zipfile -e wheel/*.whl sanitizer
+    root=$PWD/sanitizer/nvidia/cuda_sanitizer_api; chmod +x $root/bin/compute-sanitizer
+    python3 tests/samples/capture_sanitizer.py --out DIR --keep tests/sanitizer_xml \\
+        --sanitizer $root/bin/compute-sanitizer --libraries $root/lib
+
 DIR/summary.json holds exit codes and the first records, DIR/raw.tar.gz all the
 XML as it came (the longest cut short) with the tools' own output, DIR/table.txt
 what is printed at the end. Needs nvcc, compute-sanitizer and, for Triton, torch;
@@ -246,7 +257,7 @@ class Capture:
         if tool != "plain":
             padding = self._options.padding
             command = [
-                self._options.sanitizer, *TOOLS[tool], "--xml", "--save", xml,
+                self._options.sanitizer, *self._libraries(), *TOOLS[tool], "--xml", "--save", xml,
                 "--error-exitcode", str(FOUND), "--print-limit", "20",
                 *(["--padding", str(padding)] if padding and tool == "memcheck" else []),
                 *program,
@@ -269,6 +280,10 @@ class Capture:
                 record_lines = student_lines(record, sample.path.name)
                 cell.lines += [line for line in record_lines if line not in cell.lines]
         return cell
+
+    def _libraries(self) -> list[str | Path]:
+        libraries = self._options.libraries
+        return ["--injection-path", libraries.resolve()] if libraries else []
 
     def cuda(self, sample: Sample, nvcc: str, architecture: str) -> tuple[Path | None, str]:
         """Compile one sample."""
@@ -349,6 +364,30 @@ def archive(cells: Iterable[Cell], extra: dict[str, str], path: Path) -> None:
         limit //= 2
 
 
+# What tests/sanitizer_xml keeps of a version.
+KEPT = (
+    "double-free/silu.cu memcheck", "leaked-scratch/silu.cu memcheck",
+    "local-index-too-large/silu.cu memcheck", "misaligned-float4/silu.cu memcheck",
+    "missing-barrier/silu.cu racecheck", "missing-guard/silu.cu initcheck",
+    "missing-guard/silu.cu memcheck", "missing-syncwarp/silu.cu racecheck",
+    "shared-index-too-large/silu.cu memcheck", "syncwarp-without-oneself/silu.cu synccheck",
+    "write-one-past-the-end/silu.cu memcheck",
+)  # fmt: skip
+
+
+def keep(cells: Iterable[Cell], release: str, folder: Path) -> None:
+    """Write the XML of `KEPT`, whole, into the folder of its version: 2025.2.1/NAME.TOOL.xml."""
+    version = re.search(r"\d{4}\.\d+\.\d+", release)
+    if version is None:
+        sys.exit(f"--keep: `{release}` names no version")
+    place = folder / version[0]
+    place.mkdir(parents=True, exist_ok=True)
+    for cell in cells:
+        name, _, file = cell.sample.removeprefix("memory_error/").partition("/")
+        if f"{name}/{file} {cell.tool}" in KEPT and cell.raw:
+            (place / f"{name}.{cell.tool}.xml").write_bytes(cell.raw)
+
+
 # ---- Triton, in a process of its own ----
 
 
@@ -388,6 +427,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--timeout", type=float, default=60.0, help="of one run, in seconds")
     parser.add_argument("--padding", type=int, default=0, help="memcheck's, in bytes")
     parser.add_argument("--sanitizer", default=shutil.which("compute-sanitizer") or "")
+    parser.add_argument("--libraries", type=Path, help="the sanitizer's, if not beside it")
+    parser.add_argument("--keep", type=Path, help="write the XML that the tests read below here")
     parser.add_argument("--nvcc", default=shutil.which("nvcc") or "nvcc")
     parser.add_argument("--arch", default="native")
     parser.add_argument("--triton-sample", type=Path, help=argparse.SUPPRESS)
@@ -400,6 +441,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for place in ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer"):
         options.sanitizer = options.sanitizer or shutil.which("compute-sanitizer", path=place) or ""
     here = Path.cwd()
+    if options.sanitizer and not os.access(options.sanitizer, os.X_OK):
+        parser.error(f"--sanitizer {options.sanitizer} is no program that can be run: chmod +x")
+    if options.libraries and not any(options.libraries.glob("libsanitizer-collection.so")):
+        parser.error(f"--libraries {options.libraries} has no libsanitizer-collection.so")
     _, version = ended([options.sanitizer, "--version"], timeout_s=30, cwd=here)
     _, usage = ended([options.sanitizer, "--help"], timeout_s=30, cwd=here)
     query = ["nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader"]
@@ -432,6 +477,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for cell in every
         ],
     }
+    if options.keep:
+        keep(every, release[0], options.keep)
     (options.out / "summary.json").write_text(json.dumps(summary, indent=1))
     (options.out / "table.txt").write_text(text)
     print(text, end="")

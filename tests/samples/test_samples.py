@@ -40,12 +40,6 @@ def parameters(samples: Iterable[Sample]) -> list[Any]:
 MEMORY_ERRORS = parameters(sample for sample in SAMPLES if sample.verdict == "memory_error")
 OTHERS = parameters(sample for sample in SAMPLES if sample.verdict != "memory_error")
 
-# What another part of the grader has yet to do; a sample that passes is to be taken out.
-NOT_YET = {
-    "memory_error/null-pointer/silu.cu": "is told as a crash, without a finding",
-    "wrong_answer/in-place-on-the-input/silu.py": "the CPU protects the input: runtime_error",
-}
-
 
 # ---- in good order ----
 
@@ -168,11 +162,6 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
-def expect_failure_if_not_yet(sample: Sample, request: pytest.FixtureRequest) -> None:
-    if sample.title in NOT_YET:
-        request.applymarker(pytest.mark.xfail(reason=NOT_YET[sample.title], strict=False))
-
-
 @pytest.fixture(scope="module")
 def silu() -> Assignment:
     """SiLU with few small cases and little patience: what the samples need to fail."""
@@ -190,10 +179,7 @@ def silu() -> Assignment:
 
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize("sample", OTHERS)
-def test_a_sample_gets_its_folders_verdict(
-    sample: Sample, silu: Assignment, request: pytest.FixtureRequest
-) -> None:
-    expect_failure_if_not_yet(sample, request)
+def test_a_sample_gets_its_folders_verdict(sample: Sample, silu: Assignment) -> None:
     options = Options(languages=frozenset({Language(sample.language)}))
     report = grade(silu, read_submission(sample.folder, silu), options, Progress())
     assert report.verdict == sample.verdict, report.kernels[0].checks
@@ -201,10 +187,7 @@ def test_a_sample_gets_its_folders_verdict(
 
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize("sample", MEMORY_ERRORS)
-def test_the_planted_fault_is_found(
-    sample: Sample, silu: Assignment, request: pytest.FixtureRequest
-) -> None:
-    expect_failure_if_not_yet(sample, request)
+def test_the_planted_fault_is_found(sample: Sample, silu: Assignment) -> None:
     expected = sample.expectation()
     assert expected is not None
     options = Options(

@@ -45,6 +45,7 @@ void* memset(void*, int, size_t) noexcept __asm__("grader_memset");
 
 // What a trampoline defines, visible although everything else is hidden.
 extern "C" __attribute__((visibility("default"))) int grader_call(const unsigned long long* arguments);
+extern "C" __attribute__((visibility("default"))) int grader_call_again(const unsigned long long* arguments);
 
 #if GRADER_CHECKS_COPIES
 // The compiler's own spellings are not renamed with the functions: without

@@ -16,6 +16,13 @@ GRADER_EXPORT void grader_expect_output(const void* pointer);
 // Unmaps every attached buffer.
 GRADER_EXPORT void grader_detach_all(void);
 
+// Says that grader_call follows, and whether it repeats the call before it on
+// the same sizes. From then on memory that is never freed is a leak only if a
+// repeat leaves more of it than there was before, by the line that allocates:
+// what the first call made and keeps for later is not. Without this, in a
+// program with its own main, all that is not freed at the end has leaked.
+GRADER_EXPORT void grader_call_begins(int repeat);
+
 // Where findings, counters and faults go, as JSON lines; installs the handler
 // for fatal signals. What was found is written by grader_flush_report.
 GRADER_EXPORT void grader_open_report(int fd);

@@ -39,6 +39,7 @@ void set_by_host(void* to, size_t bytes);
 void broken_meeting(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
+void call_begins(bool repeat);
 void flush(bool after_fault);
 #else
 inline void launch_begins(Worker&) {}
@@ -58,6 +59,7 @@ inline void set_by_host(void*, size_t) {}
 inline void broken_meeting(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
+inline void call_begins(bool) {}
 inline void flush(bool) {}
 #endif
 

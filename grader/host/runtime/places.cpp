@@ -13,6 +13,7 @@
 #include "checker_state.h"
 
 extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
+extern "C" void* __tls_get_addr(size_t* module_and_offset);
 
 namespace grader::places {
 
@@ -56,8 +57,10 @@ int look_at_object(dl_phdr_info* info, size_t, void*) {
     }
     // Tables of pointers are constant once the loader is done.
     data_begin = std::max(data_begin, relro_end);
-    if (info->dlpi_tls_data) {
-        tls_begin = reinterpret_cast<uintptr_t>(info->dlpi_tls_data);
+    if (tls_end) {
+        // dlpi_tls_data is null in a library that was loaded late, until somebody asks for the block.
+        size_t start_of_block[2] = {info->dlpi_tls_modid, 0};
+        tls_begin = reinterpret_cast<uintptr_t>(__tls_get_addr(start_of_block));
         tls_end += tls_begin;
     }
     return 1;

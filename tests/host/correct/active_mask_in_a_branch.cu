@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void count(const int* in, int* out) {
     if (in[threadIdx.x] % 3 == 0) {
         unsigned active = __activemask();

@@ -1,5 +1,5 @@
 // gpu: memcheck reports every call that returns an error, also one the program expects
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void set(int* a) { a[threadIdx.x] = 1; }
 int main() {
     int* a = zeros<int>(32);

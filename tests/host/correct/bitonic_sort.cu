@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void sort(int* data) {
     __shared__ int s[128];
     int t = threadIdx.x;

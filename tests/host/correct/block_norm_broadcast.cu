@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void normalize(const float* in, float* out, int cols, float epsilon) {
     __shared__ float inverse;
     __shared__ float parts[32];

@@ -1,5 +1,5 @@
 // Neighbouring threads write neighbouring bytes of one word.
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void invert(unsigned char* image, int n) {
     __shared__ unsigned char tile[96];
     int i = threadIdx.x;

@@ -1,6 +1,6 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
-#include "memory.cuh"
+#include "../memory.cuh"
 namespace cg = cooperative_groups;
 __global__ void sum(const int* in, int* out) {
     __shared__ int parts[8];

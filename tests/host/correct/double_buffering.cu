@@ -1,5 +1,5 @@
 // One barrier a step is enough: the two halves take turns.
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void dot(const float* a, float* out, int steps) {
     __shared__ float tile[2][64];
     int t = threadIdx.x;

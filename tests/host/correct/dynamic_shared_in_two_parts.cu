@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void stage(const float* in, float* out, int n) {
     extern __shared__ float pool[];
     float* first = pool;

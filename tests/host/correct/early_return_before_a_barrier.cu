@@ -1,5 +1,5 @@
 // A thread that has returned counts as arrived (Volta and later).
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void copy(const int* in, int* out, int n) {
     if (threadIdx.x >= n) return;
     __shared__ int tile[64];

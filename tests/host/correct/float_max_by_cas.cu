@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __device__ float atomic_max(float* address, float value) {
     int* bits = (int*)address;
     int old = *(volatile int*)bits, seen;

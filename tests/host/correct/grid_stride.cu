@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void scale(float* a, int n) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) a[i] *= 2;
 }

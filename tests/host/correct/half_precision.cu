@@ -1,5 +1,5 @@
 #include <cuda_fp16.h>
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void axpy(const half2* x, half2* y, float a, int n) {
     int i = threadIdx.x;
     half2 factor = __float2half2_rn(a);

@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 #define R 2
 #define B 64
 __global__ void stencil(const int* in, int* out, int n) {

@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void histogram(const int* in, int* out, int n) {
     __shared__ int bins[16];
     if (threadIdx.x < 16) bins[threadIdx.x] = 0;

@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void square(float* a, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) a[i] = a[i] * a[i];

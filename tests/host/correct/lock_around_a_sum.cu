@@ -1,5 +1,5 @@
 // The lock's atomics and fences order what it protects.
-#include "memory.cuh"
+#include "../memory.cuh"
 __device__ int lock = 0;
 __global__ void add(int* total) {
     if (threadIdx.x == 0) {

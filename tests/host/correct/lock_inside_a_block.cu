@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void add(int* total, int* lock) {
     if (threadIdx.x % 32 == 0) {
         while (atomicCAS(lock, 0, 1) != 0) {

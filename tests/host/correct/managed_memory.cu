@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void twice(int* a, int n) {
     int i = threadIdx.x;
     if (i < n) a[i] *= 2;

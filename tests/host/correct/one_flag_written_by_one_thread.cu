@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void any(const int* in, int* found) {
     int here = __syncthreads_or(in[blockIdx.x * blockDim.x + threadIdx.x] == 77);
     if (here && threadIdx.x == 0) *found = 1;

@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void smooth(const float* a, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i > 0 && i < n - 1) out[i] = (a[i - 1] + a[i] + a[i + 1]) / 3;

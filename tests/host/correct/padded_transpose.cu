@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 constexpr int TILE = 32, ROWS = 8;
 __global__ void transpose(const float* in, float* out, int rows, int cols) {
     __shared__ float tile[TILE][TILE + 1];

@@ -1,5 +1,5 @@
 // A mask of the lanes that are there, from a ballot before the branch.
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void sum(const int* in, int* out, int n) {
     unsigned mask = __ballot_sync(0xffffffffu, threadIdx.x < n);
     if (threadIdx.x < n) {

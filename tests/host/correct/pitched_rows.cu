@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void add(char* base, size_t pitch, int rows, int cols) {
     int c = threadIdx.x, r = blockIdx.x;
     float* row = (float*)(base + r * pitch);

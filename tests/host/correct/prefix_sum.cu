@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void scan(const int* in, int* out) {
     __shared__ int tile[2][128];
     int t = threadIdx.x, now = 0;

@@ -1,6 +1,6 @@
 // One warp waits for another on a volatile flag.
 // gpu: racecheck follows barriers; the order here comes from a flag and two fences
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void pass(int* out) {
     __shared__ int value;
     __shared__ volatile int ready;

@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 template <int N> __global__ void sum(const int* in, int* out) {
     __shared__ int part[N];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 constexpr int BM = 32, BN = 32, BK = 8, TM = 4;
 __global__ void gemm(const float* A, const float* B, float* C, int n) {
     __shared__ float as[BM * BK];

@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __device__ int warp_sum(int v) {
     for (int d = 16; d > 0; d >>= 1) v += __shfl_down_sync(0xffffffffu, v, d);
     return v;

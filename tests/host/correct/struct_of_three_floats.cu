@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 struct Particle { float3 position, velocity; };
 __global__ void move(Particle* p, int n, float dt) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

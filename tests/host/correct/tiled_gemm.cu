@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 template <int T> __global__ void gemm(const float* A, const float* B, float* C, int m, int n, int k) {
     __shared__ float a[T][T], b[T][T];
     int row = blockIdx.y * T + threadIdx.y, col = blockIdx.x * T + threadIdx.x;

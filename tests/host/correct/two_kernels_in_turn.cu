@@ -1,5 +1,5 @@
 // A launch orders everything before it.
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void shift(const int* in, int* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = in[(i + 1) % n];

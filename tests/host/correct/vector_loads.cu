@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void scale(const float4* in, float4* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

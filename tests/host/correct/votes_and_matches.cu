@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void vote(const int* in, unsigned* out) {
     int v = in[threadIdx.x];
     unsigned even = __ballot_sync(0xffffffffu, v % 2 == 0);

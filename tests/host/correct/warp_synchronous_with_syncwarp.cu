@@ -1,4 +1,4 @@
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void sum(const int* in, int* out) {
     __shared__ int part[32];
     int t = threadIdx.x;

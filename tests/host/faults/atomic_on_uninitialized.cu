@@ -1,5 +1,5 @@
 // tool: initcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void count(int* total) {
     atomicAdd(total, 1);  // FAULT uninitialized
 }

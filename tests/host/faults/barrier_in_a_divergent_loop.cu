@@ -1,5 +1,5 @@
 // tool: synccheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void loop(int* out) {
     for (unsigned i = 0; i <= threadIdx.x / 32; ++i) {
         out[threadIdx.x] = i;

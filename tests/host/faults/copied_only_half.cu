@@ -1,5 +1,5 @@
 // tool: initcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void twice(const int* in, int* out) {
     out[threadIdx.x] = 2 * in[threadIdx.x];  // FAULT uninitialized
 }

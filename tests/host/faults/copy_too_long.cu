@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 int main() {
     static int host[200];
     int* a = zeros<int>(100);

@@ -1,6 +1,6 @@
 // tool: racecheck
 // gpu: racecheck does not hold an atomic access against a plain one
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void count(const int* in, int* out) {
     __shared__ int even;
     if (threadIdx.x == 0) even = 0;

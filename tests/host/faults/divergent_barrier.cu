@@ -1,5 +1,5 @@
 // tool: synccheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void diverge(int* out) {
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void fill(double* out) {
     out[threadIdx.x] = 0.5;  // FAULT out_of_bounds
 }

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 extern __shared__ float tile[];
 __global__ void stage(float* out) {
     tile[threadIdx.x] = threadIdx.x;  // FAULT out_of_bounds

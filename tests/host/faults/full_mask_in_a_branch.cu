@@ -1,6 +1,6 @@
 // tool: synccheck
 // gpu: it hangs: half the warp waits in the shuffle, half at the barrier, and synccheck has nothing to report until a wait ends
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void half(int* out) {
     int v = threadIdx.x;
     if (threadIdx.x < 16) v = __shfl_xor_sync(0xffffffff, v, 1);  // FAULT barrier

@@ -1,6 +1,6 @@
 // tool: racecheck
 // gpu: racecheck sees shared memory only
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void histogram(const int* in, int* bins) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     bins[in[i] % 8] += 1;  // FAULT race

@@ -1,5 +1,5 @@
 // tool: racecheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void histogram(const int* in, int* out) {
     __shared__ int bins[8];
     if (threadIdx.x < 8) bins[threadIdx.x] = 0;

@@ -1,6 +1,6 @@
 // tool: memcheck
 // gpu: where the driver gives kernels access to all of the host's memory (HMM), this runs
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void copy(const float* in, float* out) {
     out[threadIdx.x] = in[threadIdx.x];  // FAULT out_of_bounds
 }

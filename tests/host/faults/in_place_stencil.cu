@@ -1,6 +1,6 @@
 // tool: racecheck
 // gpu: racecheck sees shared memory only
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void smooth(float* a, int n) {
     int i = threadIdx.x;
     if (i > 0 && i < n - 1) a[i] = (a[i - 1] + a[i] + a[i + 1]) / 3;  // FAULT race

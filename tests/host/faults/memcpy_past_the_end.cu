@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 struct Row { int cell[24]; };
 __global__ void copy(Row* to, const Row* from, int bytes) {
     memcpy(to, from, bytes);  // FAULT out_of_bounds

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 int main() {
     int* a = zeros<int>(100);
     cudaMemset(a, 0, 401);  // FAULT invalid_copy

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void store(char* bytes) {
     *(int*)(bytes + 6) = 7;  // FAULT misaligned
 }

@@ -1,5 +1,5 @@
 // tool: racecheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void reverse(int* data) {
     __shared__ int tile[256];
     tile[threadIdx.x] = data[threadIdx.x];

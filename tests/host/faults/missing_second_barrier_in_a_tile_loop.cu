@@ -1,5 +1,5 @@
 // tool: racecheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void dot(const float* a, float* out, int n) {
     __shared__ float tile[64];
     float sum = 0;

@@ -1,6 +1,6 @@
 // tool: racecheck
 // gpu: racecheck sees shared memory only
-#include "memory.cuh"
+#include "../memory.cuh"
 __device__ unsigned arrived = 0;
 __global__ void sum(const int* in, int* part, int* out) {
     __shared__ bool last;

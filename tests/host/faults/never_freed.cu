@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 int main() {
     int* a;
     cudaMalloc(&a, 4096);  // FAULT leak

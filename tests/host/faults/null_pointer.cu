@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void set(int* out) {
     out[threadIdx.x] = 1;  // FAULT out_of_bounds
 }

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void fill(int* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i <= n) out[i] = i;  // FAULT out_of_bounds

@@ -1,6 +1,6 @@
 // tool: racecheck
 // gpu: racecheck sees shared memory only
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void count(int* total) {
     if (threadIdx.x == 0) *total += 1;  // FAULT race warning
 }

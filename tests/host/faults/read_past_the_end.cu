@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void copy(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     float value = in[i];  // FAULT out_of_bounds

@@ -1,6 +1,6 @@
 // tool: memcheck
 // gpu: the address is inside the variable, in its next row
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void shift(const float* in, float* out) {
     __shared__ float tile[8][8];
     int x = threadIdx.x, y = threadIdx.y;

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void scale(float* a, int rows, int cols) {
     int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
     if (r < rows && c < cols) a[c * cols + r] *= 2;  // FAULT out_of_bounds

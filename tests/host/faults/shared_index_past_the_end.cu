@@ -1,6 +1,6 @@
 // tool: memcheck
 // gpu: a small overrun of shared memory stays inside the block's allocation, which is all a GPU's tool knows
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void shift(float* out) {
     __shared__ float tile[64];
     tile[threadIdx.x + 1] = threadIdx.x;  // FAULT out_of_bounds

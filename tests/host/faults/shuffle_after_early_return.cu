@@ -1,6 +1,6 @@
 // tool: synccheck
 // gpu: the value of a lane that has ended is undefined, but no tool says so
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void sum(const int* in, int* out, int n) {
     if (threadIdx.x >= n) return;
     int v = in[threadIdx.x];

@@ -1,6 +1,6 @@
 // tool: synccheck
 // gpu: the call is undefined, and the hardware may go on as if every lane were named
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void swap(int* out) {
     __shared__ int tile[32];
     tile[threadIdx.x] = threadIdx.x;

@@ -1,6 +1,6 @@
 // tool: racecheck
 // gpu: racecheck sees shared memory only
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void transpose(float* a, int n) {
     int c = threadIdx.x, r = threadIdx.y;
     float value = a[r * n + c];

@@ -1,5 +1,5 @@
 // tool: initcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void accumulate(const float* in, float* sum) {
     sum[threadIdx.x] += in[threadIdx.x];  // FAULT uninitialized
 }

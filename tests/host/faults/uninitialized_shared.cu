@@ -1,6 +1,6 @@
 // tool: initcheck
 // gpu: initcheck sees global memory only
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void sum(const int* in, int* out) {
     __shared__ int part[128];
     int t = threadIdx.x;

@@ -1,6 +1,6 @@
 // tool: memcheck
 // gpu: nvcc moves the load below the guard, and the fault is gone
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void copy(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     float value = in[i];  // FAULT out_of_bounds

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void read(const int* in, int* out) {
     out[threadIdx.x] = in[threadIdx.x];  // FAULT out_of_bounds
 }

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void sum4(const float4* in, float* out) {
     float4 v = in[threadIdx.x];  // FAULT out_of_bounds
     out[threadIdx.x] = v.x + v.y + v.z + v.w;

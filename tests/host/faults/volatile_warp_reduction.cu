@@ -1,5 +1,5 @@
 // tool: racecheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void sum(const int* in, int* out) {
     __shared__ int part[64];
     int t = threadIdx.x;

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void shift(int* data) {
     int i = threadIdx.x;
     data[i - 1] = i;  // FAULT out_of_bounds

@@ -1,5 +1,5 @@
 // tool: memcheck
-#include "memory.cuh"
+#include "../memory.cuh"
 __global__ void fill(float* out) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f;  // FAULT out_of_bounds
 }

@@ -1,0 +1,125 @@
+"""The memory check on a GPU: compute-sanitizer's four tools, side by side.
+
+A tool that cannot run is not the student's fault. Where a run fails, the same
+cases are called once without any tool: what fails there too is the hand-in's
+doing, what does not is the tool's, and was not measured. Only a limit on time
+stands by itself: under a tool a kernel may be slow, within bounds that are told.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from grader import sandbox
+from grader.check import sanitizer
+from grader.check.host_findings import locator
+from grader.check.memory_verdict import MemoryVerdict, Seen, add_up
+from grader.check.stage import Bench
+from grader.check.walk import Prepared, walk
+from grader.evidence import Finding, ToolRun
+from grader.judge.session import Session
+from grader.toolchain import Tool
+from grader.verdict import Verdict
+
+# Under a sanitizer a kernel runs some ten to a hundred times slower.
+_CALL_S = 20.0
+_LOAD_S = 120.0
+_FINISH_S = 30.0
+_MEMORY_MIB = 32768  # the tool's own share, for the most part
+# Ends that say nothing about the tool: it was at work, or the hand-in cheated.
+_OWN_FAULTS = frozenset({Verdict.TIME_LIMIT, Verdict.TAMPERED})
+
+
+def check_gpu_memory(
+    bench: Bench, tool: Tool, cases: Sequence[Prepared], advance: Callable[[str], None]
+) -> MemoryVerdict:
+    """Run the hand-in under compute-sanitizer's tools, as many at once as cores allow."""
+
+    def run(name: str) -> Seen:
+        seen = run_sanitizer(bench, tool, name, cases)
+        advance(name)
+        return seen
+
+    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
+    with ThreadPoolExecutor(most, thread_name_prefix="sanitizer") as pool:
+        seen = list(pool.map(run, sanitizer.TOOLS))
+    if any(map(_in_doubt, seen)) and not _fails_without_a_tool(bench, cases):
+        seen = [_could_not_run(one) if _in_doubt(one) else one for one in seen]
+    return add_up(seen, cases)
+
+
+def _in_doubt(seen: Seen) -> bool:
+    """True if a run failed for a reason that may be the tool's."""
+    failure = seen.walk.failure
+    return failure is not None and failure.verdict not in _OWN_FAULTS and not seen.convicts
+
+
+def _fails_without_a_tool(bench: Bench, cases: Sequence[Prepared]) -> bool:
+    limits = bench.assignment.limits
+    with Session(bench.built, limits, bench.server) as session:
+        return walk(bench, session, cases, limits).failure is not None
+
+
+def _could_not_run(seen: Seen) -> Seen:
+    """The hand-in is in order without the tool: the tool's own words are the reason."""
+    assert seen.walk.failure is not None
+    reason = seen.said or seen.walk.failure.message
+    problem = f"{seen.run.tool} could not run: {reason}"
+    return replace(
+        seen, run=replace(seen.run, problem=problem), walk=replace(seen.walk, failure=None)
+    )
+
+
+def run_sanitizer(bench: Bench, tool: Tool, name: str, cases: Sequence[Prepared]) -> Seen:
+    """Run one of the sanitizer's tools over the cases."""
+    started_s = time.monotonic()
+    limits = replace(
+        bench.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=_MEMORY_MIB
+    )
+    problem = None
+    findings: tuple[Finding, ...] = ()
+    locate = locator(bench.built.path, bench.built.file)
+    watcher = sanitizer.watcher(tool, name, bench.built.language)
+    with Session(bench.built, limits, bench.server, watcher=watcher) as session:
+        walked = walk(
+            bench, session, cases, limits, calls=sanitizer.calls(name, bench.built.language)
+        )
+        ended = session.finish(_FINISH_S)
+        output = session.output
+        said = sanitizer.last_words(session.box)
+        try:
+            findings = sanitizer.read_findings(
+                session.box, name, bench.built.file, session.copy_name, locate
+            )
+        except sanitizer.ReportError as error:
+            # No evidence of tampering: a tool that was killed leaves half a report, too.
+            findings, problem = error.findings, f"compute-sanitizer {name}: {error}"
+    errors = any(finding.severity == "error" for finding in findings)
+    if walked.failure is not None:
+        problem = None  # it ended early, and says why
+    elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
+        reason = said or _last_line(ended.output) or "it said nothing"
+        problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
+    elif ended.exit_code == sanitizer.FOUND and not errors and problem is None:
+        problem = f"compute-sanitizer {name} found errors outside the hand-in's code"
+    run = ToolRun(
+        tool=f"compute-sanitizer {name}",
+        findings=sum(finding.count for finding in findings),
+        wall_s=round(time.monotonic() - started_s, 3),
+        problem=problem,
+    )
+    return Seen(run=run, walk=walked, findings=findings, output=output, said=said)
+
+
+def _end(ended: sandbox.Ended) -> str:
+    if ended.signal is not None:
+        return f"ended by signal {ended.signal}"
+    return ended.end.value if ended.exit_code is None else f"exit code {ended.exit_code}"
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1].strip()[:200]
