@@ -20,12 +20,12 @@ static_assert(MAX_THREADS <= WARP * WARP, "one warp adds up the sums of all of t
 // the whole block. To be called once a launch.
 __device__ float row_sum(float value)
 {
-    __shared__ float warp_sums[WARP];
     // TODO(student): about 8 lines
     // Within a warp: shuffles. Every lane adds the value of the lane 16, 8, 4, 2 and 1 away.
     for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(0xffffffff, value, away);
     if (blockDim.x == WARP) return value;
     // Between warps: one sum each in shared memory, a barrier, and the same once more.
+    __shared__ float warp_sums[WARP];
     const int lane = threadIdx.x % WARP;
     if (lane == 0) warp_sums[threadIdx.x / WARP] = value;
     __syncthreads();
@@ -97,7 +97,9 @@ extern "C" void rms_norm_matrix(const float* input, const float* weight, float* 
     while (threads < MAX_THREADS && threads * REGISTERS < cols) threads *= 2;
     const dim3 block(threads, threads == WARP ? ROWS : 1);
     const int blocks = rows / block.y + (rows % block.y != 0);
-    const auto kernel = cols % 4 == 0 ? rms_norm_matrix_kernel<float4> : rms_norm_matrix_kernel<float>;
-    kernel<<<blocks, block>>>(input, weight, output, rows, cols, epsilon);
+    if (cols % 4 == 0)
+        rms_norm_matrix_kernel<float4><<<blocks, block>>>(input, weight, output, rows, cols, epsilon);
+    else
+        rms_norm_matrix_kernel<float><<<blocks, block>>>(input, weight, output, rows, cols, epsilon);
     // end
 }

@@ -16,21 +16,22 @@ constexpr int TILE = BLOCK * UNROLL;  // float4 that a block takes at a time
 constexpr int MAX_BLOCKS = 1024;      // about 8 for each of 132 multiprocessors: all run at once
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "whole warps, and no more than a block may have");
 static_assert(WARPS <= 32, "one warp adds up the sums of all of them");
+static_assert(TILE < 0x7fffffff - 0x7fffffff / VEC, "the last tile's end is an int, at any cols");
 static_assert(VEC * sizeof(float) == sizeof(float4), "an access is one float4");
 
 // One sum of squares for each block of the first launch. It stands in device memory from the
 // beginning to the end of the program: nothing to allocate, nothing to free.
-static __device__ float partials[MAX_BLOCKS];
+__device__ float partials[MAX_BLOCKS];
 
 // Return the sum of `value` over the block, to all of its threads. To be called once a launch.
 __device__ float block_sum(float value)
 {
-    __shared__ float warp_sums[WARPS];
     // TODO(student): about 7 lines
     // Within a warp: shuffles. Every lane adds the value of the lane 16, 8, 4, 2 and 1 away.
     const int lane = threadIdx.x % 32;
     for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(0xffffffff, value, away);
     // Between warps: one sum each in shared memory, a barrier, and the same once more.
+    __shared__ float warp_sums[WARPS];
     if (lane == 0) warp_sums[threadIdx.x / 32] = value;
     __syncthreads();
     value = lane < WARPS ? warp_sums[lane] : 0.0f;
