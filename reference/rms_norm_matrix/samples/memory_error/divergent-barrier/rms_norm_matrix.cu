@@ -1,4 +1,4 @@
-// expect: kind=barrier line=18,21 cpu=error gpu=blind why="the kernel may never end: time limit"
+// expect: kind=barrier line=20,24 cpu=error gpu=synccheck
 // The barrier stands in a branch that only threads with a column take.
 #include "rms_norm_matrix.h"
 

@@ -1,4 +1,4 @@
-// expect: kind=misaligned line=14 cpu=error gpu=memcheck
+// expect: kind=misaligned line=15 cpu=error gpu=memcheck
 // float4 where the rows are not: only the first row begins at a multiple of 16 bytes if 4 does not
 // divide cols.
 #include "rms_norm_matrix.h"

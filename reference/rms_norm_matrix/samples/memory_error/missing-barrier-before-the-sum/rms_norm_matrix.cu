@@ -1,4 +1,4 @@
-// expect: kind=race line=16,19 cpu=error gpu=racecheck
+// expect: kind=race line=17,19 cpu=error gpu=racecheck
 // The threads begin to add up before all have left their sums.
 #include "rms_norm_matrix.h"
 

@@ -1,4 +1,4 @@
-# expect: kind=out_of_bounds line=18 cpu=error gpu=memcheck
+# expect: kind=out_of_bounds line=19 cpu=error gpu=memcheck
 # The row is loaded without a mask: the next rows are added to its sum.
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-// expect: kind=out_of_bounds line=13 cpu=error gpu=memcheck
+// expect: kind=out_of_bounds line=14 cpu=error gpu=memcheck
 // The loop runs up to cols: the first of the next row, and behind the last row nobody's.
 #include "rms_norm_matrix.h"
 

@@ -1,4 +1,4 @@
-# expect: kind=out_of_bounds line=18,19 cpu=error gpu=memcheck
+# expect: kind=out_of_bounds line=20 cpu=error gpu=memcheck
 # The mask lets one column too many through.
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-# expect: kind=out_of_bounds line=22 cpu=error gpu=memcheck
+# expect: kind=out_of_bounds line=23 cpu=error gpu=memcheck
 # The store has no mask and writes over the rows behind.
 import triton
 import triton.language as tl

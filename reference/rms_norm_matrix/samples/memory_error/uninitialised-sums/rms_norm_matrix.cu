@@ -1,4 +1,4 @@
-// expect: kind=uninitialized line=18 cpu=error gpu=blind why="initcheck sees global memory only"
+// expect: kind=uninitialized line=20 cpu=error gpu=blind why="initcheck sees global memory only"
 // Threads without a column leave no sum behind, and the reduction reads it all the same.
 #include "rms_norm_matrix.h"
 

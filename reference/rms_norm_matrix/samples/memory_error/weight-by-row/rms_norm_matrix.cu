@@ -1,4 +1,4 @@
-// expect: kind=out_of_bounds line=26 cpu=error gpu=memcheck
+// expect: kind=out_of_bounds line=25 cpu=error gpu=memcheck
 // The weight is chosen by the row, of which there may be more than columns.
 #include "rms_norm_matrix.h"
 

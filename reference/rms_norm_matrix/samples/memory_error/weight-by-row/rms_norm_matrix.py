@@ -1,4 +1,4 @@
-# expect: kind=out_of_bounds line=19 cpu=error gpu=memcheck
+# expect: kind=out_of_bounds line=20 cpu=error gpu=memcheck
 # The weight is chosen by the row, of which there may be more than columns.
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-// expect: line=17
+// expect: line=16
 // The last step of the sum uses a name that nobody has declared.
 #include "rms_norm_vector.h"
 

@@ -1,4 +1,4 @@
-// expect: kind=leak line=36 cpu=error gpu=memcheck
+// expect: kind=leak line=37 cpu=error gpu=memcheck
 // Scratch memory for the partial sums, allocated in every call and never freed.
 #include "rms_norm_vector.h"
 

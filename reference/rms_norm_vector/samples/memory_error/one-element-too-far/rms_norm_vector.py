@@ -1,4 +1,4 @@
-# expect: kind=out_of_bounds line=15 cpu=error gpu=memcheck
+# expect: kind=out_of_bounds line=16 cpu=error gpu=memcheck
 # The mask lets one element too many through.
 import torch
 import triton

@@ -1,4 +1,4 @@
-# expect: kind=out_of_bounds line=16 cpu=error gpu=memcheck
+# expect: kind=out_of_bounds line=17 cpu=error gpu=memcheck
 # The number of programs is rounded up, the room for their sums down.
 import torch
 import triton

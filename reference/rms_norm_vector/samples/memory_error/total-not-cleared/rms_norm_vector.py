@@ -1,4 +1,4 @@
-# expect: kind=uninitialized line=16 cpu=error gpu=initcheck
+# expect: kind=uninitialized line=17 cpu=error gpu=initcheck
 # The total is added to before anybody has set it to zero.
 import torch
 import triton

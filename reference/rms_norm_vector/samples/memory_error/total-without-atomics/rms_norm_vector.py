@@ -1,4 +1,4 @@
-# expect: kind=race line=16 cpu=error gpu=blind why="racecheck sees shared memory only"
+# expect: kind=race line=17 cpu=error gpu=blind why="racecheck sees shared memory only"
 # Programs read the total, add to it and write it back, in each other's way.
 import torch
 import triton
