@@ -42,7 +42,7 @@ rms_norm_matrix_kernel(const float* __restrict__ input,   // (rows, cols) row-ma
                        float* __restrict__ output,        // (rows, cols) row-major
                        int rows, int cols, float epsilon)
 {
-    // TODO(student): about 44 lines
+    // TODO(student): about 32 lines
     // 1. Where am I: in which row, and at which of its columns. A warp has no row or one.
     const int row = blockIdx.x * blockDim.y + threadIdx.y;
     if (row >= rows) return;

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(BLOCK)
 sum_of_squares_kernel(const float* __restrict__ input,  // (cols)
                       int cols)
 {
-    // TODO(student): about 18 lines
+    // TODO(student): about 17 lines
     // 1. Where am I: block b takes the tiles b, b + blocks, b + 2 blocks, ...
     const int whole = cols / VEC;  // float4, of which the last tile may lack some
     const int tiles = (whole + TILE - 1) / TILE;
@@ -77,7 +77,7 @@ normalise_kernel(const float* __restrict__ input,   // (cols)
                  float* __restrict__ output,        // (cols)
                  int cols, float epsilon)
 {
-    // TODO(student): about 27 lines
+    // TODO(student): about 24 lines
     // 1. Where am I: the same tiles, from the last to the first. And what is the scale: every
     //    block adds up all partial sums, of which there are as many as blocks.
     float sum = 0.0f;

@@ -23,19 +23,20 @@ def sum_of_squares_kernel(
     BLOCK: tl.constexpr,  # elements per step, a power of two
 ):
     """partials[p] = sum of input[i]^2 over the blocks p, p + programs, p + 2 programs, ..."""
-    # TODO(student): about 8 lines
+    # TODO(student): about 9 lines
     # 1. Where am I: the first block of this program, and how far to its next one.
     first = tl.program_id(0).to(tl.int64) * BLOCK  # int32 would wrap near 2**31
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     squares = tl.zeros((BLOCK,), tl.float32)
+    # 2. Load, block after block. Past the end: zeros, which add nothing.
     for start in range(first, cols, step):
-        # 2. Load. Past the end: zeros, which add nothing.
         offsets = start + tl.arange(0, BLOCK)
         x = tl.load(input + offsets, mask=offsets < cols, other=0.0)
-        # 3. Compute: sums by lane here, over the lanes once, at the end.
-        squares += x * x
+        squares += x * x  # by lane
+    # 3. Compute: add up over the lanes, once, behind the loop.
+    total = tl.sum(squares, axis=0)
     # 4. Store one number for the whole program.
-    tl.store(partials + tl.program_id(0), tl.sum(squares, axis=0))
+    tl.store(partials + tl.program_id(0), total)
     # end
 
 
@@ -52,7 +53,7 @@ def normalise_kernel(
     MAX_PROGRAMS: tl.constexpr,  # no fewer than count, a power of two
 ):
     """output[i] = input[i] * weight[i] / sqrt(mean(input^2) + epsilon) for this program's i."""
-    # TODO(student): about 12 lines
+    # TODO(student): about 9 lines
     # 1. Where am I: one block, the last one for the first program.
     block = tl.num_programs(0) - 1 - tl.program_id(0)
     offsets = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
@@ -72,7 +73,8 @@ def normalise_kernel(
     # end
 
 
-_PARTIALS = {}  # by device: room for the sums, made at the first call there and kept
+# Room for the partial sums on each device: made at the first call there, and kept.
+_PARTIALS: dict[torch.device, torch.Tensor] = {}
 
 
 def rms_norm_vector(
@@ -83,7 +85,7 @@ def rms_norm_vector(
     epsilon,  # added to the mean under the root
 ):
     """Launch the kernels; the result goes into `output`, nothing is returned."""
-    # TODO(student): about 11 lines
+    # TODO(student): about 12 lines
     # Room for the partial sums: allocate it once, not in every call.
     if cols <= 0:
         return

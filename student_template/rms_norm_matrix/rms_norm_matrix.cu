@@ -34,7 +34,7 @@ rms_norm_matrix_kernel(const float* __restrict__ input,   // (rows, cols) row-ma
                        float* __restrict__ output,        // (rows, cols) row-major
                        int rows, int cols, float epsilon)
 {
-    // TODO(student): about 44 lines
+    // TODO(student): about 32 lines
     // 1. Where am I: in which row, and at which of its columns. A warp has no row or one.
     // 2. Load what the registers hold, all accesses before the first use. Past the end: zeros.
     // 3. Compute the scale: the row's sum of squares, over all columns and all threads.

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(BLOCK)
 sum_of_squares_kernel(const float* __restrict__ input,  // (cols)
                       int cols)
 {
-    // TODO(student): about 18 lines
+    // TODO(student): about 17 lines
     // 1. Where am I: block b takes the tiles b, b + blocks, b + 2 blocks, ...
         // 2. Load, all of the thread's accesses before the first use. Past the end: zeros.
         // 3. Compute.
@@ -52,7 +52,7 @@ normalise_kernel(const float* __restrict__ input,   // (cols)
                  float* __restrict__ output,        // (cols)
                  int cols, float epsilon)
 {
-    // TODO(student): about 27 lines
+    // TODO(student): about 24 lines
     // 1. Where am I: the same tiles, from the last to the first. And what is the scale: every
     //    block adds up all partial sums, of which there are as many as blocks.
         // 2. Load. Weight and output pass by once; let them not push input out of the cache.

@@ -23,10 +23,10 @@ def sum_of_squares_kernel(
     BLOCK: tl.constexpr,  # elements per step, a power of two
 ):
     """partials[p] = sum of input[i]^2 over the blocks p, p + programs, p + 2 programs, ..."""
-    # TODO(student): about 8 lines
+    # TODO(student): about 9 lines
     # 1. Where am I: the first block of this program, and how far to its next one.
-        # 2. Load. Past the end: zeros, which add nothing.
-        # 3. Compute: sums by lane here, over the lanes once, at the end.
+    # 2. Load, block after block. Past the end: zeros, which add nothing.
+    # 3. Compute: add up over the lanes, once, behind the loop.
     # 4. Store one number for the whole program.
     # end
 
@@ -44,7 +44,7 @@ def normalise_kernel(
     MAX_PROGRAMS: tl.constexpr,  # no fewer than count, a power of two
 ):
     """output[i] = input[i] * weight[i] / sqrt(mean(input^2) + epsilon) for this program's i."""
-    # TODO(student): about 12 lines
+    # TODO(student): about 9 lines
     # 1. Where am I: one block, the last one for the first program.
     # 2. Load. Weight passes by once; let it not push input out of the cache.
     # 3. Compute. Every program adds up all partial sums.
@@ -52,7 +52,8 @@ def normalise_kernel(
     # end
 
 
-_PARTIALS = {}  # by device: room for the sums, made at the first call there and kept
+# Room for the partial sums on each device: made at the first call there, and kept.
+_PARTIALS: dict[torch.device, torch.Tensor] = {}
 
 
 def rms_norm_vector(
@@ -63,7 +64,7 @@ def rms_norm_vector(
     epsilon,  # added to the mean under the root
 ):
     """Launch the kernels; the result goes into `output`, nothing is returned."""
-    # TODO(student): about 11 lines
+    # TODO(student): about 12 lines
     # Room for the partial sums: allocate it once, not in every call.
     # As many programs as cover cols, rounded up; of the first kernel as many as there is room for.
     # end

@@ -121,14 +121,16 @@ def normalised(x: Array, weight: Array, total: Array, epsilon: float) -> torch.T
 
 def running(squares: Array, axis: int) -> Array:
     """Return the sum that one float32 variable takes, element by element."""
-    return np.add.accumulate(squares, axis=axis, dtype=np.float32).take([-1], axis=axis)
+    sums = np.add.accumulate(squares, axis=axis, dtype=np.float32)
+    return np.asarray(sums.take([-1], axis=axis), np.float32)
 
 
 def lanes(squares: Array, count: int) -> Array:
     """Return the sum of `count` running sums over neighbouring elements."""
     padded = np.zeros(-(-squares.shape[-1] // count) * count, np.float32)
     padded[: squares.shape[-1]] = squares
-    return running(padded.reshape(-1, count), 0).sum(dtype=np.float32, keepdims=True).reshape(1)
+    sums = running(padded.reshape(-1, count), 0)
+    return np.asarray(sums.sum(dtype=np.float32), np.float32).reshape(1)
 
 
 SUMS: Mapping[str, Callable[[Array], Array]] = {
