@@ -60,6 +60,8 @@ LINES: list[tuple[Callable[[Values], Values], str | None]] = [
     (lambda y: torch.full((N,), math.nan), "every element is not a number"),
     (lambda y: -y, "every element has the wrong sign"),
     (lambda y: 2 * y, "every element is 2 times the expected value"),
+    (lambda y: 1.0003 * y, "every element is 1.0003 times the expected value"),
+    (lambda y: torch.cat([1.0003 * y[:9], y[9:]]), "only the first 9 elements"),
     (lambda y: torch.roll(y, 1), "the values stand one element too far on (off by one)"),
     (lambda y: torch.roll(y, -1), "the values stand one element too far back (off by one)"),
     (changed(slice(N - 24, N)), "only the last 24 elements"),

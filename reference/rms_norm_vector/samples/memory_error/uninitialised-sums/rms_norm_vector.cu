@@ -1,0 +1,39 @@
+// expect: kind=uninitialized line=18 cpu=error gpu=blind why="initcheck sees global memory only"
+// Threads without an element leave no sum behind, and the reduction reads it all the same.
+#include "rms_norm_vector.h"
+
+constexpr int BLOCK = 256;  // threads per block
+constexpr int BLOCKS = 64;  // of the first kernel
+
+__device__ float partials[BLOCKS];
+
+__global__ void sum_kernel(const float* input, int cols)
+{
+    __shared__ float sums[BLOCK];
+    const int first = blockIdx.x * BLOCK + threadIdx.x;
+    if (first < cols) sums[threadIdx.x] = 0.0f;
+    for (int i = first; i < cols; i += BLOCKS * BLOCK) sums[threadIdx.x] += input[i] * input[i];
+    __syncthreads();
+    for (int half = BLOCK / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) partials[blockIdx.x] = sums[0];
+}
+
+__global__ void scale_kernel(const float* input, const float* weight, float* output, int cols,
+                             float epsilon)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i >= cols) return;
+    float sum = 0.0f;
+    for (int b = 0; b < BLOCKS; ++b) sum += partials[b];
+    output[i] = input[i] * weight[i] / sqrtf(sum / cols + epsilon);
+}
+
+extern "C" void rms_norm_vector(const float* input, const float* weight, float* output, int cols,
+                                float epsilon)
+{
+    sum_kernel<<<BLOCKS, BLOCK>>>(input, cols);
+    scale_kernel<<<(cols + BLOCK - 1) / BLOCK, BLOCK>>>(input, weight, output, cols, epsilon);
+}
