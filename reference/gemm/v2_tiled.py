@@ -2,8 +2,8 @@
 #
 # Idea      BM rows of A and BN columns of B serve BM x BN elements of C: every loaded
 #           element is used BN or BM times. tl.dot keeps the tiles in shared memory.
-# Limit     waiting: the loads of one step and the products of the last hardly overlap.
-# Expect    about half of what torch reaches on large matrices.
+# Limit     waiting: with num_stages=1 the loads of a step and its products take turns.
+# Expect    a good part of what torch reaches on large matrices, not most of it.
 # Grade it  grade local gemm --kernel v2_tiled --language triton
 import triton
 import triton.language as tl
@@ -61,5 +61,5 @@ def gemm(
     BM, BN, BK = 64, 64, 32  # 4096 sums: 32 registers a thread of 4 warps
     if m > 0 and n > 0:
         grid = (triton.cdiv(m, BM), triton.cdiv(n, BN))
-        gemm_kernel[grid](a, b, c, m, n, k, BM=BM, BN=BN, BK=BK)
+        gemm_kernel[grid](a, b, c, m, n, k, BM=BM, BN=BN, BK=BK, num_stages=1)
     # end
