@@ -55,7 +55,7 @@ def gemm(
     """Launch the kernel; the result goes into `c`, nothing is returned."""
     # TODO(student): about 4 lines
     # As many programs as cover c, rounded up. A grid of none is an error.
-    BN, BK = 128, 32  # 256 bytes of every row of b: whole sectors; 4096 elements a step
+    BN, BK = 128, 32  # 256 bytes of a row of b: whole sectors; 4096 elements a step, 32 a thread
     if m > 0 and n > 0:
         grid = (m, triton.cdiv(n, BN))
         gemm_kernel[grid](a, b, c, m, n, k, BN=BN, BK=BK)
