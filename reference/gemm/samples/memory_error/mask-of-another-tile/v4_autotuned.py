@@ -84,6 +84,7 @@ def gemm(
     k,  # columns of a, rows of b
 ):
     """Launch the kernel; the result goes into `c`, nothing is returned."""
+
     def grid(tile):
         return (triton.cdiv(m, tile["BM"]) * triton.cdiv(n, tile["BN"]),)
 

@@ -1,4 +1,4 @@
-// expect: kind=race line=88,89,90,91,97,114,118 cpu=error gpu=racecheck
+// expect: kind=race line=88,89,90,91,97,113,114,117,118 cpu=error gpu=racecheck
 // One barrier per tile is enough for two buffers taken in turn, but this uses the same one again.
 #include "gemm.h"
 

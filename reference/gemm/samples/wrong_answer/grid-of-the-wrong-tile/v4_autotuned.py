@@ -1,4 +1,3 @@
-# expect: message="config"
 # Counts programs for a tile of 64, whichever the tuner has chosen.
 import triton
 import triton.language as tl
@@ -84,6 +83,7 @@ def gemm(
     k,  # columns of a, rows of b
 ):
     """Launch the kernel; the result goes into `c`, nothing is returned."""
+
     def grid(tile):
         return (triton.cdiv(m, 64) * triton.cdiv(n, 64),)
 

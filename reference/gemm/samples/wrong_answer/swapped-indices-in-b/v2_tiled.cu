@@ -1,4 +1,4 @@
-// expect: message="c[" check=correctness
+// expect: check=correctness
 // Reads the tile of B with its indices swapped.
 #include "gemm.h"
 
