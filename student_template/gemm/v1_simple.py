@@ -24,8 +24,8 @@ def gemm_kernel(
     # TODO(student): about 15 lines
     # 1. Where am I: one row of c and BN columns. Offsets into a large matrix exceed int32.
     # float16 has no odd numbers beyond 2048: a long sum needs float32.
-    # 2. Load; zero where there is nothing.
-    # 3. Compute.
+        # 2. Load; zero where there is nothing.
+        # 3. Compute.
     # 4. Store what there is, rounded once.
     # end
 

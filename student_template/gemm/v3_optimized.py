@@ -30,8 +30,8 @@ def gemm_kernel(
     #    with neighbouring numbers use the same tiles of a and b. The last group may be lower.
     # Past the edge wrap round, to elements that exist; what comes of them is not stored.
     # float16 has no odd numbers beyond 2048: a long sum needs float32.
-    # 2. Load; zero where k has ended, which happens only if BK does not divide it.
-    # 3. Compute.
+        # 2. Load; zero where k has ended, which happens only if BK does not divide it.
+        # 3. Compute.
     # 4. Store what there is, rounded once.
     # end
 
