@@ -1,0 +1,65 @@
+"""GEMM: C = A · B, row-major; float32 in CUDA C++, float16 in Triton and torch."""
+
+import torch
+
+# Whole numbers that are sure to show what a sum was kept in: products of the first
+# half add up far beyond 2048, where float16 leaves the odd numbers out, and the second
+# half takes them away again. In float32 they are longer than the 11 bits of TF32. No
+# partial sum, in whatever order, leaves the whole numbers that float32 has: 2**24.
+LARGEST_A = {torch.float16: 31, torch.float32: 4095}
+LARGEST_B = 7
+
+
+def inputs(case, dtype, generator):
+    """Return A (m, k) and B (k, n); "random" is scaled so that the sum of |a b| is about 1."""
+    m, n, k = (case.sizes[name] for name in "mnk")
+    if case.values == "random":
+        offsets = (torch.rand(2, generator=generator) - 0.5).tolist()
+        scales = (torch.rand(2, generator=generator) + 0.5).tolist()
+        a = offsets[0] + scales[0] * torch.randn(m, k, generator=generator)
+        b = offsets[1] + scales[1] * torch.randn(k, n, generator=generator)
+        a, b = a / k**0.5, b / k**0.5
+    else:
+        a, b = MAKERS[case.values](m, n, k, dtype, generator)
+    return {"a": a.to(dtype), "b": b.to(dtype)}
+
+
+def binary(m, n, k, dtype, generator):
+    """Zeros and ones: every element of C counts, so a missing or a doubled term shows."""
+    return (torch.randint(2, shape, generator=generator) for shape in ((m, k), (k, n)))
+
+
+def cancelling(m, n, k, dtype, generator):
+    """Large partial sums, small results: the second half is the first, negated and nudged."""
+    half, odd = k // 2, k % 2
+    largest = LARGEST_A[dtype]
+    a = torch.randint(largest // 2, largest - 1, (m, half), generator=generator) | 1
+    b = torch.randint(1, LARGEST_B + 1, (half, n), generator=generator)
+    nudge = torch.randint(-1, 2, (m, half), generator=generator)
+    a = torch.cat([a, a + nudge, torch.ones(m, odd, dtype=a.dtype)], dim=1)
+    return a, torch.cat([b, -b, torch.ones(odd, n, dtype=b.dtype)])
+
+
+def permutation(m, n, k, dtype, generator):
+    """A picks rows of B, in another order: swapped indices put them elsewhere."""
+    picked = torch.randperm(k, generator=generator).repeat(-(-m // k))[:m]
+    b = torch.randint(1, 2048, (k, n), generator=generator)
+    return torch.eye(k)[picked], b * (2 * torch.randint(2, (k, n), generator=generator) - 1)
+
+
+def identity(m, n, k, dtype, generator):
+    """B is an identity, cut or filled up with zeros: C is A."""
+    return torch.randint(1, 2048, (m, k), generator=generator), torch.eye(k, n)
+
+
+MAKERS = {maker.__name__: maker for maker in (binary, cancelling, permutation, identity)}
+
+
+def expected(inputs):
+    """The product in float64: exact for the whole numbers above."""
+    return {"c": inputs["a"].double() @ inputs["b"].double()}
+
+
+def baseline(inputs, outputs):
+    """What a torch user would write; torch leaves TF32 off unless told otherwise."""
+    torch.mm(inputs["a"], inputs["b"], out=outputs["c"])

@@ -1,0 +1,92 @@
+# expect: kind=out_of_bounds line=63,64 cpu=error gpu=memcheck
+# Leaves the masks out if 32 divides k, but the tuner's tiles are 64 and 128 deep.
+import triton
+import triton.language as tl
+
+
+def config(BM, BN, BK, num_warps, num_stages):
+    """Return one choice for the tuner."""
+    tile = {"BM": BM, "BN": BN, "BK": BK, "GROUP": 8}
+    return triton.Config(tile, num_warps=num_warps, num_stages=num_stages)
+
+
+# A warp group of 4 warps has tensor cores for 64 rows: 128 x 256 sums take 128 registers of
+# each of 256 threads. Those that need too much of a GPU are passed over by the tuner.
+CONFIGS = [
+    config(128, 256, 64, num_warps=8, num_stages=3),
+    config(128, 256, 64, num_warps=8, num_stages=4),
+    config(256, 128, 64, num_warps=8, num_stages=3),
+    config(256, 128, 64, num_warps=8, num_stages=4),
+    config(128, 128, 64, num_warps=8, num_stages=3),
+    config(128, 128, 64, num_warps=4, num_stages=4),
+    config(64, 128, 64, num_warps=4, num_stages=4),
+    config(128, 64, 64, num_warps=4, num_stages=4),
+    config(64, 64, 64, num_warps=4, num_stages=5),
+    config(32, 64, 128, num_warps=4, num_stages=4),
+    config(16, 32, 128, num_warps=2, num_stages=5),
+]
+
+
+# A heuristic is worked out for every launch, with the tile that the tuner has chosen.
+@triton.autotune(CONFIGS, key=["m", "n", "k"])
+@triton.heuristics({"EVEN_K": lambda arguments: arguments["k"] % 32 == 0})
+@triton.jit
+def gemm_kernel(
+    a,  # pointer to (m, k) float16, row-major
+    b,  # pointer to (k, n) float16, row-major
+    c,  # pointer to (m, n) float16, row-major
+    m,  # rows of a and c
+    n,  # columns of b and c
+    k,  # columns of a, rows of b
+    BM: tl.constexpr,  # rows of c per program, a power of two, 16 or more
+    BN: tl.constexpr,  # columns of c per program, the same
+    BK: tl.constexpr,  # depth of a tile, the same
+    GROUP: tl.constexpr,  # tile rows that are taken together
+    EVEN_K: tl.constexpr,  # whether BK divides k
+):
+    """c[rows, cols] = a[rows, :] @ b[:, cols] for this program's rows and cols."""
+    tiles_m, tiles_n = tl.cdiv(m, BM), tl.cdiv(n, BN)
+    group = tl.program_id(0) // (GROUP * tiles_n)
+    within = tl.program_id(0) % (GROUP * tiles_n)
+    height = min(tiles_m - group * GROUP, GROUP)
+    rows = (group * GROUP + within % height) * BM + tl.arange(0, BM)
+    cols = within // height * BN + tl.arange(0, BN)
+    depth = tl.arange(0, BK)
+
+    a_tiles = a + (rows % m)[:, None].to(tl.int64) * k + depth[None, :]
+    b_tiles = b + depth[:, None].to(tl.int64) * n + (cols % n)[None, :]
+    b_step = tl.full((), BK, tl.int64) * n
+
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for first in range(0, k, BK):
+        if EVEN_K:
+            a_tile = tl.load(a_tiles)
+            b_tile = tl.load(b_tiles)
+        else:
+            a_tile = tl.load(a_tiles, mask=depth[None, :] < k - first, other=0.0)
+            b_tile = tl.load(b_tiles, mask=depth[:, None] < k - first, other=0.0)
+        a_tiles += BK
+        b_tiles += b_step
+
+        total = tl.dot(a_tile, b_tile, total)
+
+    mask = (rows[:, None] < m) & (cols[None, :] < n)
+    c_tile = c + rows[:, None].to(tl.int64) * n + cols[None, :]
+    tl.store(c_tile, total.to(tl.float16), mask=mask)
+
+
+def gemm(
+    a,  # (m, k) float16 tensor, to be read
+    b,  # (k, n) float16 tensor, to be read
+    c,  # (m, n) float16 tensor, to be written
+    m,  # rows of a and c
+    n,  # columns of b and c
+    k,  # columns of a, rows of b
+):
+    """Launch the kernel; the result goes into `c`, nothing is returned."""
+
+    def grid(tile):
+        return (triton.cdiv(m, tile["BM"]) * triton.cdiv(n, tile["BN"]),)
+
+    if m > 0 and n > 0:
+        gemm_kernel[grid](a, b, c, m, n, k)
