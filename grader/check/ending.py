@@ -37,6 +37,8 @@ _CUDA_ERRORS = {
     702: "the launch timed out",
     710: "device-side assert triggered",
     714: "hardware stack error",
+    712: "host memory is registered already",
+    713: "host memory is not registered",
     715: "an illegal instruction was encountered",
     716: "misaligned address",
     717: "operation not supported on this address space",

@@ -20,10 +20,11 @@ INPUT_HINT = "inputs are read-only: write to the output"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRun:
-    """What one checked run said: findings, and whether any access was seen at all."""
+    """What one checked run said: findings, and whether any access or copy was seen at all."""
 
     findings: tuple[Finding, ...]
     accesses: int
+    copied_bytes: int
     unsupported: tuple[str, ...]
 
 
@@ -43,6 +44,7 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
     return HostRun(
         findings=tuple(_finding(found, file) for found in report.findings),
         accesses=report.accesses,
+        copied_bytes=report.copied_bytes,
         unsupported=report.unsupported,
     )
 

@@ -22,7 +22,7 @@ from typing import Any
 from grader.check import interpreter_findings, sanitizer
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.finding import SHOWN, folded, hint, sentence
-from grader.check.host_findings import INPUT_HINT, locator, read_run
+from grader.check.host_findings import INPUT_HINT, HostRun, locator, read_run
 from grader.check.host_findings import TOOL as HOST_TOOL
 from grader.check.stage import Bench, Stage
 from grader.evidence import Finding, MemoryEvidence, ToolRun
@@ -31,6 +31,7 @@ from grader.judge.session import Session
 from grader.spec import Case, Limits
 from grader.toolchain import Tool
 from grader.verdict import Verdict
+from grader.words import Memory
 
 Prepared = tuple[Case, CaseData]
 
@@ -126,7 +127,7 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
         run = read_run(lines, bench.built.path, bench.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
-        silent = None if run.accesses else "no kernel touched any memory in this run"
+        silent = _host_silence(bench, run)
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"
     tool = ToolRun(
@@ -138,6 +139,17 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
     return _Seen(
         run=tool, walk=walk, findings=findings, output=output, silent=silent, tampered=tampered
     )
+
+
+def _host_silence(bench: Bench, run: HostRun) -> str | None:
+    """Say why a run without findings would prove nothing, None if it proves something.
+
+    Where an array is in host memory, copies may be all that there is to do.
+    """
+    if any(array.memory is Memory.HOST for array in bench.assignment.signature.arrays):
+        moved = run.accesses or run.copied_bytes
+        return None if moved else "no copy and no kernel touched any memory in this run"
+    return None if run.accesses else "no kernel touched any memory in this run"
 
 
 def check_interpreter_memory(

@@ -10,6 +10,7 @@
 
 #include "access.h"
 #include "findings.h"
+#include "host_memory.h"
 #include "ordering.h"
 #include "places.h"
 #include "report.h"
@@ -26,7 +27,7 @@ uint32_t dynamic_placed_in = 0;  // launch number
 uint64_t accesses_before = 0;  // of the launch, before the present countdown
 int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
-uint64_t all_accesses = 0, launches = 0;
+uint64_t all_accesses = 0, launches = 0, copied_bytes = 0;
 
 void drop_shadow(Allocation& a) {
     if (a.shadow) munmap(a.shadow, places::shadow_bytes(a.bytes()));
@@ -155,6 +156,7 @@ void allocated(Allocation& a, bool initialized) {
 void released(Allocation& a) { drop_shadow(a); }
 
 void set_by_host(void* to, size_t bytes) {
+    copied_bytes += bytes;
     uintptr_t p = reinterpret_cast<uintptr_t>(to);
     Allocation* a = const_cast<Allocation*>(arena::find(p));
     if (!a || a->must_be_written != 15 || !a->shadow || p < a->begin || p + bytes > a->end) return;
@@ -185,6 +187,10 @@ void refused_copy(void* to, const void* from, size_t bytes, uintptr_t pc) {
         if (a && !a->live) f.message = "a copy uses freed memory";
         else if (a && (f.address < a->begin || bytes > a->end - f.address)) f.message = "a copy runs past the end of a buffer";
         else if (places::variable_near(f.address)) f.message = "a copy runs past the end of a device variable";
+        else if (const host_memory::Array* array = host_memory::find(f.address); array && !array->holds(f.address, bytes))
+            f.message = "a copy runs past the end of a buffer";
+        else if (side == to && (a ? a->zone == Zone::read_only : array && !array->writable))
+            f.message = "a copy writes to a read-only input";
         else continue;
         f.write = side == to;
         f.access_bytes = uint32_t(std::min<size_t>(bytes, UINT32_MAX));
@@ -234,8 +240,9 @@ void flush(bool after_fault) {
     }
     findings::write();
     if (!after_fault) counters::write();
-    ReportLine("summary").number("accesses", all_accesses).number("launches", launches).write();
-    all_accesses = launches = 0;
+    ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
+        .number("copied_bytes", copied_bytes).write();
+    all_accesses = launches = copied_bytes = 0;
 }
 
 }  // namespace checker
