@@ -155,7 +155,10 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
     finish_copies();
-    if (width > to_pitch || width > from_pitch) return fail(cudaErrorInvalidPitchValue);
+    if (width > to_pitch || width > from_pitch) {
+        checker::refused_copy(to, from, width, pc, "a copy's rows are longer than its pitch");
+        return fail(cudaErrorInvalidPitchValue);
+    }
     if (!to || !from) return fail(cudaErrorInvalidValue);
     size_t to_span = (height - 1) * to_pitch + width, from_span = (height - 1) * from_pitch + width;
     bool sound = direction_fits(to, from, kind) && writable(to) && stretch_fits(to, to_span) && stretch_fits(from, from_span);
