@@ -15,11 +15,11 @@ def inputs(case, dtype, generator):
     and step are random; a matrix may have up to that many elements.
     """
     shape = (case.sizes["rows"], case.sizes["cols"])
-    start, step = torch.randint(2 * FINITE, (2,), generator=generator).tolist()
+    start, step = torch.randint(FINITE, (2,), generator=generator).tolist()
     while any(step % factor == 0 for factor in FACTORS):
         step += 1
     number = torch.arange(shape[0] * shape[1], dtype=torch.int64)
-    # Up to 2**32 * 2**30 fits int64: as many elements as a 12 GiB array has at most.
+    # Below 2**31 * 2**32, which fits int64, for as many elements as a 16 GiB array has.
     pattern = (start + step * number) % (2 * FINITE)
     negative = pattern >= FINITE
     pattern[negative] += SIGN - FINITE

@@ -175,13 +175,14 @@ void set_by_host(void* to, size_t bytes) {
     }
 }
 
-void refused_copy(void* to, const void* from, size_t bytes, uintptr_t pc, const char* why) {
+void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc, const char* why) {
     Finding f;
     f.kind = Kind::invalid_copy;
     f.pc = pc;
     f.message = why ? why : "a copy's direction does not fit its pointers";
     for (const void* side : {const_cast<const void*>(to), from}) {
         if (!side || why) continue;
+        const size_t bytes = side == to ? to_bytes : from_bytes;
         f.address = reinterpret_cast<uintptr_t>(side);
         const Allocation* a = arena::find(f.address);
         if (a && !a->live) f.message = "a copy uses freed memory";

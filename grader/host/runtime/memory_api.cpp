@@ -1,6 +1,5 @@
 // cudaMalloc and its relatives, over the arena. Copies go where the pointers
 // point; a direction that contradicts them is an error, as on a GPU.
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -70,7 +69,7 @@ cudaError_t examine(const Copy& copy, cudaMemcpyKind kind, uintptr_t pc) {
     bool fits = direction_fits(copy.to, copy.from, kind);
     if (fits && writable(copy.to) && stretch_fits(copy.to, copy.bytes) && stretch_fits(copy.from, copy.bytes))
         return cudaSuccess;
-    checker::refused_copy(copy.to, copy.from, copy.bytes, pc);
+    checker::refused_copy(copy.to, copy.bytes, copy.from, copy.bytes, pc);
     return fail(fits ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
 }
 
@@ -156,14 +155,14 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
     if (width == 0 || height == 0) return cudaSuccess;
     finish_copies();
     if (width > to_pitch || width > from_pitch) {
-        checker::refused_copy(to, from, width, pc, "a copy's rows are longer than its pitch");
+        checker::refused_copy(to, width, from, width, pc, "a copy's rows are longer than its pitch");
         return fail(cudaErrorInvalidPitchValue);
     }
     if (!to || !from) return fail(cudaErrorInvalidValue);
     size_t to_span = (height - 1) * to_pitch + width, from_span = (height - 1) * from_pitch + width;
     bool sound = direction_fits(to, from, kind) && writable(to) && stretch_fits(to, to_span) && stretch_fits(from, from_span);
     if (!sound) {
-        checker::refused_copy(to, from, std::max(to_span, from_span), pc);
+        checker::refused_copy(to, to_span, from, from_span, pc);
         return fail(direction_fits(to, from, kind) ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
     }
     arena::Opening opening;
@@ -204,7 +203,7 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     finish_copies();
     size_t span = (height - 1) * pitch + width;
     if (!(device_side(pointer) || both_sides(pointer)) || !writable(pointer) || !stretch_fits(pointer, span)) {
-        checker::refused_copy(pointer, nullptr, span, pc);
+        checker::refused_copy(pointer, span, nullptr, 0, pc);
         return fail(cudaErrorInvalidValue);
     }
     arena::Opening opening;
@@ -249,8 +248,8 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
     const void* other = from ? from : to;
     bool inside = offset <= symbol_bytes && bytes <= symbol_bytes - offset;
     if (!inside || !stretch_fits(other, bytes)) {
-        if (from) checker::refused_copy(place, from, bytes, pc);
-        else checker::refused_copy(to, place, bytes, pc);
+        if (from) checker::refused_copy(place, bytes, from, bytes, pc);
+        else checker::refused_copy(to, bytes, place, bytes, pc);
         return fail(cudaErrorInvalidValue);
     }
     arena::Opening opening;

@@ -193,7 +193,11 @@ bool elsewhere(const Access& access) {
     }
     Finding f = about(access, Kind::out_of_bounds, "host memory is accessed in a kernel");
     f.space = "host";
-    if (array) places::name(f);
+    if (array) {
+        places::name(f);
+        findings::add(f);
+        worker->abandon(cudaErrorIllegalAddress);
+    }
     if (places::in_program(access.address)) {
         f.message = "a host variable is accessed in a kernel";
         f.warning = !access.write;  // nvcc refuses most of these; a static of a device function is legal

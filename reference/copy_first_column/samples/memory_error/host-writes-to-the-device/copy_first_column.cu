@@ -1,4 +1,4 @@
-// expect: message="cudaMemcpy"
+// expect: kind=out_of_bounds line=7 cpu=error gpu=blind why="on a GPU the processor itself ends the program"
 // Host code follows the device pointer, as if the two memories were one.
 #include "copy_first_column.h"
 
