@@ -36,8 +36,9 @@ class Report:
     """What one run of a checked (or fast) build said.
 
     `accesses` is the number of checked accesses to memory in kernels, and
-    `copied_bytes` what copies wrote: a run that made none proves nothing. `unsupported` are sentences about features that were
-    met only while running. `over_limit` is true if the access limit ended it.
+    `copied_bytes` what copies wrote: a run that made none proves nothing.
+    `unsupported` are sentences about features that were met only while
+    running. `over_limit` is true if the access limit ended it.
     """
 
     findings: tuple[Finding, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -52,11 +54,16 @@ def test_every_element_is_finite_and_unlike_all_others(assignment: Assignment, s
     assert matrix.view(torch.int32).unique().numel() == matrix.numel()
 
 
-def test_more_elements_than_float32_counts_to_are_unlike_each_other() -> None:
-    # Of one of the two assignments: they draw alike, and it takes seconds.
-    matrix, _ = drawn(read_assignment(ASSIGNMENTS / "transpose"), 4099, 4101, 3)
-    assert matrix.numel() > 2**24
-    assert np.unique(matrix.view(torch.int32).numpy()).size == matrix.numel()
+@pytest.mark.parametrize("seed", range(20))
+def test_no_pattern_comes_twice_however_large_the_matrix(assignment: Assignment, seed: int) -> None:
+    # The pattern's place among the finite ones goes up by one step from element to element,
+    # modulo their number: with no factor in common all of them come before the first again.
+    finite = 2 * 0x7F800000
+    matrix, _ = drawn(assignment, 2, 50, seed)
+    bits = [pattern & 0xFFFFFFFF for pattern in matrix.view(torch.int32).flatten().tolist()]
+    places = [p if p < finite // 2 else p - 0x80000000 + finite // 2 for p in bits]
+    (step,) = {(after - before) % finite for before, after in pairwise(places)}
+    assert math.gcd(step, finite) == 1
 
 
 def test_patterns_reach_both_signs_and_all_exponents(assignment: Assignment) -> None:
