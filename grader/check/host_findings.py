@@ -15,14 +15,24 @@ from grader.host.symbols import Place, symbolize
 
 TOOL = "host device"
 _INPUT_WRITTEN = "a read-only input is written"
+# Where the kind's own hint would send the student astray.
+_HINTS = {
+    _INPUT_WRITTEN: INPUT_HINT,
+    "a copy writes to a read-only input": INPUT_HINT,
+    "host memory is accessed in a kernel": "a kernel can follow pointers to device memory only: "
+    "copy what it needs with cudaMemcpy first",
+    "host code accesses device memory": "a device pointer can be followed in a kernel only: "
+    "copy with cudaMemcpy",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRun:
-    """What one checked run said: findings, and whether any access was seen at all."""
+    """What one checked run said: findings, and whether any access or copy was seen at all."""
 
     findings: tuple[Finding, ...]
     accesses: int
+    copied_bytes: int
     unsupported: tuple[str, ...]
 
 
@@ -42,6 +52,7 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
     return HostRun(
         findings=tuple(_finding(found, file) for found in report.findings),
         accesses=report.accesses,
+        copied_bytes=report.copied_bytes,
         unsupported=report.unsupported,
     )
 
@@ -58,7 +69,7 @@ def _finding(found: HostFinding, file: str) -> Finding:
         # A GPU lets it pass; that the input has changed is told by correctness.
         severity="warning" if found.message == _INPUT_WRITTEN else found.severity,
         message=found.sentence(),
-        hint=INPUT_HINT if found.message == _INPUT_WRITTEN else hint(found.kind),
+        hint=_HINTS.get(found.message) or hint(found.kind),
         file=file,
         line=found.line,
         other_line=found.other_line,

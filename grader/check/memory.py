@@ -19,12 +19,13 @@ from dataclasses import replace
 from grader.check import interpreter_findings
 from grader.check.finding import hint
 from grader.check.host_findings import TOOL as HOST_TOOL
-from grader.check.host_findings import read_run
+from grader.check.host_findings import HostRun, read_run
 from grader.check.memory_verdict import MemoryVerdict, Seen, add_up
 from grader.check.stage import Bench
 from grader.check.walk import Prepared, walk
 from grader.evidence import Finding, ToolRun
 from grader.judge.session import Session
+from grader.words import Memory
 
 _SCHEDULES = ("schedule=forward", "schedule=random seed=1")
 
@@ -75,7 +76,7 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
         run = read_run(lines, bench.built.path, bench.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
-        silent = None if run.accesses else "no kernel touched any memory in this run"
+        silent = _host_silence(bench, run)
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"
     tool = ToolRun(
@@ -87,6 +88,17 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
     return Seen(
         run=tool, walk=walked, findings=findings, output=output, silent=silent, tampered=tampered
     )
+
+
+def _host_silence(bench: Bench, run: HostRun) -> str | None:
+    """Say why a run without findings would prove nothing, None if it proves something.
+
+    Where an array is in host memory, copies may be all that there is to do.
+    """
+    if any(array.memory is Memory.HOST for array in bench.assignment.signature.arrays):
+        moved = run.accesses or run.copied_bytes
+        return None if moved else "no copy and no kernel touched any memory in this run"
+    return None if run.accesses else "no kernel touched any memory in this run"
 
 
 def check_interpreter_memory(

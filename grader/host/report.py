@@ -35,9 +35,10 @@ class Fault:
 class Report:
     """What one run of a checked (or fast) build said.
 
-    `accesses` is the number of checked accesses to memory: a run that made
-    none proves nothing. `unsupported` are sentences about features that were
-    met only while running. `over_limit` is true if the access limit ended it.
+    `accesses` is the number of checked accesses to memory in kernels, and
+    `copied_bytes` what copies wrote: a run that made none proves nothing.
+    `unsupported` are sentences about features that were met only while
+    running. `over_limit` is true if the access limit ended it.
     """
 
     findings: tuple[Finding, ...]
@@ -45,6 +46,7 @@ class Report:
     faults: tuple[Fault, ...]
     accesses: int
     launches: int
+    copied_bytes: int
     unsupported: tuple[str, ...]
     over_limit: bool
 
@@ -74,6 +76,7 @@ def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Rep
         faults=tuple(_fault(record, places) for record in records if record["record"] == "fault"),
         accesses=sum(record["accesses"] for record in summaries),
         launches=sum(record["launches"] for record in summaries),
+        copied_bytes=sum(record["copied_bytes"] for record in summaries),
         unsupported=tuple(
             str(record["message"]) for record in records if record["record"] == "unsupported"
         ),

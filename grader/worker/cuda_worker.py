@@ -73,6 +73,11 @@ class CpuDevice:
             ctypes.c_int,
             ctypes.c_char_p,
         ]
+        library.grader_attach_host.restype = None
+        library.grader_attach_host.argtypes = [
+            ctypes.c_void_p,
+            *library.grader_attach.argtypes[1:],
+        ]
         library.grader_open_report(wire.REPORT_FD)
 
     def attach(self, buffer: Buffer) -> int:
@@ -90,6 +95,17 @@ class CpuDevice:
         if buffer.bare:
             self._library.grader_expect_output(ctypes.c_void_p(address))
         return int(address)
+
+    def attach_host(self, buffer: Buffer) -> None:
+        """Tell the runtime of an array in host memory: kernels may not access it."""
+        self._library.grader_attach_host(
+            buffer.file_address,
+            buffer.file_bytes,
+            buffer.offset,
+            buffer.size,
+            buffer.writable,
+            buffer.name,
+        )
 
     def release(self, buffers: list[Buffer]) -> None:
         """Forget all buffers."""
@@ -122,6 +138,9 @@ class GpuDevice:
     def attach(self, buffer: Buffer) -> int:
         """Map shared memory into this process."""
         return self._driver.import_shared(buffer.descriptor, buffer.file_bytes) + buffer.offset
+
+    def attach_host(self, buffer: Buffer) -> None:
+        """Nothing to do: a kernel cannot access host memory."""
 
     def allocate(self, size: int) -> int:
         """Allocate exactly `size` bytes, so that a sanitizer knows the bounds."""
@@ -182,6 +201,7 @@ class Worker:
         buffer = Buffer(wire.BUFFER.unpack_from(payload), descriptor)
         if buffer.where == wire.HOST:
             buffer.address = buffer.map_file(writable=buffer.writable)
+            self._device.attach_host(buffer)
         elif buffer.where == wire.DEVICE:
             buffer.address = self._device.attach(buffer)
         else:

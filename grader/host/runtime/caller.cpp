@@ -1,11 +1,13 @@
 #include "caller.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "arena.h"
 #include "checker.h"
 #include "fault.h"
+#include "host_memory.h"
 #include "report.h"
 #include "worker.h"
 
@@ -19,6 +21,18 @@ void* grader_attach(int fd, unsigned long long map_bytes, unsigned long long dat
     return reinterpret_cast<void*>(a->begin);
 }
 
+void grader_attach_host(const void* map, unsigned long long map_bytes, unsigned long long data_offset,
+                        unsigned long long data_bytes, int writable, const char* name) {
+    host_memory::Array array = {};
+    array.map_begin = reinterpret_cast<uintptr_t>(map);
+    array.map_end = array.map_begin + map_bytes;
+    array.begin = array.map_begin + data_offset;
+    array.end = array.begin + data_bytes;
+    array.writable = writable != 0;
+    snprintf(array.name, sizeof array.name, "%s", name ? name : "");
+    host_memory::add(array);
+}
+
 void grader_expect_output(const void* pointer) {
     if (Allocation* a = arena::find(reinterpret_cast<uintptr_t>(pointer))) checker::allocated(*a, false);
 }
@@ -29,6 +43,7 @@ void grader_detach_all(void) {
         if (a.live && a.origin == Allocation::Origin::attached) checker::released(a);
     }
     arena::detach_all();
+    host_memory::forget_arrays();
 }
 
 void grader_call_begins(int repeat) { checker::call_begins(repeat != 0); }

@@ -10,10 +10,16 @@
 GRADER_EXPORT void* grader_attach(int fd, unsigned long long map_bytes, unsigned long long data_offset,
                                   unsigned long long data_bytes, int writable, const char* name);
 
+// Tells of an array in host memory, which the caller has mapped as
+// [guard bytes][data][guard bytes] from `map`: kernels may not access it
+// unless it is registered, copies are held to its bounds.
+GRADER_EXPORT void grader_attach_host(const void* map, unsigned long long map_bytes, unsigned long long data_offset,
+                                      unsigned long long data_bytes, int writable, const char* name);
+
 // Declares that the kernel must write this buffer before it reads it.
 GRADER_EXPORT void grader_expect_output(const void* pointer);
 
-// Unmaps every attached buffer.
+// Unmaps every attached buffer, and forgets the caller's host arrays.
 GRADER_EXPORT void grader_detach_all(void);
 
 // Says that grader_call follows, and whether it repeats the call before it on

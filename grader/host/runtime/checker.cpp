@@ -11,6 +11,7 @@
 
 #include "access.h"
 #include "findings.h"
+#include "host_memory.h"
 #include "ordering.h"
 #include "places.h"
 #include "report.h"
@@ -27,7 +28,7 @@ uint32_t dynamic_placed_in = 0;  // launch number
 uint64_t accesses_before = 0;  // of the launch, before the present countdown
 int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
-uint64_t all_accesses = 0, launches = 0;
+uint64_t all_accesses = 0, launches = 0, copied_bytes = 0;
 
 // Whose calls these are: a program's own, or a judge's, who calls twice.
 enum class Calls { own, first, repeat };
@@ -172,6 +173,7 @@ void allocated(Allocation& a, bool initialized) {
 void released(Allocation& a) { drop_shadow(a); }
 
 void set_by_host(void* to, size_t bytes) {
+    copied_bytes += bytes;
     uintptr_t p = reinterpret_cast<uintptr_t>(to);
     Allocation* a = const_cast<Allocation*>(arena::find(p));
     if (!a || a->must_be_written != 15 || !a->shadow || p < a->begin || p + bytes > a->end) return;
@@ -190,18 +192,23 @@ void set_by_host(void* to, size_t bytes) {
     }
 }
 
-void refused_copy(void* to, const void* from, size_t bytes, uintptr_t pc) {
+void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc, const char* why) {
     Finding f;
     f.kind = Kind::invalid_copy;
     f.pc = pc;
-    f.message = "a copy's direction does not fit its pointers";
+    f.message = why ? why : "a copy's direction does not fit its pointers";
     for (const void* side : {const_cast<const void*>(to), from}) {
-        if (!side) continue;
+        if (!side || why) continue;
+        const size_t bytes = side == to ? to_bytes : from_bytes;
         f.address = reinterpret_cast<uintptr_t>(side);
         const Allocation* a = arena::find(f.address);
         if (a && !a->live) f.message = "a copy uses freed memory";
         else if (a && (f.address < a->begin || bytes > a->end - f.address)) f.message = "a copy runs past the end of a buffer";
         else if (places::variable_near(f.address)) f.message = "a copy runs past the end of a device variable";
+        else if (const host_memory::Array* array = host_memory::find(f.address); array && !array->holds(f.address, bytes))
+            f.message = "a copy runs past the end of a buffer";
+        else if (side == to && (a ? a->zone == Zone::read_only : array && !array->writable))
+            f.message = "a copy writes to a read-only input";
         else continue;
         f.write = side == to;
         f.access_bytes = uint32_t(std::min<size_t>(bytes, UINT32_MAX));
@@ -264,8 +271,9 @@ void flush(bool after_fault) {
     }
     findings::write();
     if (!after_fault) counters::write();
-    ReportLine("summary").number("accesses", all_accesses).number("launches", launches).write();
-    all_accesses = launches = 0;
+    ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
+        .number("copied_bytes", copied_bytes).write();
+    all_accesses = launches = copied_bytes = 0;
 }
 
 }  // namespace checker

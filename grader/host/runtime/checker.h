@@ -33,8 +33,10 @@ void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t
 void allocated(Allocation& a, bool initialized);
 void released(Allocation& a);
 void variable(void* address, size_t bytes, size_t element_bytes, const char* name);
-// Describes a copy that will not be made; `from` null means a memset.
-void refused_copy(void* to, const void* from, size_t bytes, uintptr_t pc);
+// Describes a copy that will not be made; `from` null means a memset, `why` null that it is to be found out.
+// The sizes are of what it would touch on either side.
+void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc,
+                  const char* why = nullptr);
 void set_by_host(void* to, size_t bytes);
 void broken_meeting(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
@@ -54,7 +56,7 @@ inline void dynamic_shared_placed(const char*, size_t, size_t, size_t) {}
 inline void allocated(Allocation&, bool) {}
 inline void released(Allocation&) {}
 inline void variable(void*, size_t, size_t, const char*) {}
-inline void refused_copy(void*, const void*, size_t, uintptr_t) {}
+inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
 inline void set_by_host(void*, size_t) {}
 inline void broken_meeting(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}

@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "checker.h"
+#include "host_memory.h"
 #include "report.h"
 #include "worker.h"
 
@@ -48,6 +49,8 @@ const char* reason(int signal, uintptr_t address, const Allocation* buffer) {
     if (signal == SIGABRT) return "the program aborted";
     if (signal != SIGSEGV && signal != SIGBUS) return "illegal instruction";
     if (worker && worker->fibers.in_guard(address)) return "a thread's stack is exhausted";
+    if (const host_memory::Array* array = host_memory::find(address))
+        return array->holds(address, 1) ? "a read-only input was written" : "an access outside a buffer";
     if (!in_kernel() && arena::contains(address)) return "host code accessed device memory";
     if (buffer && buffer->live && buffer->zone == Zone::read_only && address - buffer->begin < buffer->bytes())
         return "a read-only input was written";
@@ -68,6 +71,9 @@ void handle(int signal, siginfo_t* info, void* context) {
         if (buffer) {
             line.text("buffer", buffer->name).number("buffer_bytes", buffer->bytes());
             line.signed_number("offset", static_cast<int64_t>(address - buffer->begin));
+        } else if (const host_memory::Array* array = host_memory::find(address)) {
+            line.text("buffer", array->name).number("buffer_bytes", array->bytes());
+            line.signed_number("offset", static_cast<int64_t>(address - array->begin));
         }
         line.truth("in_kernel", in_kernel());
         if (in_kernel()) {

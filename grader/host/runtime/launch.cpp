@@ -15,6 +15,7 @@
 
 #include "arena.h"
 #include "checker.h"
+#include "pending.h"
 #include "report.h"
 #include "worker.h"
 
@@ -149,6 +150,7 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
         worker->abandon(cudaErrorNotSupported);
     }
     std::lock_guard<std::recursive_mutex> guard(launch_lock);
+    finish_copies();
     last_launch_error = sticky_error ? sticky_error : configuration_error(grid, block, shared_bytes);
     if (last_launch_error) {
         set_error(last_launch_error, false);
@@ -209,7 +211,10 @@ cudaError_t cudaGetLastError() {
     return static_cast<cudaError_t>(error);
 }
 cudaError_t cudaPeekAtLastError() { return static_cast<cudaError_t>(last_error); }
-cudaError_t cudaDeviceSynchronize() { return static_cast<cudaError_t>(sticky_error); }
+cudaError_t cudaDeviceSynchronize() {
+    if (!device_lost()) finish_copies();
+    return static_cast<cudaError_t>(sticky_error);
+}
 cudaError_t grader_last_launch() { return static_cast<cudaError_t>(last_launch_error); }
 
 cudaError_t grader_launch_untyped() {

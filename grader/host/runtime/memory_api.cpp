@@ -1,10 +1,12 @@
 // cudaMalloc and its relatives, over the arena. Copies go where the pointers
 // point; a direction that contradicts them is an error, as on a GPU.
-#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "arena.h"
 #include "checker.h"
+#include "host_memory.h"
+#include "pending.h"
 #include "worker.h"
 
 using namespace grader;
@@ -38,19 +40,54 @@ bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
 // A stretch that starts in a live allocation must end in it.
 bool stretch_fits(const void* pointer, size_t bytes) {
     const Allocation* a = arena::find(address(pointer));
-    if (!a) return !arena::contains(address(pointer));
     uintptr_t p = address(pointer);
+    if (const host_memory::Array* array = host_memory::find(p)) return array->holds(p, bytes);
+    if (!a) return !arena::contains(p);
     return a->live && p >= a->begin && p <= a->end && bytes <= a->end - p;
 }
 
 bool writable(const void* pointer) {
     const Allocation* a = arena::find(address(pointer));
-    return !a || a->zone != Zone::read_only;
+    const host_memory::Array* array = host_memory::find(address(pointer));
+    return a ? a->zone != Zone::read_only : !array || array->writable;
+}
+
+bool pinned(const void* pointer) {
+    const Allocation* a = arena::find(address(pointer));
+    return a && a->origin == Allocation::Origin::pinned;
+}
+
+struct Copy {
+    void* to;
+    const void* from;
+    size_t bytes;
+};
+
+// What memcpy is asked for: success, or why it is refused, and reported so.
+cudaError_t examine(const Copy& copy, cudaMemcpyKind kind, uintptr_t pc) {
+    if (!copy.to || !copy.from) return fail(cudaErrorInvalidValue);
+    bool fits = direction_fits(copy.to, copy.from, kind);
+    if (fits && writable(copy.to) && stretch_fits(copy.to, copy.bytes) && stretch_fits(copy.from, copy.bytes))
+        return cudaSuccess;
+    checker::refused_copy(copy.to, copy.bytes, copy.from, copy.bytes, pc);
+    return fail(fits ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
+}
+
+void make(const Copy& copy) {
+    arena::Opening opening;
+    checker::set_by_host(copy.to, copy.bytes);
+    memmove(copy.to, copy.from, copy.bytes);
+}
+
+std::vector<Copy>& asked_for() {
+    static std::vector<Copy> copies;
+    return copies;
 }
 
 cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
     if (!pointer) return cudaSuccess;
     if (device_lost()) return cudaPeekAtLastError();
+    finish_copies();
     Allocation* a = arena::find(address(pointer));
     const char* problem = nullptr;
     if (!a) problem = "a pointer that no allocation returned is freed";
@@ -68,6 +105,12 @@ cudaError_t free_memory(void* pointer, bool pinned, uintptr_t pc) {
 }
 
 }  // namespace
+
+void grader::finish_copies() {
+    if (asked_for().empty()) return;
+    for (const Copy& copy : asked_for()) make(copy);
+    asked_for().clear();
+}
 
 extern "C" {
 
@@ -110,12 +153,16 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
-    if (width > to_pitch || width > from_pitch) return fail(cudaErrorInvalidPitchValue);
+    finish_copies();
+    if (width > to_pitch || width > from_pitch) {
+        checker::refused_copy(to, width, from, width, pc, "a copy's rows are longer than its pitch");
+        return fail(cudaErrorInvalidPitchValue);
+    }
     if (!to || !from) return fail(cudaErrorInvalidValue);
     size_t to_span = (height - 1) * to_pitch + width, from_span = (height - 1) * from_pitch + width;
     bool sound = direction_fits(to, from, kind) && writable(to) && stretch_fits(to, to_span) && stretch_fits(from, from_span);
     if (!sound) {
-        checker::refused_copy(to, from, std::max(to_span, from_span), pc);
+        checker::refused_copy(to, to_span, from, from_span, pc);
         return fail(direction_fits(to, from, kind) ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
     }
     arena::Opening opening;
@@ -132,15 +179,20 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (bytes == 0) return cudaSuccess;
-    if (!to || !from) return fail(cudaErrorInvalidValue);
-    bool fits = direction_fits(to, from, kind);
-    if (!fits || !writable(to) || !stretch_fits(to, bytes) || !stretch_fits(from, bytes)) {
-        checker::refused_copy(to, from, bytes, pc);
-        return fail(fits ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
-    }
-    arena::Opening opening;
-    checker::set_by_host(to, bytes);
-    memmove(to, from, bytes);
+    finish_copies();
+    cudaError_t refused = examine({to, from, bytes}, kind, pc);
+    if (!refused) make({to, from, bytes});
+    return refused;
+}
+
+cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    if (device_lost()) return cudaPeekAtLastError();
+    if (bytes == 0) return cudaSuccess;
+    cudaError_t refused = examine({to, from, bytes}, kind, pc);
+    if (refused) return refused;
+    asked_for().push_back({to, from, bytes});
+    if (!pinned(to) && !pinned(from)) finish_copies();  // in the order of the calls
     return cudaSuccess;
 }
 
@@ -148,9 +200,10 @@ cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, s
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
     if (width == 0 || height == 0) return cudaSuccess;
+    finish_copies();
     size_t span = (height - 1) * pitch + width;
     if (!(device_side(pointer) || both_sides(pointer)) || !writable(pointer) || !stretch_fits(pointer, span)) {
-        checker::refused_copy(pointer, nullptr, span, pc);
+        checker::refused_copy(pointer, span, nullptr, 0, pc);
         return fail(cudaErrorInvalidValue);
     }
     arena::Opening opening;
@@ -171,6 +224,10 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
     const Allocation* a = arena::find(address(pointer));
     *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, const_cast<void*>(pointer)};
+    if (host_memory::registered(address(pointer), 1)) {
+        attributes->type = cudaMemoryTypeHost;
+        attributes->devicePointer = const_cast<void*>(pointer);
+    }
     if (!a || !a->live) return cudaSuccess;
     attributes->devicePointer = const_cast<void*>(pointer);
     if (a->origin == Allocation::Origin::managed) attributes->type = cudaMemoryTypeManaged;
@@ -182,19 +239,17 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     return cudaSuccess;
 }
 
-cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
-
 cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes, size_t offset,
                                cudaMemcpyKind) {
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     if (device_lost()) return cudaPeekAtLastError();
+    finish_copies();
     char* place = static_cast<char*>(symbol) + offset;
     const void* other = from ? from : to;
     bool inside = offset <= symbol_bytes && bytes <= symbol_bytes - offset;
     if (!inside || !stretch_fits(other, bytes)) {
-        if (from) checker::refused_copy(place, from, bytes, pc);
-        else checker::refused_copy(to, place, bytes, pc);
+        if (from) checker::refused_copy(place, bytes, from, bytes, pc);
+        else checker::refused_copy(to, bytes, place, bytes, pc);
         return fail(cudaErrorInvalidValue);
     }
     arena::Opening opening;

@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "checker_state.h"
+#include "host_memory.h"
 
 extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
 extern "C" void* __tls_get_addr(size_t* module_and_offset);
@@ -160,6 +161,11 @@ void name(Finding& f) {
     } else if (const DeviceVariable* v = variable_near(f.address)) {
         f.space = "global";
         name_variable(f, *v);
+    } else if (const host_memory::Array* array = host_memory::find(f.address)) {
+        f.space = "host";
+        snprintf(f.buffer, sizeof f.buffer, "%s", array->name);
+        f.buffer_bytes = array->bytes();
+        f.offset = int64_t(f.address - array->begin);
     }
 }
 

@@ -19,6 +19,7 @@
 #include "checker.h"
 #include "checker_state.h"
 #include "findings.h"
+#include "host_memory.h"
 #include "ordering.h"
 #include "places.h"
 
@@ -185,8 +186,18 @@ bool elsewhere(const Access& access) {
     // Literals and constant tables of the program, and this runtime's own thread variables.
     if (places::in_constants(access.address) && !access.write) return false;
     if (places::in_thread_storage(access.address)) return false;
+    const host_memory::Array* array = host_memory::find(access.address);
+    if (host_memory::registered(access.address, access.bytes)) {
+        if (!access.write || !array || array->writable) return false;
+        write_to_input(access);
+    }
     Finding f = about(access, Kind::out_of_bounds, "host memory is accessed in a kernel");
     f.space = "host";
+    if (array) {
+        places::name(f);
+        findings::add(f);
+        worker->abandon(cudaErrorIllegalAddress);
+    }
     if (places::in_program(access.address)) {
         f.message = "a host variable is accessed in a kernel";
         f.warning = !access.write;  // nvcc refuses most of these; a static of a device function is legal
@@ -201,6 +212,15 @@ bool elsewhere(const Access& access) {
 }
 
 void touched_by_host(const Access& access) {
+    if (const host_memory::Array* array = host_memory::find(access.address)) {
+        if (array->holds(access.address, access.bytes)) return;
+        Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an array");
+        f.warning = true;  // no device tool would look
+        places::name(f);
+        findings::add(f);
+        return;
+    }
+    if (!arena::contains(access.address)) return;
     const Allocation* a = arena::find(access.address);
     if (a && a->zone == Zone::open && a->live) return;
     Finding f = about(access, Kind::out_of_bounds, a && !a->live ? "host code accesses freed memory" : "host code accesses device memory");

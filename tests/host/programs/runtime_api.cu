@@ -36,7 +36,8 @@ int main() {
     float* pinned;
     EXPECT(cudaMallocHost(&pinned, 16) == cudaSuccess);
     pinned[0] = 1;
-    EXPECT(cudaMemcpyAsync(pinned, a, 16, cudaMemcpyDeviceToHost, 0) == cudaSuccess && pinned[3] == 1043.0f);
+    EXPECT(cudaMemcpyAsync(pinned, a, 16, cudaMemcpyDeviceToHost, 0) == cudaSuccess);
+    EXPECT(cudaStreamSynchronize(0) == cudaSuccess && pinned[3] == 1043.0f);
     EXPECT(cudaMemsetAsync(a, 0, 16) == cudaSuccess && at(a, 2) == 0);
     EXPECT(cudaFreeHost(pinned) == cudaSuccess);
     float* none = nullptr;

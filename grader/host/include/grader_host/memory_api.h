@@ -3,7 +3,7 @@
 
 enum { cudaMemAttachGlobal = 1, cudaMemAttachHost = 2 };
 enum { cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2, cudaHostAllocWriteCombined = 4 };
-enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2 };
+enum { cudaHostRegisterDefault = 0, cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2, cudaHostRegisterReadOnly = 8 };
 
 enum cudaMemoryType {
     cudaMemoryTypeUnregistered = 0,
@@ -32,6 +32,7 @@ cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const 
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaFreeHost(void* pointer);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t grader_memcpy_async(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                          size_t height, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
@@ -40,6 +41,7 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* pointer);
+cudaError_t grader_host_device_pointer(void** device, void* host);
 cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* host, void* host_to, size_t bytes,
                                size_t offset, cudaMemcpyKind kind);
 }
@@ -79,7 +81,7 @@ template <class T> GRADER_INLINE cudaError_t cudaMallocPitch(T** pointer, size_t
 }
 GRADER_INLINE cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 GRADER_INLINE cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = 0) {
-    return cudaMemcpy(to, from, bytes, kind);
+    return grader_memcpy_async(to, from, bytes, kind);
 }
 GRADER_INLINE cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                             size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t = 0) {
@@ -92,8 +94,7 @@ GRADER_INLINE cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes
     return cudaMemset(pointer, value, bytes);
 }
 template <class T> GRADER_INLINE cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
-    *device = (T*)host;
-    return cudaSuccess;
+    return grader_host_device_pointer((void**)device, host);
 }
 GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }

@@ -1,0 +1,36 @@
+// Host memory that is more than the host's own: the caller's host arrays, and
+// what a program has registered, which kernels may access as well.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace grader::host_memory {
+
+// An array of the caller: its bytes, and the mapping around them, in which
+// nothing else lies. An access to the rest of the mapping is one beyond the array.
+struct Array {
+    uintptr_t begin, end;
+    uintptr_t map_begin, map_end;
+    bool writable;
+    char name[48];
+    size_t bytes() const { return end - begin; }
+    bool holds(uintptr_t address, size_t bytes) const {
+        return address >= begin && address <= end && bytes <= end - address;
+    }
+};
+
+#pragma GCC visibility push(hidden)
+extern bool any_array;  // false in most runs: then nothing needs to be looked up
+#pragma GCC visibility pop
+
+void add(const Array& array);
+void forget_arrays();
+
+// The caller's array in whose mapping the address is, or null.
+const Array* find(uintptr_t address);
+
+// True if every byte has been registered with cudaHostRegister.
+bool registered(uintptr_t address, size_t bytes);
+
+}  // namespace grader::host_memory

@@ -1,0 +1,25 @@
+# The function has another name than the one that was asked for.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def transpose_kernel(
+    input,  # pointer to (rows, cols) float32, row-major
+    output,  # pointer to (cols, rows) float32, row-major
+    rows,  # number of rows of the input
+    cols,  # number of columns of the input
+    ROWS: tl.constexpr,  # rows of a tile
+    COLS: tl.constexpr,  # columns of a tile
+):
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    col = tl.program_id(0) * COLS + tl.arange(0, COLS)
+    mask = (row[:, None] < rows) & (col[None, :] < cols)
+    x = tl.load(input + row[:, None] * cols + col[None, :], mask=mask, other=0.0)
+    tl.store(output + col[None, :] * rows + row[:, None], x, mask=mask)
+
+
+def transpose_matrix(input, output, rows, cols):
+    ROWS, COLS = 4, 256
+    grid = (triton.cdiv(cols, COLS), triton.cdiv(rows, ROWS))
+    transpose_kernel[grid](input, output, rows, cols, ROWS=ROWS, COLS=COLS)

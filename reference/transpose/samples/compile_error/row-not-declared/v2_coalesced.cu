@@ -1,0 +1,16 @@
+// expect: line=10
+// Uses a variable that the last change has removed.
+#include "transpose.h"
+
+constexpr int BLOCK = 256;  // threads per block
+
+__global__ void transpose_kernel(const float* input, float* output, int rows, int cols)
+{
+    for (int col = threadIdx.x; col < cols; col += BLOCK)
+        output[col * rows + row] = input[row * cols + col];
+}
+
+extern "C" void transpose(const float* input, float* output, int rows, int cols)
+{
+    transpose_kernel<<<rows, BLOCK>>>(input, output, rows, cols);
+}

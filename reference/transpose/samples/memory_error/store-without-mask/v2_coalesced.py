@@ -1,0 +1,26 @@
+# expect: kind=out_of_bounds line=20 cpu=error gpu=memcheck
+# The load is masked, the store is not.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def transpose_kernel(
+    input,  # pointer to (rows, cols) float32, row-major
+    output,  # pointer to (cols, rows) float32, row-major
+    rows,  # number of rows of the input
+    cols,  # number of columns of the input
+    ROWS: tl.constexpr,  # rows of a tile
+    COLS: tl.constexpr,  # columns of a tile
+):
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    col = tl.program_id(0) * COLS + tl.arange(0, COLS)
+    mask = (row[:, None] < rows) & (col[None, :] < cols)
+    x = tl.load(input + row[:, None] * cols + col[None, :], mask=mask, other=0.0)
+    tl.store(output + col[None, :] * rows + row[:, None], x)
+
+
+def transpose(input, output, rows, cols):
+    ROWS, COLS = 4, 256
+    grid = (triton.cdiv(cols, COLS), triton.cdiv(rows, ROWS))
+    transpose_kernel[grid](input, output, rows, cols, ROWS=ROWS, COLS=COLS)

@@ -1,0 +1,19 @@
+// expect: check=correctness
+// A detour by half precision, to move fewer bytes: not the same bits come out.
+#include <cuda_fp16.h>
+
+#include "transpose.h"
+
+constexpr int BLOCK = 256;  // threads per block
+
+__global__ void transpose_kernel(const float* input, float* output, int rows, int cols)
+{
+    const int row = blockIdx.x;
+    for (int col = threadIdx.x; col < cols; col += BLOCK)
+        output[col * rows + row] = __half2float(__float2half(input[row * cols + col]));
+}
+
+extern "C" void transpose(const float* input, float* output, int rows, int cols)
+{
+    transpose_kernel<<<rows, BLOCK>>>(input, output, rows, cols);
+}
