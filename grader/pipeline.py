@@ -14,6 +14,7 @@ from grader import score
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
+from grader.judge.server import PythonServer
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult, Report
 from grader.spec import Assignment, Kernel
@@ -23,10 +24,15 @@ from grader.workshop import Options, Unit, Workshop, open_workshop
 
 
 def grade(
-    assignment: Assignment, submission: Submission, options: Options, progress: Progress
+    assignment: Assignment,
+    submission: Submission,
+    options: Options,
+    progress: Progress,
+    server: PythonServer | None = None,
 ) -> Report:
     """Grade `submission`; a student's failures are in the report, ours are raised.
 
+    Whoever grades many hand-ins, one after another, lends a `server` for Python.
     Raises GraderError for what is wrong with the assignment or this machine as
     a whole; what goes wrong with one kernel only is its `grader_error`.
     """
@@ -34,7 +40,7 @@ def grade(
     kernels = [k for k in assignment.kernels if not options.kernels or k.name in options.kernels]
     units = {kernel.name: _units(assignment, submission, kernel, options) for kernel in kernels}
     everything = [unit for several in units.values() for unit in several]
-    with open_workshop(assignment, options, everything) as shop:
+    with open_workshop(assignment, options, everything, server) as shop:
         results: list[KernelResult] = []
         for kernel in kernels:
             graded = [_grade_unit(shop, unit, progress) for unit in units[kernel.name]]

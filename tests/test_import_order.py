@@ -30,7 +30,7 @@ ORDER = (
     "cache", "toolchain", "gpu", "mps", "doctor",
     # build, run, check, score, report
     "host", "build", "judge", "check", "score", "formats",
-    "workshop", "pipeline", "local", "cli", "__main__",
+    "workshop", "pipeline", "local", "verify", "cli", "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

@@ -37,7 +37,9 @@ KINDS = frozenset(
 SEVERITIES = frozenset({"error", "warning", "blind"})
 TOOLS = frozenset({"memcheck", "racecheck", "initcheck", "synccheck", "blind"})
 DEVICES = frozenset({"cpu", "cuda"})
-CHECKS = frozenset({"build", "correctness", "memory", "performance", "counters", "program", "rules"})
+CHECKS = frozenset(
+    {"build", "correctness", "memory", "performance", "counters", "program", "rules"}
+)
 
 _FIRST_LINE = re.compile(r"(?://|#)\s*expect:(.*)")
 _PAIR = re.compile(r'(\w+)=("[^"]*"|\S+)')
