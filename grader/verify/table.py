@@ -31,10 +31,18 @@ _FIRST = (
     (State.DIFFERS, "difference", "differences"),
     (State.WARNING, "warning", "warnings"),
 )
-_MOST_SUBJECT = 44
-# A column of verdicts is as wide as it must be; most of them say that all is well.
-_SHORT = {"accepted": "ok", "skipped": "-"}
-_SHORT_CHECK = {"correctness, hidden": "hidden"}
+_MOST_SUBJECT = 42
+# Seven columns on a line of a hundred: the first word of a verdict says it all.
+_SHORT = {
+    "accepted": "ok",
+    "skipped": "-",
+    "wrong answer": "wrong",
+    "runtime error": "runtime",
+    "compile error": "compile",
+    "memory error": "memory",
+    "time limit": "time",
+}
+_SHORT_CHECK = {"correctness": "correct", "correctness, hidden": "hidden"}
 
 
 def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: float) -> None:
