@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.evidence import BuildEvidence, CorrectnessEvidence, Finding, MemoryEvidence
@@ -29,8 +29,9 @@ def judge_sample(
 ) -> Row:
     """Hold the report on a sample to its folder and its first line."""
     promised = expectation or Expectation()
-    (kernel,) = report.kernels
-    promises = list(_promises(sample, promised, report, kernel, device))
+    # One, or two where the student's own program is handed in with its kernel.
+    checks = [c for k in report.kernels if k.language is not None for c in k.checks]
+    promises = list(_promises(sample, promised, report, checks, device))
     note = ""
     planted = promised.planted
     if planted is not None and not planted.convicts(device.value):
@@ -47,8 +48,8 @@ def judge_sample(
         state=State.FAILED if report.verdict is Verdict.GRADER_ERROR else state,
         expected="; ".join(promise.expected for promise in promises),
         actual="; ".join(promise.actual for promise in broken or promises),
-        note=note if not broken else _headline(kernel),
-        verdicts=verdicts(kernel),
+        note=note if not broken else _headline(checks, report.verdict),
+        verdicts=verdicts(checks),
         wall_s=report.wall_s,
     )
 
@@ -70,7 +71,7 @@ def _promises(
     sample: Sample,
     promised: Expectation,
     report: Report,
-    kernel: KernelResult,
+    checks: Sequence[CheckResult],
     device: Device,
 ) -> Iterator[_Promise]:
     wanted = Verdict(sample.verdict)
@@ -80,18 +81,18 @@ def _promises(
             expected=wanted.phrase, actual=report.verdict.phrase, kept=report.verdict is wanted
         )
     if planted is not None:
-        yield _fault(planted, promised, kernel, device)
-    checks = [c for c in kernel.checks if c.visibility is Visibility.VISIBLE]
+        yield _fault(planted, promised, checks, device)
+    told_of = [c for c in checks if c.visibility is Visibility.VISIBLE]
     if promised.check is not None:
-        givers = [str(c.check) for c in kernel.checks if c.verdict is wanted]
+        givers = [str(c.check) for c in checks if c.verdict is wanted]
         yield _Promise(
             expected=f"by the check {promised.check}",
             actual=f"by {' and '.join(dict.fromkeys(givers)) or 'no check'}",
             kept=promised.check in givers,
         )
-        checks = [c for c in checks if c.check.value == promised.check]
+        told_of = [c for c in told_of if c.check.value == promised.check]
     if promised.message is not None:
-        told = [" ".join(text.split()) for text in _texts(checks)]
+        told = [" ".join(text.split()) for text in _texts(told_of)]
         phrase = " ".join(promised.message.split())
         kept = any(phrase in text for text in told)
         yield _Promise(
@@ -100,7 +101,7 @@ def _promises(
             kept=kept,
         )
     if promised.lines and planted is None:
-        named = sorted(_lines(checks, sample.file))
+        named = sorted(_lines(told_of, sample.file))
         yield _Promise(
             expected=f"names line {_either(promised.lines)}",
             actual=f"names {'line ' + _either(named) if named else 'no line'}",
@@ -109,12 +110,12 @@ def _promises(
 
 
 def _fault(
-    planted: Planted, promised: Expectation, kernel: KernelResult, device: Device
+    planted: Planted, promised: Expectation, checks: Sequence[CheckResult], device: Device
 ) -> _Promise:
     """Return whether the planted memory fault is found, by a finding of its own."""
     severity = planted.severity(device.value)
     kind, lines = planted.kind.replace("_", " "), _either(promised.lines)
-    check = next((c for c in kernel.checks if c.check is CheckName.MEMORY), None)
+    check = next((c for c in checks if c.check is CheckName.MEMORY), None)
     expected = f"{severity} {kind} at line {lines}" if severity else f"no {kind} at line {lines}"
     if check is None:
         return _Promise(expected=expected, actual="there is no memory check", kept=False)
@@ -162,8 +163,8 @@ def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
         state=_graded(report, not accepted),
         expected=f"accepted with {kernel.max_score:g} points",
         actual=f"{report.verdict.phrase} with {_points(kernel.score)}",
-        note=pending if accepted else _headline(kernel),
-        verdicts=verdicts(kernel),
+        note=pending if accepted else _headline(kernel.checks, kernel.verdict),
+        verdicts=verdicts(kernel.checks),
         wall_s=report.wall_s,
     )
 
@@ -178,7 +179,9 @@ def judge_untouched(kernel: KernelResult, report: Report) -> Row:
         state=_graded(report, not right),
         expected="not submitted with 0 points",
         actual=f"{report.verdict.phrase} with {_points(report.score)}",
-        note="" if right else f"{_headline(kernel)}; `python -m grader.fingerprint` renews stubs",
+        note=""
+        if right
+        else f"{_headline(kernel.checks, kernel.verdict)}; `python -m grader.fingerprint` renews stubs",
         wall_s=report.wall_s,
     )
 
@@ -205,15 +208,15 @@ def judge_worthless(subject: str, check: str, kernel: KernelResult, report: Repo
         state=_graded(report, wrong or bool(idle)),
         expected="built, and 0 points in every check",
         actual=what if built else f"not built: {report.verdict.phrase}",
-        note=_headline(kernel) if wrong or idle else "",
-        verdicts=verdicts(kernel),
+        note=_headline(kernel.checks, kernel.verdict) if wrong or idle else "",
+        verdicts=verdicts(kernel.checks),
         wall_s=report.wall_s,
     )
 
 
-def verdicts(kernel: KernelResult) -> tuple[tuple[str, str], ...]:
+def verdicts(checks: Iterable[CheckResult]) -> tuple[tuple[str, str], ...]:
     """Return the verdict of each check, by its name in the report."""
-    return tuple((check.name, check.verdict.phrase) for check in kernel.checks)
+    return tuple((check.name, check.verdict.phrase) for check in checks)
 
 
 def _graded(report: Report, wrong: bool) -> State:
@@ -224,9 +227,9 @@ def _points(score: float | None) -> str:
     return "no score" if score is None else f"{score:g} points"
 
 
-def _headline(kernel: KernelResult) -> str:
+def _headline(checks: Sequence[CheckResult], verdict: Verdict) -> str:
     """Return what the student reads first: the message of what gave the verdict."""
-    told = [c for c in kernel.checks if c.verdict is kernel.verdict] or list(kernel.checks)
+    told = [check for check in checks if check.verdict is verdict] or list(checks)
     return told[0].message if told else ""
 
 

@@ -1,7 +1,8 @@
 """The sample hand-ins of the assignments: which there are, and in which language.
 
 A sample is one kernel file below `reference/ASSIGNMENT/samples/VERDICT/NAME/`.
-A folder with a file in each language is two samples of one name. Standard
+A folder with a file in each language is two samples of one name. The student's
+own program may stand beside a CUDA C++ kernel and is handed in with it. Standard
 library only, like `expectation`.
 """
 
@@ -15,6 +16,7 @@ from grader.verify.expectation import Expectation, parse
 
 SAMPLES = "samples"
 LANGUAGES = {".cu": "cuda", ".py": "triton"}
+PROGRAM = "main.cu"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,13 @@ class Sample:
         return f"{self.verdict}/{self.name}/{self.file}"
 
     @property
+    def has_program(self) -> bool:
+        """True if the student's own program is handed in as well: the fault may be there."""
+        return (
+            self.language == "cuda" and self.file != PROGRAM and (self.folder / PROGRAM).is_file()
+        )
+
+    @property
     def text(self) -> str:
         """What the file says; bytes that are not UTF-8 are replaced."""
         return self.path.read_text(encoding="utf-8", errors="replace")
@@ -60,21 +69,25 @@ def find_samples(reference: Path) -> Iterator[Sample]:
 def samples_of(reference: Path) -> Iterator[Sample]:
     """Yield the samples of one assignment, whose solved files stand in `reference`."""
     for folder in sorted((reference / SAMPLES).glob("*/*")):
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in LANGUAGES and path.is_file():
-                yield Sample(
-                    assignment=reference.name,
-                    verdict=folder.parent.name,
-                    name=folder.name,
-                    language=LANGUAGES[path.suffix],
-                    folder=folder,
-                    file=path.relative_to(folder).as_posix(),
-                )
+        files = [p for p in sorted(folder.rglob("*")) if p.suffix in LANGUAGES and p.is_file()]
+        kernels = [path for path in files if path != folder / PROGRAM]
+        accompanied = any(path.suffix == ".cu" for path in kernels)
+        for path in kernels if accompanied else files:
+            yield Sample(
+                assignment=reference.name,
+                verdict=folder.parent.name,
+                name=folder.name,
+                language=LANGUAGES[path.suffix],
+                folder=folder,
+                file=path.relative_to(folder).as_posix(),
+            )
 
 
 def stray_files(reference: Path) -> Iterator[Path]:
     """Yield the files below the samples that belong to none."""
-    known = {sample.path for sample in samples_of(reference)}
+    samples = list(samples_of(reference))
+    known = {sample.path for sample in samples}
+    known |= {sample.folder / PROGRAM for sample in samples if sample.has_program}
     for path in sorted((reference / SAMPLES).rglob("*")):
         if path.is_file() and path not in known and path.suffix != ".pyc":
             yield path
