@@ -171,6 +171,7 @@ def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
 
 def judge_untouched(kernel: KernelResult, report: Report) -> Row:
     """The stub as handed out is no hand-in."""
+    told = _headline(kernel.checks, kernel.verdict)
     right = report.verdict is Verdict.NOT_SUBMITTED and report.score == 0 and not report.pending
     return Row(
         assignment=report.assignment,
@@ -179,9 +180,7 @@ def judge_untouched(kernel: KernelResult, report: Report) -> Row:
         state=_graded(report, not right),
         expected="not submitted with 0 points",
         actual=f"{report.verdict.phrase} with {_points(report.score)}",
-        note=""
-        if right
-        else f"{_headline(kernel.checks, kernel.verdict)}; `python -m grader.fingerprint` renews stubs",
+        note="" if right else f"{told}; `python -m grader.fingerprint` renews stubs",
         wall_s=report.wall_s,
     )
 

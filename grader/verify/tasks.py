@@ -15,14 +15,11 @@ from typing import Protocol
 
 from grader.errors import GraderError
 from grader.gpu import Gpu
-from grader.judge.server import PythonServer
-from grader.pipeline import grade
-from grader.progress import Progress
-from grader.report import Report
 from grader.spec import Assignment, Kernel
 from grader.submission import HandIn, Submission, read_submission
 from grader.verify import judgement
 from grader.verify.expectation import Expectation
+from grader.verify.hands import Hands
 from grader.verify.row import Row, State
 from grader.verify.samples import Sample
 from grader.words import Device, Language
@@ -33,32 +30,6 @@ from grader.workshop import Options
 # within this one, belongs in too_slow/.
 _PATIENCE_S = 2.0
 _PATIENCE_LOAD_S = 5.0
-
-
-class Hands:
-    """What a process keeps between two tasks: the server for Python hand-ins."""
-
-    def __init__(self) -> None:
-        self._servers: dict[Device, PythonServer] = {}
-
-    def grade(self, assignment: Assignment, submission: Submission, options: Options) -> Report:
-        """Grade with the server that is ready; a broken one is not used again."""
-        server = None
-        if any(path.endswith(".py") for path in submission.files):
-            server = self._servers.get(options.device)
-            if server is None:
-                server = self._servers[options.device] = PythonServer(options.device)
-        try:
-            return grade(assignment, submission, options, Progress(), server)
-        except BaseException:
-            self.renew()
-            raise
-
-    def renew(self) -> None:
-        """End the servers; the next hand-in gets a new one."""
-        for server in self._servers.values():
-            server.close()
-        self._servers.clear()
 
 
 class Task(Protocol):

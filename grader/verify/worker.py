@@ -14,7 +14,8 @@ from multiprocessing.connection import Connection
 
 from grader import family
 from grader.interruption import terminable
-from grader.verify.tasks import Hands, rows_of
+from grader.verify.hands import Hands
+from grader.verify.tasks import rows_of
 
 
 def main(descriptor: int, parent: int, threads: int) -> None:

@@ -320,9 +320,10 @@ def table(samples: Sequence[Sample], cells: dict[str, dict[str, Cell]], header: 
         row_cells = cells.get(sample.title, {})
         good = agrees(expected, row_cells)
         differ += not good
-        planted = expected.planted if expected else None
-        promised = f"{planted.gpu}@{','.join(map(str, expected.lines))}" if planted else "."
-        name = f"{'' if planted else sample.verdict + '/'}{sample.name}{sample.path.suffix}"
+        promised = "."
+        if expected and expected.planted:
+            promised = f"{expected.planted.gpu}@{','.join(map(str, expected.lines))}"
+        name = f"{'' if expected else sample.verdict + '/'}{sample.name}{sample.path.suffix}"
         words = [cell_words(row_cells.get(tool)) for tool in TOOLS]
         rows.append([name, promised, *words, "" if good else "no"])
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]

@@ -9,21 +9,19 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from grader import toolchain
 from grader.catalogue import find_assignments
 from grader.spec import Assignment, CaseTemplate
 from grader.spec_reader import read_assignment
 from grader.verify.expectation import KINDS
+from grader.verify.hands import Hands
 from grader.verify.lints import LEAST_SAMPLES
 from grader.verify.plan import Choice, plan
 from grader.verify.row import State
 from grader.verify.samples import Sample, find_samples
-from grader.verify.tasks import Hands
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")
@@ -94,19 +92,9 @@ def silu() -> Assignment:
     )
 
 
-@pytest.fixture(scope="module")
-def hands() -> Iterator[Hands]:
-    hands = Hands()
-    yield hands
-    hands.renew()
-
-
+@pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize("title", CHOSEN)
-def test_a_sample_gets_its_folders_verdict(
-    title: str, silu: Assignment, hands: Hands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # With nvcc each takes a second more; `grade verify` asks it.
-    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+def test_a_sample_gets_its_folders_verdict(title: str, silu: Assignment, hands: Hands) -> None:
     (task,) = plan(silu, REPOSITORY, Choice(samples=(title,))).tasks
     (row,) = task.do(hands)
     assert row.state is State.AGREES, row

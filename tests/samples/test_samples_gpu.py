@@ -11,10 +11,10 @@ import pytest
 
 from grader.gpu import Gpu
 from grader.spec_reader import read_assignment
+from grader.verify.hands import Hands
 from grader.verify.plan import Choice, plan
 from grader.verify.row import State
 from grader.verify.samples import Sample, find_samples
-from grader.verify.tasks import Hands
 
 pytestmark = pytest.mark.gpu
 

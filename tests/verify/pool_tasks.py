@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.verify.hands import Hands
 from grader.verify.row import Row, State
-from grader.verify.tasks import Hands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from course import CUDA, TORCH, Course
 
+from grader.verify.hands import Hands
 from grader.verify.plan import Choice, plan
 from grader.verify.row import Row, State
-from grader.verify.tasks import Hands, rows_of
+from grader.verify.tasks import rows_of
 from grader.words import Language
 
 pytestmark = pytest.mark.usefixtures("no_nvcc")
