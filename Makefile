@@ -9,7 +9,7 @@ FROM ?= reference
 BIN := .venv/bin
 OLD = import sys; sys.exit(sys.version_info < (3, 10))
 
-.PHONY: help setup demo test gpu-test check clean
+.PHONY: help setup demo test gpu-test verify check clean
 # Two set-ups at once would write one .venv.
 .NOTPARALLEL:
 
@@ -18,6 +18,7 @@ help:
 	@echo "make demo       grade a sample hand-in here (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
 	@echo "make test       the tests that need no GPU"
 	@echo "make gpu-test   the tests that need one"
+	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
 	@echo "make check      formatting, lint and types"
 	@echo "make clean      remove .venv and what tools left behind"
 
@@ -31,6 +32,9 @@ test: .venv/.ready-test
 
 gpu-test: .venv/.ready-test
 	$(BIN)/python -m pytest -m gpu
+
+verify: .venv/.ready
+	$(BIN)/grade verify
 
 check: .venv/.ready-check
 	$(BIN)/ruff format --check .

@@ -110,13 +110,72 @@ def calibrate(
     grade calibrate gemm --dry-run         measure and print only
     """
     from grader.calibrate import run_calibrate
-    from grader.local import find_device, named_assignments
+    from grader.local import chosen_assignments, chosen_device
 
-    chosen = named_assignments(assignments)
-    gpu = find_device("cuda")
+    chosen = chosen_assignments(assignments)
+    gpu = chosen_device("cuda")
     assert gpu is not None  # it raises where there is none
     root = references or chosen[0].folder.parent.parent / REFERENCES
     run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run)
+
+
+@cli.command()
+@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Where kernels run: the GPU (cuda), the processor (cpu), the GPU if there is one.",
+)
+@click.option("--kernel", "kernels", multiple=True, help="Only this kernel (repeatable).")
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    type=click.Choice([str(word) for word in Language]),
+    help="Only this language (repeatable).",
+)
+@click.option(
+    "--sample",
+    "samples",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only these samples, and nothing else: a part of VERDICT/NAME/FILE, or a pattern.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="Grade each reference so often, with other data each time.",
+)
+@click.option("--seed", type=int, default=0, help="Draw the data from this seed on.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    help="So many gradings at a time. Default: one for each core, fewer on a GPU.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result to this file, too.",
+)
+def verify(**arguments: Any) -> None:
+    """Prove that assignments do what they claim (staff: needs reference/).
+
+    \b
+    grade verify                                every assignment
+    grade verify silu --language cuda           one of them, in one language
+    grade verify silu --sample memory_error     the samples of one verdict
+
+    Exit code 0 if all agrees, 1 if anything differs.
+    """
+    from grader.verify.run import Request
+    from grader.verify.run import verify as run
+
+    sys.exit(run(Request(**arguments)))
 
 
 @cli.command("list")

@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ import psutil
 
 from grader.errors import GraderError
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # A chain of processes that fork faster than we kill must not keep us for ever.
 _SWEEP_S = 10.0
@@ -37,6 +39,13 @@ _started: set[int] = set()
 def become_subreaper() -> None:
     """Make orphans of our programs our children. Call once, early."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the kernel end this process by SIGTERM when the thread that started it is gone."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit(128 + signal.SIGTERM)  # it died before the kernel was told
 
 
 @contextlib.contextmanager

@@ -60,15 +60,19 @@ def read_stubs(folder: Path) -> Mapping[str, str]:
 def generated_files(repository: Path) -> Iterator[tuple[Path, str]]:
     """Yield path and text of every file that follows from another, for all assignments."""
     for folder in find_assignments(repository / ASSIGNMENTS):
-        assignment = read_assignment(folder)
-        template = repository / TEMPLATES / assignment.name
-        stubs = dict(_stubs(assignment, repository))
-        for path, text in stubs.items():
-            yield template / path, text
-        if any(path.endswith(".cu") for path in stubs):
-            yield template / assignment.signature.header_name, assignment.signature.header()
-        prints = {path: fingerprint(text) for path, text in sorted(stubs.items())}
-        yield folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
+        yield from generated_for(read_assignment(folder), repository)
+
+
+def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Path, str]]:
+    """Yield path and text of every file that follows from another, for one assignment."""
+    template = repository / TEMPLATES / assignment.name
+    stubs = dict(_stubs(assignment, repository))
+    for path, text in stubs.items():
+        yield template / path, text
+    if any(path.endswith(".cu") for path in stubs):
+        yield template / assignment.signature.header_name, assignment.signature.header()
+    prints = {path: fingerprint(text) for path, text in sorted(stubs.items())}
+    yield assignment.folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
 
 
 def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:

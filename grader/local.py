@@ -42,7 +42,7 @@ def grade_local(request: Request) -> int:
     """Grade what is asked for, print it, and return the exit code."""
     source = request.source or _default_source()
     named = bool(request.assignments)
-    assignments = named_assignments(request.assignments)
+    assignments = chosen_assignments(request.assignments)
     handed_in = [(a, read_submission(source, a)) for a in assignments]
     if not named:
         handed_in = [(a, s) for a, s in handed_in if s.files]
@@ -52,10 +52,10 @@ def grade_local(request: Request) -> int:
                 f"there is no hand-in in {source}",
                 tip=f"name its folder with --from, or an assignment: {known}",
             )
-    _check_kernels(request.kernels, [a for a, _ in handed_in])
+    check_kernels(request.kernels, [a for a, _ in handed_in])
     _check_json(request.json_path, len(handed_in))
     options = Options(
-        gpu=find_device(request.device),
+        gpu=chosen_device(request.device),
         kernels=frozenset(request.kernels),
         languages=frozenset(map(Language, request.languages)),
         checks=frozenset(map(CheckName, request.checks)),
@@ -95,8 +95,8 @@ def _default_source() -> Path:
     return here
 
 
-def named_assignments(names: tuple[str, ...]) -> list[Assignment]:
-    """Return the assignments with these names, all if there are none; UsageError if unknown."""
+def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
+    """Return the assignments of these names, all there are if none is named."""
     root = catalogue.assignment_root(Path.cwd())
     if root is None:
         raise UsageError(
@@ -107,7 +107,8 @@ def named_assignments(names: tuple[str, ...]) -> list[Assignment]:
     return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
 
 
-def _check_kernels(kernels: tuple[str, ...], assignments: list[Assignment]) -> None:
+def check_kernels(kernels: tuple[str, ...], assignments: list[Assignment]) -> None:
+    """Refuse the name of a kernel that none of them has."""
     known = [kernel.name for assignment in assignments for kernel in assignment.parts]
     for name in kernels:
         if name not in known:
@@ -132,7 +133,7 @@ def _check_json(path: Path | None, count: int) -> None:
         raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
 
 
-def find_device(wanted: str) -> Gpu | None:
+def chosen_device(wanted: str) -> Gpu | None:
     """Return the GPU to grade on, None for the CPU."""
     if wanted == "cpu":
         return None

@@ -16,6 +16,7 @@ from grader import entries, score
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
+from grader.judge.server import PythonServer
 from grader.own_program import asked_for, grade_program
 from grader.plan import Options, OwnProgram, Unit
 from grader.progress import Progress
@@ -27,10 +28,15 @@ from grader.workshop import Workshop, open_workshop
 
 
 def grade(
-    assignment: Assignment, submission: Submission, options: Options, progress: Progress
+    assignment: Assignment,
+    submission: Submission,
+    options: Options,
+    progress: Progress,
+    server: PythonServer | None = None,
 ) -> Report:
     """Grade `submission`; a student's failures are in the report, ours are raised.
 
+    Whoever grades many hand-ins, one after another, lends a `server` for Python.
     Raises GraderError for what is wrong with the assignment or this machine as
     a whole; what goes wrong with one kernel only is its `grader_error`.
     """
@@ -39,7 +45,7 @@ def grade(
     units = {kernel.name: _units(assignment, submission, kernel, options) for kernel in kernels}
     everything = [unit for several in units.values() for unit in several]
     own = _own_program(assignment, submission, options)
-    with open_workshop(assignment, options, everything, own) as shop:
+    with open_workshop(assignment, options, everything, own, server) as shop:
         results: list[KernelResult] = []
         for kernel in kernels:
             graded = [_grade_unit(shop, unit, progress) for unit in units[kernel.name]]

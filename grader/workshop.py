@@ -50,12 +50,16 @@ def open_workshop(
     options: Options,
     units: Sequence[Unit],
     own: OwnProgram | None = None,
+    server: PythonServer | None = None,
 ) -> Iterator[Workshop]:
-    """Start all builds, and torch, side by side; end every process on the way out."""
+    """Start all builds, and torch, side by side; end every process on the way out.
+
+    A `server` that is lent stays the lender's: it is used, not closed.
+    """
     family.become_subreaper()
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
-        shop = Workshop(assignment, options, Path(folder), pool)
+        shop = Workshop(assignment, options, Path(folder), pool, server)
         try:
             shop.start(units, own)
             yield shop
@@ -72,7 +76,12 @@ class Workshop:
     """The builds and tools of one hand-in; made by `open_workshop`."""
 
     def __init__(
-        self, assignment: Assignment, options: Options, folder: Path, pool: ThreadPoolExecutor
+        self,
+        assignment: Assignment,
+        options: Options,
+        folder: Path,
+        pool: ThreadPoolExecutor,
+        server: PythonServer | None,
     ) -> None:
         self._assignment = assignment
         self._options = options
@@ -82,7 +91,8 @@ class Workshop:
         self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
         self._program: ProgramBuilds | None = None
         self._launches: dict[tuple[str, Language], list[dict[str, Any]]] = {}
-        self._server: PythonServer | None = None
+        self._server = server
+        self._lent = server is not None
         self._oracle: Oracle | None = None
         self._driver: cuda_driver.Driver | None = None
         # On a processor the tools know the bounds of shared buffers.
@@ -110,7 +120,7 @@ class Workshop:
                 self._checked_build(unit)
         if own is not None:
             self._start_program(own)
-        if any(unit.language is Language.TRITON for unit in units):
+        if self._server is None and any(unit.language is Language.TRITON for unit in units):
             # Spawned from here, not from the pool: it dies with its thread.
             self._server = PythonServer(self._options.device)
         if (units and self.wants(CheckName.CORRECTNESS)) or needed:
@@ -134,8 +144,8 @@ class Workshop:
         family.kill_all()
 
     def close(self) -> None:
-        """End the server."""
-        if self._server is not None:
+        """End the server, if it is ours."""
+        if self._server is not None and not self._lent:
             self._server.close()
 
     def wants(self, check: CheckName) -> bool:

@@ -6,12 +6,17 @@ import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from grader import toolchain
 from grader.cache import CACHE_DIR_VARIABLE
 from grader.gpu import Gpu, gpus, visible
+from grader.verify.hands import Hands
+
+if TYPE_CHECKING:
+    from course import Course
 
 
 @functools.cache
@@ -51,3 +56,25 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def first_gpu() -> Gpu:
     """The GPU that tests marked gpu use."""
     return visible(gpus())[0]
+
+
+@pytest.fixture
+def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With it every CUDA C++ hand-in takes a second more to build."""
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+
+
+@pytest.fixture(scope="module")
+def hands() -> Iterator[Hands]:
+    """What grades many hand-ins in this process, with one Python server."""
+    hands = Hands()
+    yield hands
+    hands.renew()
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """A small course of the test's own, in which all agrees."""
+    from course import make_course  # of tests/verify, whose tests alone ask for it
+
+    return make_course(tmp_path / "course")

@@ -31,7 +31,8 @@ ORDER = (
     "cache", "toolchain", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
-    "plan", "workshop", "own_program", "pipeline", "local", "calibrate", "cli", "__main__",
+    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate", "cli",
+    "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

@@ -23,9 +23,7 @@ import click
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = REPOSITORY / "docs" / "memory-safety.md"
 START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table -->"
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests" / "samples")]
-
-from expectations import Sample, find_samples  # noqa: E402
+sys.path[:0] = [str(REPOSITORY)]
 
 from grader import gpu, toolchain  # noqa: E402
 from grader.evidence import MemoryEvidence  # noqa: E402
@@ -34,12 +32,20 @@ from grader.plan import Options  # noqa: E402
 from grader.progress import Progress  # noqa: E402
 from grader.spec_reader import read_assignment  # noqa: E402
 from grader.submission import read_submission  # noqa: E402
+from grader.verify.expectation import Planted  # noqa: E402
+from grader.verify.samples import Sample, find_samples  # noqa: E402
 from grader.words import CheckName, Device, Language  # noqa: E402
 
 
 def planted() -> list[Sample]:
     """Return the samples with a planted fault."""
-    return [s for s in find_samples(REPOSITORY / "reference") if s.verdict == "memory_error"]
+    return [sample for sample in find_samples(REPOSITORY / "reference") if fault_of(sample)]
+
+
+def fault_of(sample: Sample) -> Planted | None:
+    """Return the fault that the sample's first line describes."""
+    expected = sample.expectation()
+    return expected.planted if expected else None
 
 
 def found_in(sample: Sample, device: Device) -> dict[str, Any]:
@@ -53,9 +59,9 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
     report = grade(assignment, read_submission(sample.folder, assignment), options, Progress())
     (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
     findings = check.evidence.findings if isinstance(check.evidence, MemoryEvidence) else ()
-    expected = sample.expectation()
-    assert expected is not None
-    hit = next((f for f in findings if f.kind == expected.kind and expected.named_by(f.line)), None)
+    expected, fault = sample.expectation(), fault_of(sample)
+    assert expected is not None and fault is not None
+    hit = next((f for f in findings if f.kind == fault.kind and expected.named_by(f.line)), None)
     return {
         "sample": sample.title,
         "verdict": str(check.verdict),
@@ -63,7 +69,7 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
         "tool": hit.tool.removeprefix("compute-sanitizer ") if hit else None,
         "severity": hit.severity if hit else None,
         "line": hit.line if hit else None,
-        "others": sorted({f.kind for f in findings} - {expected.kind}),
+        "others": sorted({f.kind for f in findings} - {fault.kind}),
     }
 
 
@@ -117,12 +123,13 @@ def write(runs: tuple[Path, ...]) -> None:
         "|---|---|---|---|---|---|---|",
     ]
     for sample in planted():
-        expected = sample.expectation()
-        assert expected is not None
+        expected, fault = sample.expectation(), fault_of(sample)
+        assert expected is not None and fault is not None
         cpu, cuda = cells.get(sample.title, ["not captured yet"] * 2)
+        why = expected.why or ""
         lines.append(
-            f"| {sample.name} | {Language(sample.language).phrase} | {expected.kind} "
-            f"| {', '.join(map(str, expected.lines))} | {cpu} | {cuda} | {expected.why or ''} |"
+            f"| {sample.name} | {Language(sample.language).phrase} | {fault.kind} "
+            f"| {', '.join(map(str, expected.lines))} | {cpu} | {cuda} | {why} |"
         )
     PAGE.write_text(f"{before}{START}\n{chr(10).join(lines)}\n{END}{after}", encoding="utf-8")
 

@@ -7,8 +7,10 @@ student.
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import traceback
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -51,7 +53,7 @@ class Oracle:
         """
         generator = torch.Generator().manual_seed(case.seed)
         inputs = self.inputs(case, language, generator)
-        return CaseData(inputs=inputs, expected=self.expected(case, inputs))
+        return CaseData(inputs=inputs, expected=self.expected(case, self.arguments(case, inputs)))
 
     def inputs(
         self, case: Case, language: Language, generator: torch.Generator
@@ -70,10 +72,18 @@ class Oracle:
             if argument.role.read
         }
 
-    def expected(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Return every array that the kernel writes, on the device of the inputs."""
-        given = self._given(case, {name: value.clone() for name, value in inputs.items()})
-        results = self._guarded(f"expected({case.name})", self._module.expected, given)
+    def arguments(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+        """Return what `expected` and `baseline` get: copies of the inputs, and the scalars."""
+        return self.given(case, {name: value.clone() for name, value in inputs.items()})
+
+    def given(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+        """Return the same without copying: for huge inputs, whose change would be seen."""
+        signature = self._assignment.signature
+        return {**inputs, **{a.name: signature.scalar(a, case.sizes) for a in signature.scalars}}
+
+    def expected(self, case: Case, arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
+        """Return the expected values for arguments made by `arguments`, perhaps changed since."""
+        results = self._guarded(f"expected({case.name})", self._module.expected, arguments)
         return {
             argument.name: self._expected(argument, results, case)
             for argument in self._assignment.signature.outputs
@@ -90,7 +100,7 @@ class Oracle:
         """Change whatever the outputs depend on, in place."""
         with torch.device(generator.device):
             self._guarded(
-                f"refresh({case.name})", self._module.refresh, self._given(case, inputs), generator
+                f"refresh({case.name})", self._module.refresh, self.given(case, inputs), generator
             )
 
     @property
@@ -106,7 +116,7 @@ class Oracle:
         generator: torch.Generator,
     ) -> bool:
         """Ask the oracle's own cheap test; `generator` gives its secret random choices."""
-        given = self._given(case, inputs)
+        given = self.given(case, inputs)
         with torch.device(generator.device):
             right = self._guarded(
                 f"verify({case.name})", self._module.verify, given, dict(outputs), generator
@@ -115,12 +125,18 @@ class Oracle:
             self._broken(f"verify() gave {type(right).__name__}, wanted True or False")
         return right
 
-    def _given(
-        self, case: Case, inputs: Mapping[str, torch.Tensor]
-    ) -> dict[str, torch.Tensor | int | float]:
-        """Return the arrays with the scalars beside them: what a function of the oracle gets."""
-        signature = self._assignment.signature
-        return {**inputs, **{a.name: signature.scalar(a, case.sizes) for a in signature.scalars}}
+    def baseline(
+        self, case: Case, arguments: dict[str, Any], outputs: dict[str, torch.Tensor]
+    ) -> None:
+        """Have torch's own way write into `outputs`, which hold what they held before."""
+        self._guarded(f"baseline({case.name})", self._module.baseline, arguments, outputs)
+
+    def with_expected(self, function: Callable[[dict[str, Any]], Any]) -> Oracle:
+        """Return an oracle with another `expected`, to prove what is made of its results."""
+        other = copy.copy(self)
+        other._module = types.ModuleType(self._module.__name__)
+        vars(other._module).update(vars(self._module), expected=function)
+        return other
 
     def _dtype(self, language: Language) -> torch.dtype:
         """Return the type the oracle is asked for: that of the first array."""
@@ -157,7 +173,8 @@ class Oracle:
                 f"{function}() gave `{argument.name}` the shape {tuple(value.shape)}, wanted "
                 f"{shape} for {case.name}"
             )
-        return value.detach().contiguous()
+        # A copy: what is one column of something wide, one row of it, keeps its stride otherwise.
+        return value.detach().clone(memory_format=torch.contiguous_format)
 
     def _broken(self, what: str) -> NoReturn:
         raise GraderError(f"{self._assignment.oracle}: {what}")

@@ -1,0 +1,42 @@
+"""What a process keeps between two gradings: the server that Python hand-ins are forked from."""
+
+from __future__ import annotations
+
+from grader.judge.server import PythonServer
+from grader.pipeline import grade
+from grader.progress import Progress
+from grader.report import Report
+from grader.spec import Assignment
+from grader.submission import Submission
+from grader.words import Device
+from grader.plan import Options
+
+
+class Hands:
+    """Grades one hand-in after another; end it with `renew`.
+
+    A server costs a second and a half, and holds nothing of a hand-in: workers
+    are forked from it and confined before they touch one.
+    """
+
+    def __init__(self) -> None:
+        self._servers: dict[Device, PythonServer] = {}
+
+    def grade(self, assignment: Assignment, submission: Submission, options: Options) -> Report:
+        """Grade with the server that is ready; a broken one is not used again."""
+        server = None
+        if any(path.endswith(".py") for path in submission.files):
+            server = self._servers.get(options.device)
+            if server is None:
+                server = self._servers[options.device] = PythonServer(options.device)
+        try:
+            return grade(assignment, submission, options, Progress(), server)
+        except BaseException:
+            self.renew()
+            raise
+
+    def renew(self) -> None:
+        """End the servers; the next hand-in gets a new one."""
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()

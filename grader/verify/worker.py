@@ -1,0 +1,38 @@
+"""One of the processes that do the tasks; started by `pool`, never by hand.
+
+It stays for as long as there are tasks, so that torch is imported once, and has
+a session of its own: what a grading starts is found below this process and
+ended with the grading, and Ctrl-C reaches the command line alone, which then
+ends this process in order. If the command line dies, the kernel tells us.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from multiprocessing.connection import Connection
+
+from grader import family
+from grader.interruption import terminable
+from grader.verify.hands import Hands
+from grader.verify.tasks import rows_of
+
+
+def main(descriptor: int, parent: int, threads: int) -> None:
+    """Do the tasks that come through the channel until it is closed."""
+    with terminable():
+        family.end_with_parent(parent)
+        # Read by torch when it is imported, by libraries below it as well.
+        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+        # An oracle's print must not end up in the table.
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        hands = Hands()
+        with Connection(descriptor) as channel:
+            try:
+                while True:
+                    task = channel.recv()
+                    channel.send(tuple(rows_of(task, hands)))
+            except (EOFError, BrokenPipeError, ConnectionResetError):
+                pass  # there is no more to do, or nobody to do it for
+            finally:
+                hands.renew()

@@ -1,0 +1,53 @@
+"""Tasks for the pool's own tests: no grading, what happens to the process instead."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.verify.hands import Hands
+from grader.verify.row import Row, State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Tells its process; or dies, fails, or sleeps with a child and says so in a file."""
+
+    what: str
+    weight: float = 1.0
+    sign: Path | None = None
+
+    @property
+    def title(self) -> str:
+        return self.what
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        return "trial", self.what
+
+    def do(self, hands: Hands) -> tuple[Row, ...]:
+        match self.what:
+            case "dies":
+                os._exit(7)
+            case "fails":
+                raise GraderError("no more paper")
+            case "stumbles":
+                raise KeyError("paper")
+            case "sleeps":
+                assert self.sign is not None
+                child = subprocess.Popen(["sleep", "600"])
+                self.sign.write_text(f"{os.getpid()} {child.pid}")
+                time.sleep(600)
+        row = Row(
+            assignment="trial",
+            subject=self.what,
+            check="done",
+            state=State.AGREES,
+            expected="",
+            actual=str(os.getpid()),
+        )
+        return (row,)

@@ -1,0 +1,184 @@
+"""What is graded and held to what it promises; each promise can be broken."""
+
+from __future__ import annotations
+
+import pytest
+from course import CUDA, TORCH, Course
+
+from grader.verify.hands import Hands
+from grader.verify.plan import Choice, plan
+from grader.verify.row import Row, State
+from grader.verify.tasks import rows_of
+from grader.words import Language
+
+pytestmark = pytest.mark.usefixtures("no_nvcc")
+
+REFERENCE = "reference/affine/v1_simple.cu"
+SHIFT = "reference/affine/samples/wrong_answer/forgot-the-shift/v1_simple.cu"
+GUARD = "reference/affine/samples/memory_error/missing-guard/v1_simple.cu"
+IN_CUDA = Choice(repeat=1, languages=frozenset({Language.CUDA}))
+
+
+def done(course: Course, hands: Hands, choice: Choice, title: str = "") -> list[Row]:
+    """Do the planned tasks of such a title in this process."""
+    planned = plan(course.assignment, course.root, choice)
+    tasks = [task for task in planned.tasks if title in task.title]
+    assert tasks or choice.samples
+    return [*planned.rows, *(row for task in tasks for row in rows_of(task, hands))]
+
+
+def sample(course: Course, hands: Hands, title: str) -> Row:
+    (row,) = done(course, hands, Choice(samples=(title,)))
+    return row
+
+
+def by_check(rows: list[Row], check: str) -> Row:
+    (row,) = (row for row in rows if row.check == check)
+    return row
+
+
+# ---- stubs, references, junk ----
+
+
+def test_a_stub_that_scores_is_told(course: Course, hands: Hands) -> None:
+    course.edit(REFERENCE, "    // TODO(student): about 1 line\n", "")
+    course.edit(REFERENCE, "    // end\n", "")
+    course.generate()
+    row = by_check(done(course, hands, IN_CUDA, "touched"), "touched")
+    assert row.state is State.DIFFERS
+    assert row.actual == "accepted with 80 points (correctness, correctness, hidden, memory)"
+
+
+def test_a_stub_that_does_not_compile_is_told(course: Course, hands: Hands) -> None:
+    course.edit("student_template/affine/v1_simple.cu", "__global__ void", "__global__ void (")
+    row = by_check(done(course, hands, IN_CUDA, "touched"), "touched")
+    assert (row.state, row.actual) == (State.DIFFERS, "not built: compile error")
+
+
+def test_a_stub_whose_fingerprint_is_not_known_is_told(course: Course, hands: Hands) -> None:
+    course.edit("student_template/affine/v1_simple.cu", "TODO", "TO DO")
+    row = by_check(done(course, hands, IN_CUDA, "untouched"), "untouched")
+    assert row.state is State.DIFFERS
+    assert "python -m grader.fingerprint" in row.note
+
+
+def test_a_reference_that_fails_is_told_with_its_seed(course: Course, hands: Hands) -> None:
+    course.edit(REFERENCE, "+ shift;", "+ 0.6f;")
+    choice = Choice(repeat=2, seed=5, languages=frozenset({Language.CUDA}))
+    rows = done(course, hands, choice, "reference v1_simple.cu, seed")
+    wrong = [row for row in rows if row.state is State.DIFFERS]
+    assert [row.check for row in wrong] == ["accepted, seed 5", "accepted, seed 6"]
+    assert wrong[0].actual == "wrong answer with 0 points"
+    assert "wrong" in wrong[0].note
+
+
+def test_zeros_that_are_accepted_are_told(course: Course, hands: Hands) -> None:
+    course.edit("assignments/affine/oracle.py", '2 * x * w + inputs["shift"]', "0 * x")
+    row = by_check(done(course, hands, IN_CUDA, "zeros"), "writes zeros")
+    assert row.state is State.DIFFERS
+    assert "60 points (correctness, correctness, hidden)" in row.actual
+
+
+def test_an_oracle_that_raises_is_the_graders_error(course: Course, hands: Hands) -> None:
+    course.edit("assignments/affine/oracle.py", "    x, w =", "    1 / 0\n    x, w =")
+    row = sample(course, hands, "block-of-32")
+    assert row.state is State.FAILED
+    assert "ZeroDivisionError" in row.note
+
+
+# ---- samples ----
+
+
+@pytest.mark.parametrize(
+    ("fault", "path", "old", "new", "actual"),
+    [
+        ("right after all", SHIFT, "weight[i];", "weight[i] + shift;", "accepted; by no check"),
+        ("another message", SHIFT, "wrong", "swapped", "does not: n=1: "),
+        ("another check", SHIFT, "check=correctness", "check=build", "by correctness"),
+        ("a line nobody names", SHIFT, "check=", "line=7 check=", "names no line"),
+        ("another line", GUARD, "line=9", "line=5", "error out of bounds at line 9"),
+        ("another kind", GUARD, "kind=out_of_bounds", "kind=misaligned", "error out of bounds at"),
+        ("a warning only", GUARD, "cpu=error", 'cpu=warning why="x"', "error out of bounds at"),
+        ("blind", GUARD, "cpu=error", 'cpu=blind why="x"', "error out of bounds at line 9"),
+    ],
+)
+def test_a_sample_that_does_other_than_it_says_is_told(
+    course: Course, hands: Hands, fault: str, path: str, old: str, new: str, actual: str
+) -> None:
+    course.edit(path, old, new)
+    row = sample(course, hands, path.split("samples/")[1])
+    assert row.state is State.DIFFERS, fault
+    assert actual in row.actual
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text", "actual"),
+    [
+        ("accepted", CUDA.replace("2.0f", "3.0f"), "wrong answer"),
+        ("wrong_answer", CUDA, "accepted"),
+    ],
+)
+def test_a_sample_in_the_wrong_folder_is_told(
+    course: Course, hands: Hands, verdict: str, text: str, actual: str
+) -> None:
+    folder = course.reference / "samples" / verdict / "planted"
+    folder.mkdir(parents=True)
+    (folder / "v1_simple.cu").write_text(text)
+    row = sample(course, hands, "planted")
+    assert (row.state, row.actual) == (State.DIFFERS, actual)
+
+
+def test_a_line_that_a_compiler_or_a_message_names_is_seen(course: Course, hands: Hands) -> None:
+    for verdict, line, text in (
+        ("compile_error", 8, CUDA.replace("2.0f *", "two *")),
+        ("runtime_error", 7, TORCH.replace("output.copy_(", "raise ValueError(")),
+    ):
+        mark, file = ("//", "v1_simple.cu") if text.startswith("#include") else ("#", "v0_torch.py")
+        folder = course.reference / "samples" / verdict / "named"
+        folder.mkdir(parents=True)
+        number = next(
+            n
+            for n, words in enumerate(text.splitlines(), 2)
+            if "two *" in words or "raise" in words
+        )
+        (folder / file).write_text(f"{mark} expect: line={number}\n{text}")
+        row = sample(course, hands, f"{verdict}/named")
+        assert row.state is State.AGREES, (line, row)
+
+
+def test_a_sample_that_is_no_hand_in_of_the_assignment_is_told(
+    course: Course, hands: Hands
+) -> None:
+    samples = course.reference / "samples"
+    for path, text in (
+        ("accepted/x/v2_better.cu", CUDA),
+        ("excellent/x/v1_simple.cu", CUDA),
+        ("not_submitted/x/v1_simple.cu", CUDA),
+        ("wrong_answer/x/v1_simple.cu", f"// expect: lines=3\n{CUDA}"),
+        ("wrong_answer/y/v1_simple.cu", f"// expect: line=3\n{CUDA}"),
+        ("memory_error/x/v1_simple.cu", CUDA),
+        ("too_slow/x/v1_simple.cu", CUDA),
+    ):
+        (samples / path).parent.mkdir(parents=True)
+        (samples / path).write_text(text)
+    rows = done(course, hands, Choice(samples=("/x/", "/y/")))
+    told = {row.subject.removeprefix("sample "): row.actual for row in rows}
+    assert {row.state for row in rows} == {State.DIFFERS}
+    assert "no kernel's file (v0_torch.py, v1_simple.cu)" in told["accepted/x/v2_better.cu"]
+    assert "`excellent` is no verdict" in told["excellent/x/v1_simple.cu"]
+    assert "`not_submitted` is no verdict" in told["not_submitted/x/v1_simple.cu"]
+    assert "unknown here: lines" in told["wrong_answer/x/v1_simple.cu"]
+    assert "line 3 of v1_simple.cu holds no statement" in told["wrong_answer/y/v1_simple.cu"]
+    assert "missing: kind" in told["memory_error/x/v1_simple.cu"]
+    assert "needs device=cuda" in told["too_slow/x/v1_simple.cu"]
+
+
+def test_filters_leave_out_what_they_say(course: Course) -> None:
+    kernel = Choice(kernels=frozenset({"v0_torch"}), repeat=1)
+    titles = [task.title for task in plan(course.assignment, course.root, kernel).tasks]
+    assert titles and not any("v1_simple" in title for title in titles)
+    only = plan(course.assignment, course.root, Choice(samples=("wrong_answer/*.cu",)))
+    assert only.rows == []
+    assert [task.title for task in only.tasks] == [
+        "affine · wrong_answer/forgot-the-shift/v1_simple.cu"
+    ]

@@ -1,0 +1,81 @@
+"""The processes of a verification: they stay, they die alone, none is left."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pool_tasks import Trial
+
+from grader.errors import GraderError
+from grader.verify.pool import Pool
+from grader.verify.row import Row, State
+
+
+def results(pool: Pool, *tasks: Trial) -> dict[str, Row]:
+    return {task.title: row for task, rows in pool.results(tasks) for row in rows}
+
+
+def until(happens: Callable[[], bool]) -> bool:
+    deadline_s = time.monotonic() + 60
+    while not happens():
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    # The orphan of a worker may wait for an idle init: dead is dead.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_process_does_many_tasks() -> None:
+    with Pool(1) as pool:
+        rows = results(pool, *(Trial(what=name) for name in "abc"))
+    assert len({row.actual for row in rows.values()}) == 1
+    assert rows["a"].actual != str(os.getpid())
+    assert gone(int(rows["a"].actual))
+
+
+def test_what_goes_wrong_in_a_task_is_its_row() -> None:
+    with Pool(2) as pool:
+        rows = results(pool, *(Trial(what=w) for w in ("dies", "fails", "stumbles", "goes well")))
+    assert {what: row.state for what, row in rows.items()} == {
+        "dies": State.FAILED,
+        "fails": State.FAILED,
+        "stumbles": State.FAILED,
+        "goes well": State.AGREES,
+    }
+    assert rows["dies"].note == "the process that was to do it ended with exit code 7"
+    assert rows["fails"].note == "no more paper"
+    assert rows["stumbles"].note == "KeyError: 'paper'"
+
+
+def test_processes_that_all_die_end_the_run() -> None:
+    with pytest.raises(GraderError, match="exit code 7"), Pool(1) as pool:
+        results(pool, *(Trial(what="dies") for _ in range(9)))
+
+
+def test_the_longest_begin_first() -> None:
+    tasks = [Trial(what=str(weight), weight=weight) for weight in (1.0, 3.0, 2.0)]
+    with Pool(1) as pool:
+        assert [task.title for task, _ in pool.results(tasks)] == ["3.0", "2.0", "1.0"]
+
+
+def test_leaving_ends_what_is_under_way(tmp_path: Path) -> None:
+    sign = tmp_path / "pids"
+    with pytest.raises(KeyboardInterrupt), Pool(2) as pool:
+        for task, _ in pool.results([Trial(what="quick"), Trial(what="sleeps", sign=sign)]):
+            assert task.title == "quick"
+            assert until(lambda: sign.is_file() and len(sign.read_text().split()) == 2)
+            raise KeyboardInterrupt
+    worker = int(sign.read_text().split()[0])
+    assert until(lambda: gone(worker))

@@ -1,0 +1,282 @@
+"""Every proof can fail: an assignment with one thing wrong, and the row that tells it."""
+
+from __future__ import annotations
+
+import pytest
+from course import ORACLE, Course
+
+from grader.verify.agreement import agreement_rows, parameters
+from grader.verify.junk import junk_rows
+from grader.verify.lints import lint_rows
+from grader.verify.oracle_proofs import oracle_rows
+from grader.verify.row import Row, State
+from grader.words import Device, Language
+
+TOML = "assignments/affine/assignment.toml"
+PYTHON = "assignments/affine/oracle.py"
+
+
+def proofs(course: Course, language: Language = Language.CUDA) -> list[Row]:
+    where = course.assignment, language, Device.CPU, 0
+    return [*oracle_rows(*where), *junk_rows(*where)]
+
+
+def wrong(rows: list[Row]) -> dict[str, str]:
+    return {row.check: row.actual for row in rows if row.state is State.DIFFERS}
+
+
+def test_a_sound_assignment_passes_all(course: Course) -> None:
+    for language in Language:
+        rows = proofs(course, language)
+        assert wrong(rows) == {}
+        checks = {row.check for row in rows}
+        assert {"depends on input", "depends on weight", "depends on shift"} <= checks
+        assert {"junk: zeros", "junk: stale", "one step past", "just inside"} <= checks
+    assert wrong(list(agreement_rows(course.assignment, course.root))) == {}
+    lints = list(lint_rows(course.assignment, course.reference))
+    assert wrong(lints) == {}
+    # Two and four samples a language.
+    assert {row.check for row in lints if row.state is State.WARNING} == {"samples"}
+
+
+ANSWER = '2 * x * w + inputs["shift"]'
+
+
+@pytest.mark.parametrize(
+    ("fault", "old", "new", "check", "phrase"),
+    [
+        ("constant", ANSWER, "torch.full_like(x, 3.0)", "no constant", "is 3 in all cases"),
+        ("ignores an input", "* w +", "+", "depends on weight", "changes no result"),
+        (
+            "hardly uses an input",
+            "* w +",
+            "* (1 + 1e-9 * w) +",
+            "depends on weight",
+            "less than the tolerance",
+        ),
+        ("ignores the scalar", 'inputs["shift"]}', "0.5}", "depends on shift", "changes no result"),
+        (
+            "draws without the generator",
+            "torch.randn(n, generator=generator)",
+            "torch.randn(n)",
+            "same seed",
+            "`input` differs",
+        ),
+        (
+            "remembers",
+            'return {"output": 2',
+            'calls.append(1)\n    return {"output": len(calls)',
+            "same seed",
+            "the expected `output` differs",
+        ),
+        (
+            "the same for every seed",
+            '    n = case.sizes["n"]',
+            '    n = case.sizes["n"]\n    generator.manual_seed(1)',
+            "other seed",
+            "whatever the seed",
+        ),
+        (
+            "changes its input",
+            "    x, w =",
+            '    inputs["input"] += 1\n    x, w =',
+            "inputs kept",
+            "expected changes `input`",
+        ),
+        (
+            "the baseline changes its input",
+            "    outputs[",
+            '    inputs["weight"].zero_()\n    outputs[',
+            "inputs kept",
+            "baseline changes `weight`",
+        ),
+        (
+            "the baseline forgets the shift",
+            '* inputs["weight"] + inputs["shift"])',
+            '* inputs["weight"])',
+            "baseline",
+            "are not right",
+        ),
+        ("raises", "    x, w =", "    1 / 0\n    x, w =", "gives all cases", "ZeroDivisionError"),
+        (
+            "single precision",
+            ANSWER,
+            "(2 * x * w).float()",
+            "gives all cases",
+            "wanted torch.float64",
+        ),
+        ("zeros everywhere", ANSWER, "0 * x", "junk: zeros", "every case accepts it"),
+        (
+            "infinite everywhere",
+            ANSWER,
+            "x * 0 + torch.inf",
+            "junk: infinity",
+            "every case accepts it",
+        ),
+    ],
+)
+def test_a_faulty_oracle_is_told(
+    course: Course, fault: str, old: str, new: str, check: str, phrase: str
+) -> None:
+    if fault == "remembers":
+        course.edit(PYTHON, "import torch\n", "import torch\n\ncalls = []\n")
+    course.edit(PYTHON, old, new)
+    assert phrase in wrong(proofs(course))[check]
+
+
+def test_zeros_may_be_right_for_one_case(course: Course) -> None:
+    course.edit(TOML, "n = [1, 33, 257]", "n = [2, 33, 257]")
+    course.edit(PYTHON, 'inputs["shift"]}', 'inputs["shift"] * (len(x) != 2)}')
+    course.edit(PYTHON, "2 * x * w +", "2 * x * w * (len(x) != 2) +")
+    rows = {row.check: row for row in proofs(course)}
+    assert rows["junk: zeros"].state is State.AGREES
+    assert rows["junk: zeros"].note == "the right answer to n=2"
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "check"),
+    [("{ atol = 100 }", "junk: zeros"), ("{ atol = 100 }", "junk: stale")],
+)
+def test_a_tolerance_that_lets_junk_pass_is_told(
+    course: Course, tolerance: str, check: str
+) -> None:
+    course.edit(TOML, "{ atol = 1e-6, rtol = 1e-5 }", tolerance)
+    assert "too wide" in wrong(proofs(course))[check]
+
+
+def test_a_tolerance_that_no_float_can_meet_is_told(course: Course) -> None:
+    course.edit(TOML, "{ atol = 1e-6, rtol = 1e-5 }", "{ rtol = 1e-12 }")
+    assert "any closer" in wrong(proofs(course))["the right answer"]
+
+
+def test_exact_and_half_precision_have_bounds_as_well(course: Course) -> None:
+    course.edit(TOML, "{ atol = 1e-6, rtol = 1e-5 }", "{ exact = true }")
+    course.edit(TOML, 'name = "output", type = "float32"', 'name = "output", type = "float16"')
+    course.edit(
+        PYTHON, "2 * inputs", "2.0 * inputs"
+    )  # the baseline rounds once more; it is not asked here
+    rows = {row.check: row for row in proofs(course)}
+    assert rows["one step past"].state is rows["just inside"].state is State.AGREES
+    assert rows["one step past"].note != "0 trials"
+
+
+def test_a_comparison_that_accepts_too_much_is_told(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Junk goes through the real comparison: one that is broken does not pass."""
+    from grader.judge import compare
+
+    bound = compare.allowed
+    monkeypatch.setattr(compare, "allowed", lambda e, t: 2 * bound(e, t))
+    assert "accepted" in wrong(proofs(course))["one step past"]
+    monkeypatch.setattr(compare, "allowed", lambda e, t: 0.5 * bound(e, t))
+    assert "refused" in wrong(proofs(course))["just inside"]
+
+
+# ---- files that belong together ----
+
+
+def test_stubs_that_are_not_current_are_told(course: Course) -> None:
+    course.edit("student_template/affine/v1_simple.cu", "TODO", "TO DO")
+    told = wrong(list(agreement_rows(course.assignment, course.root)))
+    assert "student_template/affine/v1_simple.cu" in told["current"]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("v1_simple.cu", "affine(const float* input,", "affine(const float* values,"),
+        (
+            "v1_simple.cu",
+            "int n, float shift)\n{\n    affine",
+            "long n, float shift)\n{\n    affine",
+        ),
+        ("v0_torch.py", "n, shift)", "n, shift=0.5)"),
+        ("v0_torch.py", "def affine", "def other"),
+    ],
+)
+def test_another_signature_in_the_reference_is_told(
+    course: Course, path: str, old: str, new: str
+) -> None:
+    course.edit(f"reference/affine/{path}", old, new)
+    course.generate()
+    assert (
+        "the reference" in wrong(list(agreement_rows(course.assignment, course.root)))["signature"]
+    )
+
+
+def test_a_missing_reference_and_header_are_told(course: Course) -> None:
+    (course.reference / "v0_torch.py").unlink()
+    (course.root / "student_template/affine/affine.h").unlink()
+    told = wrong(list(agreement_rows(course.assignment, course.root)))
+    assert told["is there"] == "none"
+    assert told["declares the entry"] == "no such file"
+    assert "affine.h" in told["current"]
+
+
+def test_a_definition_is_read_whatever_its_layout(course: Course) -> None:
+    signature = course.assignment.signature
+    text = (
+        "void affine(int other);  // void affine(float)\n"
+        'extern "C" void affine ( const float *input, /* (n) */ const float * weight,\n'
+        "    float* __restrict__ output, int n, float shift)\n{\n}\n"
+    )
+    assert parameters(text, signature, Language.CUDA) == signature.c_declaration
+    assert parameters("int main() {}", signature, Language.CUDA) is None
+    assert parameters("def (", signature, Language.TRITON) is None
+
+
+# ---- lints ----
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "check", "state", "phrase"),
+    [
+        ("n = [1, 33, 257]", "n = [1, 33, 33]", "visible cases", State.DIFFERS, "n=33 is there"),
+        (
+            "{ n = { min = 300, max = 900 } }",
+            "{ n = 33 }",
+            "hidden cases",
+            State.DIFFERS,
+            "n=33 is a visible case as well",
+        ),
+        ("max = 900", "max = 302", "hidden cases", State.WARNING, "only 3 sizes"),
+        ('visibility = "hidden"', 'values = "more"', "hidden cases", State.WARNING, "no hidden"),
+        ("memory = 20", "memory = 10", "points", State.WARNING, "90 points"),
+        (", memory = 20", "", "points", State.WARNING, "v1_simple has no points for memory"),
+        (
+            "n = [1, 33, 257]",
+            "n = [1, 33, 2000000]",
+            "memory cases",
+            State.DIFFERS,
+            "6000000 elements",
+        ),
+        ("rtol = 1e-5", "rtol = 1e-3", "tolerance", State.WARNING, "half precision"),
+    ],
+)
+def test_a_weak_spec_is_told(
+    course: Course, old: str, new: str, check: str, state: State, phrase: str
+) -> None:
+    course.edit(TOML, old, new)
+    rows = [row for row in lint_rows(course.assignment, course.reference) if row.state is state]
+    assert any(row.check == check and phrase in row.actual for row in rows), rows
+
+
+def test_a_size_that_never_varies_is_told(course: Course) -> None:
+    course.edit(TOML, "n = [1, 33, 257]", "n = 33")
+    course.edit(TOML, "{ n = { min = 300, max = 900 } }", "{ n = 33 }")
+    rows = lint_rows(course.assignment, course.reference)
+    told = [row.actual for row in rows if row.check == "sizes" and row.state is State.DIFFERS]
+    assert "n is 33 in all cases for CUDA C++ on cpu: hard-coded it would pass" in told
+    assert len(told) == 4  # two languages, two devices
+
+
+def test_a_language_without_samples_is_told(course: Course) -> None:
+    for path in course.reference.glob("samples/*/*/*.py"):
+        path.unlink()
+    told = wrong(list(lint_rows(course.assignment, course.reference)))
+    assert told["samples"] == "no sample in Triton"
+
+
+def test_the_course_of_these_tests_is_what_it_says() -> None:
+    assert ANSWER in ORACLE
