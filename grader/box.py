@@ -3,11 +3,17 @@
 Folders nested thousands deep end Python's own removal by recursion, and a
 folder without permissions stops it: then `rm` does it, after the owner's
 rights have been restored.
+
+What such a program leaves is read with `read`: a link in the place of a file
+would have the judge read, with its own rights, whatever it leads to.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -32,3 +38,20 @@ def remove(folder: Path) -> None:
     except (OSError, RecursionError):
         for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
             subprocess.run([*command, str(folder)], check=False, capture_output=True)
+
+
+def read(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a regular file that an untrusted program left in its folder.
+
+    Raises OSError if it is not there, is anything but a regular file, or is
+    larger than `most_bytes`. The program must have ended.
+    """
+    # Without waiting: opening a named pipe would.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, "too large", str(path))
+    return data

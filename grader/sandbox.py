@@ -10,9 +10,13 @@ A program ends in one of two ways: by itself (exit code or signal), or by us,
 for a reason that is a verdict: time, output, memory or processes. Its end is
 seen by pidfd, never by end-of-file: a grandchild can hold a pipe open for ever.
 
+What keeps it from everything that is not its own is its `confinement`: a fence
+of files, a filter of system calls, where possible a user of its own.
+
 When it has ended, everything it started is ended too: its process group is
-killed while the dead leader still holds the group's number, and `family`
-sweeps up what fled into another session.
+killed while the dead leader still holds the group's number, `family` sweeps up
+what fled into another session, and where it had a user of its own, all that
+this user has is killed and counted.
 
 Threads: the kernel kills a program when the thread that spawned it ends: spawn
 from threads that live as long as the program.
@@ -34,6 +38,7 @@ from pathlib import Path
 
 from grader import family
 from grader.capture import Capture
+from grader.confinement import Confinement, Layers, confinement
 from grader.worker import confine
 
 _POLL_S = 0.05  # between two looks at memory and processes
@@ -64,11 +69,14 @@ class Limits:
     memory_mib: int = 4096
     output_kib: int = 1024
     processes: int = 256
+    threads: int = 4096
     file_mib: int = 2048
     open_files: int = 1024
     cpu_s: int = 600
 
-    def settings(self, cwd: Path, keep: Sequence[int]) -> dict[str, object]:
+    def settings(
+        self, cwd: Path, keep: Sequence[int], confinement: Confinement
+    ) -> dict[str, object]:
         """Return what `confine.py` is told."""
         return {
             "cwd": str(cwd),
@@ -79,7 +87,10 @@ class Limits:
                 "file_bytes": self.file_mib << 20,
                 "open_files": self.open_files,
                 "cpu_s": self.cpu_s,
+                # The kernel counts a user's threads, all of them: only with a user of its own.
+                **({} if confinement.user is None else {"threads": self.threads}),
             },
+            **confinement.settings(cwd),
         }
 
 
@@ -110,6 +121,7 @@ class Program:
     pidfd: int
     output: Capture
     limits: Limits
+    confinement: Confinement
     report: Capture | None = None
     granted_mib: float = 0.0  # of shared buffers, which are not the program's own
     started_s: float = field(default_factory=time.monotonic)
@@ -218,6 +230,7 @@ class Program:
         self.pidfd = -1
         try:
             family.sweep()
+            self.confinement.end()
         finally:
             for capture in self._captures():
                 capture.drain()
@@ -232,18 +245,23 @@ def spawn(
     limits: Limits,
     descriptors: Mapping[int, int] | None = None,
     report: bool = False,
+    gpu: bool = False,
+    layers: Layers | None = None,
 ) -> Program:
     """Start `argv` confined. `descriptors` maps its numbers to ours.
 
-    With `report`, the program gets a pipe of its own for what it has to tell,
-    on the number that follows the given ones.
+    The program owns the folder `cwd` and sees nothing else of ours. With
+    `report`, it gets a pipe of its own for what it has to tell, on the number
+    that follows the given ones. `gpu` lets it use one; `layers` are for trying
+    some out, else they are those that work on this machine.
     """
+    confined = confinement(cwd, gpu=gpu, layers=layers)
     descriptors = dict(descriptors or {})
     reading, writing = os.pipe2(os.O_CLOEXEC)
     report_ends = os.pipe2(os.O_CLOEXEC) if report else None
     if report_ends is not None:
         descriptors[max(descriptors, default=2) + 1] = report_ends[1]
-    settings = limits.settings(cwd, sorted(descriptors))
+    settings = limits.settings(cwd, sorted(descriptors), confined)
     command = [sys.executable, "-I", "-S", str(_CONFINE), json.dumps(settings), *argv]
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     # Two steps through high numbers, so that no source is overwritten before its turn.
@@ -269,10 +287,13 @@ def spawn(
         if report_ends is not None
         else None,
         limits=limits,
+        confinement=confined,
     )
 
 
-def adopt(pid: int, pidfd: int, output: int, report: int, limits: Limits) -> Program:
+def adopt(
+    pid: int, pidfd: int, output: int, report: int, limits: Limits, confined: Confinement
+) -> Program:
     """Take charge of a worker that a fork server orphaned to us (inside `family.hold`)."""
     family.register(pid)
     return Program(
@@ -281,6 +302,7 @@ def adopt(pid: int, pidfd: int, output: int, report: int, limits: Limits) -> Pro
         output=Capture(output, limits.output_kib << 10),
         report=Capture(report, REPORT_BYTES, REPORT_BYTES),
         limits=limits,
+        confinement=confined,
     )
 
 
@@ -291,9 +313,18 @@ def run(
     environment: Mapping[str, str],
     wall_s: float,
     limits: Limits | None = None,
+    gpu: bool = False,
+    layers: Layers | None = None,
 ) -> Ended:
-    """Run `argv` to its end, or to a limit."""
-    program = spawn(argv, cwd=cwd, environment=environment, limits=limits or Limits())
+    """Run `argv` to its end, or to a limit; see `spawn`."""
+    program = spawn(
+        argv,
+        cwd=cwd,
+        environment=environment,
+        limits=limits or Limits(),
+        gpu=gpu,
+        layers=layers,
+    )
     try:
         end = program.wait_for(None, time.monotonic() + wall_s)
         assert end is not None  # there is no channel to become readable

@@ -25,9 +25,10 @@ ORDER = (
     # the submission
     "archive", "submission",
     # programs that we do not trust
-    "worker", "capture", "family", "box", "sandbox",
+    "worker", "capture", "family", "box", "toolchain", "syscall_filter", "fence", "slots",
+    "confinement", "sandbox", "isolation",
     # the machine
-    "cache", "toolchain", "gpu", "mps", "doctor",
+    "cache", "gpu", "mps", "doctor",
     # build, run, check, score, report
     "host", "build", "judge", "check", "score", "formats",
     "workshop", "pipeline", "local", "cli", "__main__",

@@ -1,0 +1,77 @@
+"""What keeps an untrusted program from everything that is not its own.
+
+    fence      which files it may read, write and run (Landlock; `grader.fence`)
+    filter     which system calls it may not make (seccomp; `grader.syscall_filter`)
+    own user   a user that nobody else is, where the judge is root (`grader.slots`)
+
+Which of them work on a machine is found out once (`grader.isolation`) and said
+to `use_layers`; until then the kernel's own two are put up, which every recent
+kernel has. A program on a GPU needs more than others, so its layers are a choice
+of their own. `grader.worker.confine` applies them, in the program's own process.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader import fence, slots
+from grader.syscall_filter import For, program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """What a program is kept in. Without any of them it has limits and a session only."""
+
+    fence: bool = True
+    filter: bool = True
+    own_user: bool = False
+
+
+# For what runs no code of a hand-in's and starts programs that do.
+UNCONFINED = Layers(fence=False, filter=False)
+
+# By whether the program uses a GPU.
+_layers: dict[bool, Layers] = {False: Layers(), True: Layers()}
+
+
+def use_layers(layers: Layers, *, gpu: bool) -> None:
+    """Say what works on this machine."""
+    _layers[gpu] = layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """The layers around one program, and the user that it runs as, None for ours."""
+
+    layers: Layers
+    gpu: bool
+    user: int | None
+
+    def settings(self, cwd: Path) -> dict[str, object]:
+        """Return what `confine.py` is told about the layers."""
+        code = program(For.GPU if self.gpu else For.PROCESSOR) if self.layers.filter else b""
+        return {
+            "user": self.user,
+            "fence": fence.granted(cwd, gpu=self.gpu) if self.layers.fence else None,
+            "filter": base64.b64encode(code).decode() if code else None,
+        }
+
+    def end(self) -> None:
+        """Kill what is left of the user's, and let another program have it."""
+        if self.user is not None:
+            slots.kill_all_of(self.user)
+            slots.give_back(self.user)
+
+
+def confinement(cwd: Path, *, gpu: bool = False, layers: Layers | None = None) -> Confinement:
+    """Prepare the layers for one program, whose own folder `cwd` becomes.
+
+    `layers` are for trying some out; else they are those that work here.
+    """
+    layers = _layers[gpu] if layers is None else layers
+    user = slots.take() if layers.own_user else None
+    if user is not None:
+        slots.hand_over(cwd, user)
+    return Confinement(layers=layers, gpu=gpu, user=user)
