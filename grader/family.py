@@ -26,6 +26,7 @@ import psutil
 
 from grader.errors import GraderError
 
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 # A chain of processes that fork faster than we kill must not keep us for ever.
 _SWEEP_S = 10.0
@@ -35,8 +36,14 @@ _started: set[int] = set()
 
 
 def become_subreaper() -> None:
-    """Make orphans of our programs our children. Call once, early."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    """Make orphans of our programs our children, and ourselves unreadable to them.
+
+    Call once, early: a process that is not dumpable cannot be traced, nor its
+    memory and environment be read, by another of the same user.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 @contextlib.contextmanager

@@ -6,11 +6,12 @@ the trampoline, and linked with our runtime, which is compiled once per machine.
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader import host, sandbox
+from grader.box import box
 from grader.build.compiler import Compiler
 from grader.build.product import Rejected
 from grader.cache import cached_folder, content_key
@@ -81,7 +82,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
             compiler=str(cxx.path),
             mode=mode,
             source=trampoline,
-            runtime=_runtime(cxx, mode, runtime_key),
+            runtime=Path(_RUNTIME_FILE),
             output=output,
             include_dirs=(include,),
         )
@@ -95,6 +96,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
         suffix=".cpp",
         key=content_key(runtime_key, *flags),
         command=command,
+        parts=lambda: (_runtime(cxx, mode, runtime_key),),
     )
 
 
@@ -102,15 +104,17 @@ def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:
     """Return our runtime, compiled for this machine."""
 
     def make(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="grade-runtime-") as scratch:
+        with box("grade-runtime-") as scratch:
             ended = sandbox.run(
                 host.runtime_command(
-                    compiler=str(cxx.path), mode=mode, output=folder / _RUNTIME_FILE
+                    compiler=str(cxx.path), mode=mode, output=Path(_RUNTIME_FILE)
                 ),
-                cwd=Path(scratch),
-                environment=sandbox.clean_environment(Path(scratch)),
+                cwd=scratch,
+                environment=sandbox.clean_environment(scratch),
                 wall_s=_RUNTIME_WALL_S,
             )
+            if ended.ok:
+                shutil.copyfile(scratch / _RUNTIME_FILE, folder / _RUNTIME_FILE)
         if not ended.ok:
             raise ToolError(
                 f"{cxx.path} cannot compile the host runtime:\n{ended.output[-2000:]}",

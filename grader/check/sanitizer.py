@@ -23,6 +23,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, cast
 from xml.etree import ElementTree
 
+from grader.box import read
 from grader.check.finding import hint
 from grader.evidence import Finding, FindingKind
 from grader.host.symbols import Place
@@ -85,12 +86,13 @@ def read_findings(
     `locate` finds the lines of return addresses in it. Raises ValueError if
     the report is not the tool's XML.
     """
-    path = box / _FILE
-    if not path.is_file():
+    try:
+        xml = read(box / _FILE, _MOST_BYTES)
+    except FileNotFoundError:
         return ()
-    if path.stat().st_size > _MOST_BYTES:
-        raise ValueError("its report is larger than 32 MiB")
-    return parse(path.read_bytes(), tool, file, copy, locate)
+    except OSError as error:
+        raise ValueError(f"its report cannot be read: {error.strerror}") from error
+    return parse(xml, tool, file, copy, locate)
 
 
 def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> tuple[Finding, ...]:

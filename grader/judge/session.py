@@ -127,6 +127,7 @@ class Session:
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
+            gpu=built.device is Device.CUDA,
         )
 
     def _interpreter_checks(self, built: Built) -> dict[str, int | bool] | None:
@@ -151,6 +152,7 @@ class Session:
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
+            gpu=built.device is Device.CUDA,
         )
 
     def __enter__(self) -> Session:
