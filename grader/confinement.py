@@ -27,10 +27,22 @@ class Layers:
     fence: bool = True
     filter: bool = True
     own_user: bool = False
+    powers: bool = False  # keep those of root, where the judge has them
+
+    @property
+    def words(self) -> str:
+        """The layers, for people."""
+        names = (
+            (self.fence, "fenced files"),
+            (self.filter, "filtered system calls"),
+            (self.own_user, "a user of its own"),
+        )
+        return ", ".join(name for there, name in names if there) or "limits only"
 
 
-# For what runs no code of a hand-in's and starts programs that do.
-UNCONFINED = Layers(fence=False, filter=False)
+# For what runs no code of a hand-in's and starts programs that do: a child can
+# only change its user if its parent might have.
+UNCONFINED = Layers(fence=False, filter=False, powers=True)
 
 # By whether the program uses a GPU.
 _layers: dict[bool, Layers] = {False: Layers(), True: Layers()}
@@ -54,6 +66,7 @@ class Confinement:
         code = program(For.GPU if self.gpu else For.PROCESSOR) if self.layers.filter else b""
         return {
             "user": self.user,
+            "powers": self.layers.powers,
             "fence": fence.granted(cwd, gpu=self.gpu) if self.layers.fence else None,
             "filter": base64.b64encode(code).decode() if code else None,
         }

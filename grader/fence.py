@@ -23,7 +23,6 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from glob import glob
 from pathlib import Path
 from typing import Literal
 
@@ -63,18 +62,12 @@ class Relaxation:
 
     grant: Grant
     paths: tuple[str, ...]
-    to: Literal["every program", "programs on a GPU"]
+    to: Literal["programs on a GPU"]
     why: str
 
 
 # How each was found out stands in docs/security.md.
 RELAXATIONS = (
-    Relaxation(
-        grant="read",
-        paths=("/proc/self",),
-        to="every program",
-        why="torch and the C library read a process's own mappings and threads",
-    ),
     Relaxation(
         grant="change",
         paths=("/proc",),
@@ -116,10 +109,9 @@ def granted(box: Path, *, gpu: bool) -> dict[str, list[str]]:
         "change": [],
         "device": list(_DEVICES),
     }
-    for relaxation in RELAXATIONS:
-        if gpu or relaxation.to == "every program":
-            found = (path for pattern in relaxation.paths for path in _expanded(pattern))
-            paths[relaxation.grant] += found
+    for relaxation in RELAXATIONS if gpu else ():
+        found = (path for pattern in relaxation.paths for path in _expanded(pattern))
+        paths[relaxation.grant] += found
     return paths
 
 
@@ -141,7 +133,8 @@ def interpreter_files() -> list[str]:
 
 def _expanded(pattern: str) -> list[str]:
     path = os.path.expandvars(pattern)
-    return sorted(glob(path)) if path.startswith("/") else []
+    # A variable that is not set stays as it is.
+    return sorted(map(str, Path("/").glob(path[1:]))) if path.startswith("/") else []
 
 
 @functools.cache
@@ -197,7 +190,7 @@ def _parts(prefix: Path) -> Iterator[str]:
 def _without_the_contained(folders: Sequence[str]) -> Iterator[str]:
     """Yield the folders, in order, without those below another one and those not there."""
     real = {folder: os.path.realpath(folder) for folder in dict.fromkeys(folders)}
-    there = {folder: path for folder, path in real.items() if os.path.exists(path)}
+    there = {folder: path for folder, path in real.items() if Path(path).exists()}
     tops = set(there.values())
     for folder, path in there.items():
         if not any(str(parent) in tops for parent in Path(path).parents):

@@ -1,4 +1,4 @@
-"""How well hand-ins are kept apart from everything else here: found out by trying.
+"""Find out how well hand-ins are kept apart from everything else here: by trying.
 
     Level.FULL      no attempt to get out of the sandbox succeeds
     Level.PARTIAL   hidden files and the judge are out of reach; something else is not
@@ -25,15 +25,14 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from grader import family, fence, sandbox
 from grader.box import box
-from grader.confinement import UNCONFINED, Layers, use_layers
-from grader.errors import ToolError
+from grader.confinement import Layers, use_layers
+from grader.level import Isolation, Level
 from grader.worker import try_to_escape
 
 _PROBE_S = 60.0  # it takes a tenth of a second; starting CUDA on a cold machine, some
@@ -53,119 +52,59 @@ _GRAVE = frozenset(
     }
 )
 
-
-class Level(str, Enum):
-    """How much of what a hand-in must not do is out of its reach; most first."""
-
-    FULL = "full"
-    PARTIAL = "partial"
-    NONE = "none"
-
-    def __str__(self) -> str:
-        return self.value
-
-    def reaches(self, wanted: Level) -> bool:
-        """True if this is `wanted` or better."""
-        order = list(Level)
-        return order.index(self) <= order.index(wanted)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Isolation:
-    """What was found out about this machine.
-
-    `missing` are sentences: what a hand-in can do here that it should not.
-    `notes` say what is otherwise than it could be, and why, at no loss of level.
-    """
-
-    level: Level
-    layers: Layers
-    missing: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def words(self) -> str:
-        """The layers that hold, for people."""
-        layers = self.layers
-        names = (
-            (layers.fence, "fenced files"),
-            (layers.filter, "filtered system calls"),
-            (layers.own_user, "a user of its own"),
-        )
-        return ", ".join(name for there, name in names if there) or "limits only"
-
-
 _lock = threading.Lock()
 
 
 def isolation(*, gpu: bool = False) -> Isolation:
-    """Find out, once a run, what holds here; from then on the sandbox uses it."""
+    """Find out, once a run, what holds here; from then on the sandbox uses it.
+
+    On a GPU some programs, the compilers, do not use it: the lesser level counts.
+    """
     with _lock:
-        return _found(gpu)
-
-
-@functools.cache
-def _found(gpu: bool) -> Isolation:
-    family.become_subreaper()
-    found = _best(gpu)
-    use_layers(found.layers, gpu=gpu)
-    return found
-
-
-def forget() -> None:
-    """Find out afresh next time: for tests."""
-    _found.cache_clear()
+        family.become_subreaper()
+        found = _found(False)
+        return found.lesser(_found(True)) if gpu else found
 
 
 def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
     """Return the isolation of a run whose folders `hidden` are for staff only."""
-    open_ones = fence.uncovered(hidden)
-    if not open_ones:
+    readable = fence.uncovered(hidden)
+    if not readable:
         return found
-    names = " and ".join(map(str, open_ones))
+    names = " and ".join(map(str, readable))
+    missing = f"{names} can be read, for a folder around it holds programs: move it"
+    return replace(found, level=Level.NONE, missing=(missing, *found.missing))
+
+
+@functools.cache
+def _found(gpu: bool) -> Isolation:
+    notes: list[str] = []
+    for layers in _candidates():
+        said = _try(layers, gpu=gpu)
+        problem = said if isinstance(said, str) else _problem(said)
+        if problem is None and not isinstance(said, str):
+            use_layers(layers, gpu=gpu)
+            return _judged(layers, said["attempts"], tuple(notes))
+        what = "no user of its own" if layers.own_user else "no fence and no filter"
+        notes.append(f"{what}: {problem}")
+    layers = Layers(fence=False, filter=False)
+    use_layers(layers, gpu=gpu)
     return Isolation(
         level=Level.NONE,
-        layers=found.layers,
-        missing=(f"{names} can be read: a folder around it holds programs", *found.missing),
-        notes=found.notes,
+        layers=layers.words,
+        missing=("a hand-in can do whatever this user can",),
+        notes=tuple(notes),
     )
 
 
-def require(wanted: Level, found: Isolation) -> None:
-    """Raise ToolError if hand-ins are kept apart less well here than `wanted`."""
-    if not found.level.reaches(wanted):
-        raise ToolError(
-            f"the sandbox reaches the level {found.level} here, not {wanted}: "
-            f"{'; '.join(found.missing)}",
-            tip="`grade doctor` says what is missing",
-        )
-
-
-def _best(gpu: bool) -> Isolation:
-    notes: list[str] = []
-    for layers in _candidates(notes):
-        said = _try(layers, gpu=gpu)
-        problem = _problem(said)
-        if problem is None:
-            assert isinstance(said, dict)
-            return _judge(layers, said["attempts"], tuple(notes))
-        what = "a user of its own" if layers.own_user else "a fence and a filter"
-        notes.append(f"without {what}: {problem}")
-    return Isolation(
-        level=Level.NONE, layers=UNCONFINED, missing=(*notes, "nothing of it is held back")
-    )
-
-
-def _candidates(notes: list[str]) -> Iterator[Layers]:
+def _candidates() -> Iterator[Layers]:
     if os.geteuid() == 0:
         yield Layers(own_user=True)
     yield Layers()
 
 
-def _problem(said: dict[str, Any] | str) -> str | None:
-    """Return why programs cannot be run like this, None if they can."""
-    if isinstance(said, str):
-        return said
+def _problem(said: dict[str, Any]) -> str | None:
+    """Return why an honest program cannot run like this, None if it can."""
     if said["unreadable"]:
         return f"{said['unreadable'][0]} cannot be read there"
     if said["cuda"] is not None:
@@ -173,14 +112,14 @@ def _problem(said: dict[str, Any] | str) -> str | None:
     return None
 
 
-def _judge(layers: Layers, outcomes: dict[str, str | None], notes: tuple[str, ...]) -> Isolation:
+def _judged(layers: Layers, outcomes: dict[str, str | None], notes: tuple[str, ...]) -> Isolation:
     ways_out = [name for name, outcome in outcomes.items() if outcome is not None]
     level = Level.PARTIAL if ways_out else Level.FULL
     if _GRAVE & set(ways_out):
         level = Level.NONE
     return Isolation(
         level=level,
-        layers=layers,
+        layers=layers.words,
         missing=tuple(f"a hand-in can {name}" for name in ways_out),
         notes=notes,
     )
@@ -210,7 +149,7 @@ def _try(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
                 layers=layers,
             )
         except OSError as error:
-            return f"{error.strerror or error}"
+            return error.strerror or str(error)
     last = ended.output.strip().splitlines()[-1:] or [f"it ended with {ended.end.value}"]
     try:
         said = json.loads(last[0])
@@ -221,19 +160,17 @@ def _try(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
 
 def _listeners(folder: Path, undo: contextlib.ExitStack) -> dict[str, object]:
     """Listen in all the ways that a hand-in must not connect in."""
-    tcp = undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-    udp = undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     port = 9
     with contextlib.suppress(OSError):  # no network at all: being refused is asked all the same
+        tcp = undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         tcp.bind(("127.0.0.1", 0))
         tcp.listen()
         port = tcp.getsockname()[1]
-        udp.bind(("127.0.0.1", port))
     named = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     abstract = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     path, name = str(folder / "socket"), f"gpu-grade-probe-{secrets.token_hex(8)}"
     named.bind(path)
     named.listen()
-    abstract.bind("\0" + name)
+    abstract.bind(f"\0{name}")
     abstract.listen()
     return {"port": port, "socket": path, "abstract": name}

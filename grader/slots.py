@@ -75,10 +75,8 @@ def give_back(user: int) -> None:
 
 def hand_over(folder: Path, user: int) -> None:
     """Make a folder and all in it the user's. Nothing hostile may have been in it before."""
-    for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.lchown(os.path.join(parent, name), user, user)
-    os.lchown(folder, user, user)
+    for path in (folder, *folder.rglob("*")):
+        os.lchown(path, user, user)
 
 
 def kill_all_of(user: int) -> None:
@@ -100,12 +98,12 @@ def kill_all_of(user: int) -> None:
 def processes_of(user: int) -> list[int]:
     """Return the processes that have the user, by any of its four kinds; zombies do not count."""
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdecimal():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
             # Not the folder's owner: a process can make root the owner of its own.
             with contextlib.suppress(OSError):
-                status = Path(f"/proc/{entry}/status").read_text()
+                status = (entry / "status").read_text()
                 users = status.partition("\nUid:")[2].partition("\n")[0].split()
                 if str(user) in users and "\nState:\tZ" not in status:
-                    found.append(int(entry))
+                    found.append(int(entry.name))
     return found

@@ -29,7 +29,9 @@ from grader.build.unit import Checked, build, build_checked
 from grader.errors import ToolError
 from grader.evidence import CorrectnessEvidence
 from grader.gpu import Gpu
+from grader.isolation import isolation, with_hidden
 from grader.judge.server import PythonServer
+from grader.level import Isolation
 from grader.spec import Assignment, Case, Kernel
 from grader.submission import HandIn
 from grader.verdict import Verdict
@@ -93,7 +95,7 @@ def open_workshop(
     assignment: Assignment, options: Options, units: Sequence[Unit]
 ) -> Iterator[Workshop]:
     """Start all builds, and torch, side by side; end every process on the way out."""
-    family.become_subreaper()
+    isolation(gpu=options.device is Device.CUDA)
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
         shop = Workshop(assignment, options, Path(folder), pool)
@@ -300,12 +302,19 @@ class Workshop:
         driver.unmap(address, size)
         return True
 
+    @property
+    def isolation(self) -> Isolation:
+        """How well hand-ins are kept apart from everything else here."""
+        found = isolation(gpu=self._options.device is Device.CUDA)
+        return with_hidden(found, [self._assignment.folder])
+
     def environment(self) -> dict[str, str | int | float | None]:
         """Say what graded: for the report."""
         gpu = self._options.gpu
         cxx, nvcc = toolchain.find_cxx(), toolchain.find_nvcc()
         driver = nvidia.state()
         cuda = driver.cuda_version
+        kept_apart = self.isolation
         return {
             "grader": grader.__version__,
             "device": self._options.device.value,
@@ -321,9 +330,9 @@ class Workshop:
             "python": platform.python_version(),
             "platform": platform.platform(),
             "cpu": _processor(),
-            # Limits, a session of its own, nothing left behind; files and
-            # network are not fenced off yet.
-            "sandbox": "none",
+            "sandbox": kept_apart.level.value,
+            "sandbox_missing": "; ".join(kept_apart.missing) or None,
+            "sandbox_layers": "; ".join((kept_apart.layers, *kept_apart.notes)),
             "public_seed": self._options.public_seed,
             "secret_seed": self._options.secret_seed,
         }

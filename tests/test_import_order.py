@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "grader"
 # In the order in which data flows. A package stands for all of its modules.
 ORDER = (
     # the vocabulary
-    "words", "verdict", "errors", "interruption", "evidence", "report",
+    "words", "verdict", "errors", "level", "interruption", "evidence", "report",
     # text from and for people
     "printable", "progress", "toml_source",
     # the spec

@@ -106,9 +106,7 @@ def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:
     def make(folder: Path) -> None:
         with box("grade-runtime-") as scratch:
             ended = sandbox.run(
-                host.runtime_command(
-                    compiler=str(cxx.path), mode=mode, output=Path(_RUNTIME_FILE)
-                ),
+                host.runtime_command(compiler=str(cxx.path), mode=mode, output=Path(_RUNTIME_FILE)),
                 cwd=scratch,
                 environment=sandbox.clean_environment(scratch),
                 wall_s=_RUNTIME_WALL_S,

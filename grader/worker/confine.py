@@ -3,8 +3,8 @@
     python -I -S confine.py SETTINGS PROGRAM ARGUMENT...
 
 SETTINGS is JSON: {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...},
-"user": uid or null, "fence": {"write": [path...], ...} or null, "filter": base64 or null}.
-Runs between the judge's spawn and the untrusted program, in a process of its
+"user": uid or null, "powers": whether to keep root's, "fence": {"write": [path...], ...}
+or null, "filter": base64 or null}. Runs between the judge's spawn and the untrusted program, in a process of its
 own, because code between fork and exec is not safe in a judge with threads.
 The Triton server calls `confine` in its forked children for the same reason:
 one list of steps for every worker.
@@ -98,7 +98,8 @@ def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
         Path("/proc/self/oom_score_adj").write_text("1000")
     os.umask(0o077)
     os.chdir(settings["cwd"])
-    _give_up_rights(settings["user"], libc)
+    if not settings["powers"]:
+        _give_up_rights(settings["user"], libc)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     # The kernel forgets it when the user changes.
     _die_with(settings["judge"], libc)

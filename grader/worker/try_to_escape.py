@@ -55,7 +55,7 @@ def attempts(about: dict[str, str]) -> dict[str, Callable[[], object]]:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             return one.sendto(b"probe", ("127.0.0.1", int(about["port"])))
 
-    def connect(family: int, address: object) -> str:
+    def connect(family: int, address: tuple[str, int] | str) -> str:
         with socket.socket(family, socket.SOCK_STREAM) as one:
             one.settimeout(2)
             one.connect(address)
@@ -84,7 +84,7 @@ def attempts(about: dict[str, str]) -> dict[str, Callable[[], object]]:
 
     return {
         "read a hidden file": secret.read_bytes,
-        "list a hidden folder": lambda: os.listdir(secret.parent),
+        "list a hidden folder": lambda: list(secret.parent.iterdir()),
         "write beside a hidden file": lambda: make(secret.parent),
         "write to a shared folder": lambda: make(Path(about["shared"])),
         "write to /dev/shm": lambda: make(Path("/dev/shm")),
@@ -99,9 +99,7 @@ def attempts(about: dict[str, str]) -> dict[str, Callable[[], object]]:
         "slow the judge down": lambda: os.setpriority(
             os.PRIO_PROCESS, judge, os.getpriority(os.PRIO_PROCESS, judge)
         ),
-        "connect over TCP": lambda: connect(
-            socket.AF_INET, ("127.0.0.1", int(about["port"]))
-        ),
+        "connect over TCP": lambda: connect(socket.AF_INET, ("127.0.0.1", int(about["port"]))),
         "send over UDP": udp,
         "connect to a program's socket": lambda: connect(socket.AF_UNIX, about["socket"]),
         "connect to a program's abstract socket": lambda: connect(
@@ -117,14 +115,14 @@ def attempts(about: dict[str, str]) -> dict[str, Callable[[], object]]:
 
 def _outcome(attempt: Callable[[], object]) -> str | None:
     try:
-        done = attempt()
+        attempt()
     except OSError as error:
         if error.errno in _REFUSALS:
             return None
         return f"not refused, but {os.strerror(error.errno or 0)}"
     except Exception as error:
         return f"not refused, but {type(error).__name__}: {error}"
-    return f"worked: {done!r}"[:200]
+    return "worked"
 
 
 def start_cuda() -> str | None:
@@ -134,13 +132,8 @@ def start_cuda() -> str | None:
     except OSError as error:
         return str(error)
     context = ctypes.c_void_p()
-    for step in (
-        lambda: driver.cuInit(0),
-        lambda: driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
-    ):
-        if code := step():
-            return f"CUDA error {code}"
-    return None
+    code = driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    return f"CUDA error {code}" if code else None
 
 
 def main() -> None:
