@@ -74,8 +74,10 @@ class Confinement:
     def end(self) -> None:
         """Kill what is left of the user's, and let another program have it."""
         if self.user is not None:
-            slots.kill_all_of(self.user)
-            slots.give_back(self.user)
+            try:
+                slots.kill_all_of(self.user)
+            finally:
+                slots.give_back(self.user)
 
 
 def confinement(cwd: Path, *, gpu: bool = False, layers: Layers | None = None) -> Confinement:

@@ -42,6 +42,15 @@ class Isolation:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def facts(self) -> dict[str, str | None]:
+        """What a report says of it."""
+        return {
+            "sandbox": self.level.value,
+            "sandbox_missing": "; ".join(self.missing) or None,
+            "sandbox_layers": "; ".join((self.layers, *self.notes)),
+        }
+
     def lesser(self, other: Isolation) -> Isolation:
         """Return what holds where both count: the lesser level, and all that is missing."""
         least = self if other.level.reaches(self.level) else other

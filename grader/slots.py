@@ -41,7 +41,6 @@ except ProcessLookupError:
 
 _lock = threading.Lock()
 _taken: dict[int, socket.socket] = {}
-_free: list[int] = []
 
 
 def take() -> int:
@@ -50,8 +49,6 @@ def take() -> int:
     Raises GraderError if there is none.
     """
     with _lock:
-        if _free:
-            return _free.pop(0)
         for user in random.sample(_USERS, len(_USERS)):
             if user in _taken:
                 continue
@@ -61,16 +58,17 @@ def take() -> int:
             except OSError:
                 claim.close()
                 continue
-            _taken[user] = claim
             if not processes_of(user):
+                _taken[user] = claim
                 return user
+            claim.close()
     raise GraderError("there is no user left to run a hand-in as")
 
 
 def give_back(user: int) -> None:
     """Say that nothing of the user's is left."""
     with _lock:
-        _free.append(user)
+        _taken.pop(user).close()
 
 
 def hand_over(folder: Path, user: int) -> None:

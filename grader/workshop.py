@@ -31,7 +31,6 @@ from grader.evidence import CorrectnessEvidence
 from grader.gpu import Gpu
 from grader.isolation import isolation, with_hidden
 from grader.judge.server import PythonServer
-from grader.level import Isolation
 from grader.spec import Assignment, Case, Kernel
 from grader.submission import HandIn
 from grader.verdict import Verdict
@@ -302,19 +301,13 @@ class Workshop:
         driver.unmap(address, size)
         return True
 
-    @property
-    def isolation(self) -> Isolation:
-        """How well hand-ins are kept apart from everything else here."""
-        found = isolation(gpu=self._options.device is Device.CUDA)
-        return with_hidden(found, [self._assignment.folder])
-
     def environment(self) -> dict[str, str | int | float | None]:
         """Say what graded: for the report."""
         gpu = self._options.gpu
         cxx, nvcc = toolchain.find_cxx(), toolchain.find_nvcc()
         driver = nvidia.state()
         cuda = driver.cuda_version
-        kept_apart = self.isolation
+        kept_apart = isolation(gpu=gpu is not None)
         return {
             "grader": grader.__version__,
             "device": self._options.device.value,
@@ -330,9 +323,7 @@ class Workshop:
             "python": platform.python_version(),
             "platform": platform.platform(),
             "cpu": _processor(),
-            "sandbox": kept_apart.level.value,
-            "sandbox_missing": "; ".join(kept_apart.missing) or None,
-            "sandbox_layers": "; ".join((kept_apart.layers, *kept_apart.notes)),
+            **with_hidden(kept_apart, [self._assignment.folder]).facts,
             "public_seed": self._options.public_seed,
             "secret_seed": self._options.secret_seed,
         }

@@ -4,7 +4,8 @@
 
 SETTINGS is JSON: {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...},
 "user": uid or null, "powers": whether to keep root's, "fence": {"write": [path...], ...}
-or null, "filter": base64 or null}. Runs between the judge's spawn and the untrusted program, in a process of its
+or null, "filter": base64 or null}.
+Runs between the judge's spawn and the untrusted program, in a process of its
 own, because code between fork and exec is not safe in a judge with threads.
 The Triton server calls `confine` in its forked children for the same reason:
 one list of steps for every worker.
