@@ -164,9 +164,23 @@ def exact_memory_mib(pid: int, *, granted_mib: float = 0.0) -> float:
     """Measure memory like `usage`, slowly, every page counted once in all."""
     total_kib = 0.0
     for member in members(pid):
-        sizes = _sizes_kib(Path(f"/proc/{member}/smaps_rollup"), "Pss_Anon", "Pss_Shmem")
+        rollup = Path(f"/proc/{member}/smaps_rollup")
+        if _readable(rollup):
+            sizes = _sizes_kib(rollup, "Pss_Anon", "Pss_Shmem")
+        else:
+            # A process may hide its mappings from us, but not how many pages it has.
+            sizes = _sizes_kib(Path(f"/proc/{member}/status"), "RssAnon", "RssShmem")
         total_kib += sizes[0] + max(0.0, sizes[1] - granted_mib * 1024)
     return total_kib / 1024
+
+
+def _readable(file: Path) -> bool:
+    """True if a file below /proc can be read, which only opening it tells."""
+    try:
+        file.open().close()
+    except OSError:
+        return False
+    return True
 
 
 def _sizes_kib(file: Path, *keys: str) -> list[int]:

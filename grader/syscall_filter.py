@@ -102,6 +102,8 @@ REFUSED = (
             "setxattr", "lsetxattr", "fsetxattr", "setxattrat",
             "removexattr", "lremovexattr", "fremovexattr", "removexattrat", "file_setattr",
         ),
+        # Drivers make shared files, and caches of what they compile: not seen without.
+        on_gpu=False,
     ),
     Refused(
         why="watching folders that cannot be read",
