@@ -22,7 +22,9 @@ from hand_in_bench import (
 )
 
 import grader.check.correctness  # noqa: F401 # imports torch, before anyone counts descriptors
-from grader import workshop
+from grader import box, toolchain, workshop
+from grader.build.compiler import Compiled, compile_file
+from grader.build.nvcc import nvcc_gate
 from grader.cache import cache_root
 from grader.isolation import isolation
 from grader.level import Level
@@ -138,10 +140,13 @@ BUILDS = {
     "includes through the working folder": (
         '#include "../../course/../assignments/silu/oracle.py"', "compile_error", ""
     ),
+    # In one piece, `asm` would be known for what this machine cannot run.
     "embeds the oracle": (
-        'asm(".incbin \\"@HIDDEN@\\"");', "compile_error", ""
+        '#define GLUE(a, b) a##b\nGLUE(as, m)(".incbin \\"@HIDDEN@\\"");', "compile_error", ""
     ),
-    "includes in assembly": ('asm(".include \\"@HIDDEN@\\"");', "compile_error", ""),
+    "includes in assembly": (
+        '#define GLUE(a, b) a##b\nGLUE(as, m)(".include \\"@HIDDEN@\\"");', "compile_error", ""
+    ),
     "asks whether the oracle is there and includes it": (
         '#if __has_include("@HIDDEN@")\n#include "@HIDDEN@"\n#endif', "compile_error", ""
     ),
@@ -167,3 +172,54 @@ def test_a_compiler_sees_the_toolchain_only(
     assert message in graded.failed["message"], graded.failed
     told = str(graded.report)
     assert "def expected" not in told and "somebody else" not in told
+
+
+@pytest.mark.parametrize("line", ['#include "@HIDDEN@"', 'asm(".incbin \\"@HIDDEN@\\"");'])
+def test_nvcc_sees_the_toolchain_only(words: dict[str, str], tmp_path: Path, line: str) -> None:
+    nvcc = toolchain.search_nvcc().tool
+    if nvcc is None:
+        pytest.skip("no nvcc here")
+    source = tmp_path / "source.cu"
+    source.write_text(f"{line}\n")
+
+    def compiled(text: str) -> Compiled:
+        return compile_file(
+            nvcc_gate(nvcc),
+            trampoline='#include "silu.cu"\n',
+            file="silu.cu",
+            text=text,
+            header=("silu.h", ""),
+            wall_s=60,
+        )
+
+    assert compiled("__global__ void kernel() {}\n").library is not None
+    attack = compiled(filled(source, words))
+    assert attack.library is None
+    assert "def expected" not in attack.evidence.output
+    assert words["HIDDEN"] in attack.evidence.output
+
+
+def test_a_link_in_the_place_of_a_product_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "kernel.so").symlink_to("secret")
+    with pytest.raises(OSError, match="symbolic links"):
+        box.read(tmp_path / "kernel.so", 100)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        box.read(tmp_path / "pipe", 100)
+    with pytest.raises(OSError, match="too large"):
+        box.read(tmp_path / "secret", 5)
+    assert box.read(tmp_path / "secret", 6) == b"secret"
+
+
+@pytest.mark.parametrize("suffix", [".cu", ".py"])
+def test_a_link_in_a_hand_in_is_not_followed(
+    bench: Bench, scratch: Path, words: dict[str, str], suffix: str
+) -> None:
+    folder = bench.root / "hand_in"
+    folder.mkdir()
+    (folder / f"silu{suffix}").symlink_to(words["HIDDEN"])
+    graded = bench.grade(folder)
+    assert graded.verdict == "compile_error", graded.failed
+    assert "a symbolic link" in graded.failed["message"]
+    assert "def expected" not in str(graded.report)

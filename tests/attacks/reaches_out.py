@@ -57,7 +57,7 @@ ATTEMPTS = {
     "remove the oracle": HIDDEN.unlink,
     "change the oracle's rights": lambda: HIDDEN.chmod(0o777),
     "set the oracle's time": lambda: os.utime(HIDDEN, (0, 0)),
-    "read the judge's memory": lambda: Path(f"/proc/{JUDGE}/mem").open("rb"),
+    "read the judge's memory": lambda: os.open(f"/proc/{JUDGE}/mem", os.O_RDONLY),
     "read the judge's environment": Path(f"/proc/{JUDGE}/environ").read_bytes,
     "read the parent's environment": Path(f"/proc/{os.getppid()}/environ").read_bytes,
     "kill the judge": lambda: os.kill(JUDGE, 0),
