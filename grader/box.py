@@ -10,6 +10,7 @@ would have the judge read, with its own rights, whatever it leads to.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -19,6 +20,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_MOST_FILES = 50_000  # compilers and caches make hundreds
 
 
 @contextmanager
@@ -38,6 +41,24 @@ def remove(folder: Path) -> None:
     except (OSError, RecursionError):
         for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
             subprocess.run([*command, str(folder)], check=False, capture_output=True)
+
+
+def size_mib(folder: Path) -> float:
+    """Return what the files below take up on the disk, MiB; infinite if there are too many."""
+    total_kib, entries = 0.0, 0
+    waiting = [str(folder)]
+    while waiting:
+        # What goes away while it is looked at, or may not be looked at, counts nothing.
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listing:
+            for entry in listing:
+                entries += 1
+                if entries > _MOST_FILES:
+                    return float("inf")
+                with contextlib.suppress(OSError):
+                    total_kib += entry.stat(follow_symlinks=False).st_blocks / 2
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+    return total_kib / 1024
 
 
 def read(path: Path, most_bytes: int) -> bytes:

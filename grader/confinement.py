@@ -53,21 +53,27 @@ def use_layers(layers: Layers, *, gpu: bool) -> None:
     _layers[gpu] = layers
 
 
+def layers_in_use(*, gpu: bool) -> Layers:
+    """Return what programs are kept in from here on."""
+    return _layers[gpu]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
-    """The layers around one program, and the user that it runs as, None for ours."""
+    """One program's own folder, the layers around it, and its user, None for ours."""
 
+    folder: Path
     layers: Layers
     gpu: bool
     user: int | None
 
-    def settings(self, cwd: Path) -> dict[str, object]:
+    def settings(self) -> dict[str, object]:
         """Return what `confine.py` is told about the layers."""
         code = program(For.GPU if self.gpu else For.PROCESSOR) if self.layers.filter else b""
         return {
             "user": self.user,
             "powers": self.layers.powers,
-            "fence": fence.granted(cwd, gpu=self.gpu) if self.layers.fence else None,
+            "fence": fence.granted(gpu=self.gpu) if self.layers.fence else None,
             "filter": base64.b64encode(code).decode() if code else None,
         }
 
@@ -89,4 +95,4 @@ def confinement(cwd: Path, *, gpu: bool = False, layers: Layers | None = None) -
     user = slots.take() if layers.own_user else None
     if user is not None:
         slots.hand_over(cwd, user)
-    return Confinement(layers=layers, gpu=gpu, user=user)
+    return Confinement(folder=cwd, layers=layers, gpu=gpu, user=user)

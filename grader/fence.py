@@ -101,11 +101,11 @@ RELAXATIONS = (
 )
 
 
-def granted(box: Path, *, gpu: bool) -> dict[str, list[str]]:
-    """Return the paths by kind of grant for a program whose own folder is `box`."""
+def granted(*, gpu: bool) -> dict[str, list[str]]:
+    """Return the paths by kind of grant, beside a program's own folder."""
     paths: dict[str, list[str]] = {
         "read": list(_readable(gpu)),
-        "write": [str(box)],
+        "write": [],
         "change": [],
         "device": list(_DEVICES),
     }

@@ -36,12 +36,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from grader import family
+from grader import box, family
 from grader.capture import Capture
 from grader.confinement import Confinement, Layers, confinement
 from grader.worker import confine
 
 _POLL_S = 0.05  # between two looks at memory and processes
+_FOLDER_POLL_S = 0.5
 REPORT_BYTES = 1 << 20
 _CONFINE = Path(confine.__file__)
 
@@ -55,6 +56,7 @@ class End(Enum):
     OUTPUT_LIMIT = "output limit"
     MEMORY_LIMIT = "memory limit"
     PROCESS_LIMIT = "process limit"
+    FOLDER_LIMIT = "folder limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +73,14 @@ class Limits:
     processes: int = 256
     threads: int = 4096
     file_mib: int = 2048
+    folder_mib: int = 4096
     open_files: int = 1024
     cpu_s: int = 600
 
-    def settings(
-        self, cwd: Path, keep: Sequence[int], confinement: Confinement
-    ) -> dict[str, object]:
+    def settings(self, keep: Sequence[int], confinement: Confinement) -> dict[str, object]:
         """Return what `confine.py` is told."""
         return {
-            "cwd": str(cwd),
+            "cwd": str(confinement.folder),
             "judge": os.getpid(),
             "keep": list(keep),
             "limits": {
@@ -90,7 +91,7 @@ class Limits:
                 # The kernel counts a user's threads, all of them: only with a user of its own.
                 **({} if confinement.user is None else {"threads": self.threads}),
             },
-            **confinement.settings(cwd),
+            **confinement.settings(),
         }
 
 
@@ -127,6 +128,7 @@ class Program:
     started_s: float = field(default_factory=time.monotonic)
     _died: os.waitid_result | None = None
     _baseline_mib: float = 0.0
+    _look_at_folder_s: float = 0.0
 
     def wait_for(self, channel: int | None, deadline_s: float) -> End | None:
         """Wait until `channel` is readable (None), or for the end that came instead.
@@ -192,6 +194,10 @@ class Program:
             return End.MEMORY_LIMIT
         if usage.processes > self.limits.processes:
             return End.PROCESS_LIMIT
+        if time.monotonic() >= self._look_at_folder_s:
+            self._look_at_folder_s = time.monotonic() + _FOLDER_POLL_S
+            if box.size_mib(self.confinement.folder) > self.limits.folder_mib:
+                return End.FOLDER_LIMIT
         return None
 
     def _look_at_death(self) -> End:
@@ -252,8 +258,7 @@ def spawn(
 
     The program owns the folder `cwd` and sees nothing else of ours. With
     `report`, it gets a pipe of its own for what it has to tell, on the number
-    that follows the given ones. `gpu` lets it use one; `layers` are for trying
-    some out, else they are those that work on this machine.
+    that follows the given ones. `gpu` and `layers` are `confinement`'s.
     """
     confined = confinement(cwd, gpu=gpu, layers=layers)
     descriptors = dict(descriptors or {})
@@ -261,7 +266,7 @@ def spawn(
     report_ends = os.pipe2(os.O_CLOEXEC) if report else None
     if report_ends is not None:
         descriptors[max(descriptors, default=2) + 1] = report_ends[1]
-    settings = limits.settings(cwd, sorted(descriptors), confined)
+    settings = limits.settings(sorted(descriptors), confined)
     command = [sys.executable, "-I", "-S", str(_CONFINE), json.dumps(settings), *argv]
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     # Two steps through high numbers, so that no source is overwritten before its turn.
@@ -317,14 +322,8 @@ def run(
     layers: Layers | None = None,
 ) -> Ended:
     """Run `argv` to its end, or to a limit; see `spawn`."""
-    program = spawn(
-        argv,
-        cwd=cwd,
-        environment=environment,
-        limits=limits or Limits(),
-        gpu=gpu,
-        layers=layers,
-    )
+    limits = limits or Limits()
+    program = spawn(argv, cwd=cwd, environment=environment, limits=limits, gpu=gpu, layers=layers)
     try:
         end = program.wait_for(None, time.monotonic() + wall_s)
         assert end is not None  # there is no channel to become readable

@@ -145,6 +145,8 @@ def limit_verdict(ended: sandbox.Ended) -> tuple[Verdict, str] | None:
             return Verdict.TIME_LIMIT, f"compiling took longer than {ended.wall_s:.0f} s"
         case sandbox.End.MEMORY_LIMIT:
             return Verdict.MEMORY_LIMIT, "the compiler ran out of its memory limit"
+        case sandbox.End.FOLDER_LIMIT:
+            return Verdict.COMPILE_ERROR, "the compiler filled its folder"
         case sandbox.End.OUTPUT_LIMIT:
             return Verdict.COMPILE_ERROR, "the compiler printed more than a megabyte"
     return None

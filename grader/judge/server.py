@@ -112,7 +112,7 @@ class PythonServer:
                 "device": request.device.value,
                 "checks": None if request.checks is None else dict(request.checks),
                 "environment": sandbox.clean_environment(request.cwd),
-                "settings": limits.settings(request.cwd, (3, 4), confined),
+                "settings": limits.settings((3, 4), confined),
             }
         )
         output, output_theirs = os.pipe2(os.O_CLOEXEC)

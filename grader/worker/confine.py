@@ -151,6 +151,8 @@ def _fence(granted: dict[str, list[str]], libc: ctypes.CDLL) -> None:
     attributes = struct.pack("=QQQ", handled, 3, 3)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     size = ctypes.c_size_t(len(attributes))
     ruleset = _checked(libc.syscall(_CREATE_RULESET, attributes, size, 0))
+    # Where we are already may lie where our user could not come by its path.
+    _grant(ruleset, ".", GRANTS["write"] & handled, libc)
     for kind, paths in granted.items():
         for path in paths:
             _grant(ruleset, path, GRANTS[kind] & handled, libc)
