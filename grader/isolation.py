@@ -80,7 +80,7 @@ def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
 def _found(gpu: bool) -> Isolation:
     notes: list[str] = []
     for layers in _candidates():
-        said = _try(layers, gpu=gpu)
+        said = try_out(layers, gpu=gpu)
         problem = said if isinstance(said, str) else _problem(said)
         if problem is None and not isinstance(said, str):
             use_layers(layers, gpu=gpu)
@@ -125,7 +125,7 @@ def _judged(layers: Layers, outcomes: dict[str, str | None], notes: tuple[str, .
     )
 
 
-def _try(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
+def try_out(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
     """Run the probe; return what it said, or why it could not be run."""
     with contextlib.ExitStack() as undo:
         hidden = undo.enter_context(box("grade-hidden-"))
