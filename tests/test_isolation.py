@@ -88,7 +88,11 @@ def tried_afresh() -> Iterator[None]:
 def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
     monkeypatch: pytest.MonkeyPatch, tried_afresh: None
 ) -> None:
-    outcomes = {"attempts": {"read a hidden file": None}, "unreadable": [], "cuda": None}
+    outcomes: dict[str, object] = {
+        "attempts": {"read a hidden file": None},
+        "unreadable": [],
+        "cuda": None,
+    }
     failing = {**outcomes, "cuda": "CUDA error 304"}
 
     def try_out(layers: Layers, *, gpu: bool) -> object:
