@@ -157,7 +157,7 @@ def write_calibration(assignment: Assignment, figures: Sequence[Figure], gpu: Gp
     """Keep the figures beside the spec, in a file named for the GPU; return its path."""
     name = re.sub(r"[^a-z0-9]+", "-", gpu.name.lower()).strip("-")
     path = assignment.folder / FOLDER / f"{name}.json"
-    environment = describe(gpu, public_seed=0, secret_seed=0)
+    environment = describe(assignment, gpu, public_seed=0, secret_seed=0)
     kept = ("gpu", "compute_capability", "driver", "cuda", "torch", "triton")
     document = {
         "format": _FORMAT,

@@ -11,11 +11,13 @@ import grader
 from grader import gpu as nvidia
 from grader import toolchain
 from grader.gpu import Gpu
+from grader.isolation import isolation, with_hidden
+from grader.spec import Assignment
 from grader.words import Device
 
 
 def describe(
-    gpu: Gpu | None, *, public_seed: int, secret_seed: int
+    assignment: Assignment, gpu: Gpu | None, *, public_seed: int, secret_seed: int
 ) -> dict[str, str | int | float | None]:
     """Return a report's `environment`; `gpu` is None where the CPU graded."""
     cxx, nvcc = toolchain.find_cxx(), toolchain.find_nvcc()
@@ -36,9 +38,7 @@ def describe(
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cpu": _processor(),
-        # Limits, a session of its own, nothing left behind; files and
-        # network are not fenced off yet.
-        "sandbox": "none",
+        **with_hidden(isolation(gpu=gpu is not None), [assignment.folder]).facts,
         "public_seed": public_seed,
         "secret_seed": secret_seed,
     }

@@ -28,6 +28,7 @@ import psutil
 from grader.errors import GraderError
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 # A chain of processes that fork faster than we kill must not keep us for ever.
 _SWEEP_S = 10.0
@@ -37,8 +38,14 @@ _started: set[int] = set()
 
 
 def become_subreaper() -> None:
-    """Make orphans of our programs our children. Call once, early."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    """Make orphans of our programs our children, and ourselves unreadable to them.
+
+    Call once, early: a process that is not dumpable cannot be traced, nor its
+    memory and environment be read, by another of the same user.
+    """
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def end_with_parent(parent: int) -> None:
@@ -166,9 +173,23 @@ def exact_memory_mib(pid: int, *, granted_mib: float = 0.0) -> float:
     """Measure memory like `usage`, slowly, every page counted once in all."""
     total_kib = 0.0
     for member in members(pid):
-        sizes = _sizes_kib(Path(f"/proc/{member}/smaps_rollup"), "Pss_Anon", "Pss_Shmem")
+        rollup = Path(f"/proc/{member}/smaps_rollup")
+        if _readable(rollup):
+            sizes = _sizes_kib(rollup, "Pss_Anon", "Pss_Shmem")
+        else:
+            # A process may hide its mappings from us, but not how many pages it has.
+            sizes = _sizes_kib(Path(f"/proc/{member}/status"), "RssAnon", "RssShmem")
         total_kib += sizes[0] + max(0.0, sizes[1] - granted_mib * 1024)
     return total_kib / 1024
+
+
+def _readable(file: Path) -> bool:
+    """True if a file below /proc can be read, which only opening it tells."""
+    try:
+        file.open().close()
+    except OSError:
+        return False
+    return True
 
 
 def _sizes_kib(file: Path, *keys: str) -> list[int]:

@@ -10,9 +10,13 @@ A program ends in one of two ways: by itself (exit code or signal), or by us,
 for a reason that is a verdict: time, output, memory or processes. Its end is
 seen by pidfd, never by end-of-file: a grandchild can hold a pipe open for ever.
 
+What keeps it from everything that is not its own is its `confinement`: a fence
+of files, a filter of system calls, where possible a user of its own.
+
 When it has ended, everything it started is ended too: its process group is
-killed while the dead leader still holds the group's number, and `family`
-sweeps up what fled into another session.
+killed while the dead leader still holds the group's number, `family` sweeps up
+what fled into another session, and where it had a user of its own, all that
+this user has is killed and counted.
 
 Threads: the kernel kills a program when the thread that spawned it ends: spawn
 from threads that live as long as the program.
@@ -32,11 +36,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from grader import family
+from grader import box, family
 from grader.capture import Capture
+from grader.confinement import Confinement, Layers, confinement
 from grader.worker import confine
 
 _POLL_S = 0.05  # between two looks at memory and processes
+_FOLDER_POLL_S = 0.5
 REPORT_BYTES = 1 << 20
 _CONFINE = Path(confine.__file__)
 
@@ -50,6 +56,7 @@ class End(Enum):
     OUTPUT_LIMIT = "output limit"
     MEMORY_LIMIT = "memory limit"
     PROCESS_LIMIT = "process limit"
+    FOLDER_LIMIT = "folder limit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +71,16 @@ class Limits:
     memory_mib: int = 4096
     output_kib: int = 1024
     processes: int = 256
+    threads: int = 4096
     file_mib: int = 2048
+    folder_mib: int = 4096
     open_files: int = 1024
     cpu_s: int = 600
 
-    def settings(self, cwd: Path, keep: Sequence[int]) -> dict[str, object]:
+    def settings(self, keep: Sequence[int], confinement: Confinement) -> dict[str, object]:
         """Return what `confine.py` is told."""
         return {
-            "cwd": str(cwd),
+            "cwd": str(confinement.folder),
             "judge": os.getpid(),
             "keep": list(keep),
             "limits": {
@@ -79,7 +88,10 @@ class Limits:
                 "file_bytes": self.file_mib << 20,
                 "open_files": self.open_files,
                 "cpu_s": self.cpu_s,
+                # The kernel counts a user's threads, all of them: only with a user of its own.
+                **({} if confinement.user is None else {"threads": self.threads}),
             },
+            **confinement.settings(),
         }
 
 
@@ -110,11 +122,13 @@ class Program:
     pidfd: int
     output: Capture
     limits: Limits
+    confinement: Confinement
     report: Capture | None = None
     granted_mib: float = 0.0  # of shared buffers, which are not the program's own
     started_s: float = field(default_factory=time.monotonic)
     _died: os.waitid_result | None = None
     _baseline_mib: float = 0.0
+    _look_at_folder_s: float = 0.0
 
     def wait_for(self, channel: int | None, deadline_s: float) -> End | None:
         """Wait until `channel` is readable (None), or for the end that came instead.
@@ -180,6 +194,10 @@ class Program:
             return End.MEMORY_LIMIT
         if usage.processes > self.limits.processes:
             return End.PROCESS_LIMIT
+        if time.monotonic() >= self._look_at_folder_s:
+            self._look_at_folder_s = time.monotonic() + _FOLDER_POLL_S
+            if box.size_mib(self.confinement.folder) > self.limits.folder_mib:
+                return End.FOLDER_LIMIT
         return None
 
     def _look_at_death(self) -> End:
@@ -218,6 +236,7 @@ class Program:
         self.pidfd = -1
         try:
             family.sweep()
+            self.confinement.end()
         finally:
             for capture in self._captures():
                 capture.drain()
@@ -232,18 +251,22 @@ def spawn(
     limits: Limits,
     descriptors: Mapping[int, int] | None = None,
     report: bool = False,
+    gpu: bool = False,
+    layers: Layers | None = None,
 ) -> Program:
     """Start `argv` confined. `descriptors` maps its numbers to ours.
 
-    With `report`, the program gets a pipe of its own for what it has to tell,
-    on the number that follows the given ones.
+    The program owns the folder `cwd` and sees nothing else of ours. With
+    `report`, it gets a pipe of its own for what it has to tell, on the number
+    that follows the given ones. `gpu` and `layers` are `confinement`'s.
     """
+    confined = confinement(cwd, gpu=gpu, layers=layers)
     descriptors = dict(descriptors or {})
     reading, writing = os.pipe2(os.O_CLOEXEC)
     report_ends = os.pipe2(os.O_CLOEXEC) if report else None
     if report_ends is not None:
         descriptors[max(descriptors, default=2) + 1] = report_ends[1]
-    settings = limits.settings(cwd, sorted(descriptors))
+    settings = limits.settings(sorted(descriptors), confined)
     command = [sys.executable, "-I", "-S", str(_CONFINE), json.dumps(settings), *argv]
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     # Two steps through high numbers, so that no source is overwritten before its turn.
@@ -269,10 +292,13 @@ def spawn(
         if report_ends is not None
         else None,
         limits=limits,
+        confinement=confined,
     )
 
 
-def adopt(pid: int, pidfd: int, output: int, report: int, limits: Limits) -> Program:
+def adopt(
+    pid: int, pidfd: int, output: int, report: int, limits: Limits, confined: Confinement
+) -> Program:
     """Take charge of a worker that a fork server orphaned to us (inside `family.hold`)."""
     family.register(pid)
     return Program(
@@ -281,6 +307,7 @@ def adopt(pid: int, pidfd: int, output: int, report: int, limits: Limits) -> Pro
         output=Capture(output, limits.output_kib << 10),
         report=Capture(report, REPORT_BYTES, REPORT_BYTES),
         limits=limits,
+        confinement=confined,
     )
 
 
@@ -291,9 +318,12 @@ def run(
     environment: Mapping[str, str],
     wall_s: float,
     limits: Limits | None = None,
+    gpu: bool = False,
+    layers: Layers | None = None,
 ) -> Ended:
-    """Run `argv` to its end, or to a limit."""
-    program = spawn(argv, cwd=cwd, environment=environment, limits=limits or Limits())
+    """Run `argv` to its end, or to a limit; see `spawn`."""
+    limits = limits or Limits()
+    program = spawn(argv, cwd=cwd, environment=environment, limits=limits, gpu=gpu, layers=layers)
     try:
         end = program.wait_for(None, time.monotonic() + wall_s)
         assert end is not None  # there is no channel to become readable

@@ -25,6 +25,7 @@ from grader.build.unit import Checked, build, build_checked
 from grader.environment import describe
 from grader.errors import ToolError
 from grader.evidence import CorrectnessEvidence
+from grader.isolation import isolation
 from grader.judge.server import PythonServer
 from grader.plan import Options, OwnProgram, Unit
 from grader.spec import Assignment, Case
@@ -56,7 +57,7 @@ def open_workshop(
 
     A `server` that is lent stays the lender's: it is used, not closed.
     """
-    family.become_subreaper()
+    isolation(gpu=options.device is Device.CUDA)
     with tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
         shop = Workshop(assignment, options, Path(folder), pool, server)
@@ -351,5 +352,8 @@ class Workshop:
         """Say what graded: for the report."""
         options = self._options
         return describe(
-            options.gpu, public_seed=options.public_seed, secret_seed=options.secret_seed
+            self._assignment,
+            options.gpu,
+            public_seed=options.public_seed,
+            secret_seed=options.secret_seed,
         )

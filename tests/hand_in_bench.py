@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -23,7 +24,7 @@ from typing import Any
 import psutil
 import pytest
 
-from grader import toolchain, workshop
+from grader import confinement, toolchain, workshop
 from grader.judge import session
 from grader.judge.server import PythonServer
 from grader.local import Request, grade_local
@@ -196,6 +197,11 @@ def one_server() -> Iterator[None]:
 def scratch_folder(folder: Path) -> Iterator[Path]:
     """Let temporary files of the block be made in `folder`."""
     folder.mkdir()
+    if confinement.layers_in_use(gpu=False).own_user:
+        # A worker that is somebody else has to get there.
+        for parent in folder.parents:
+            if parent.stat().st_uid == os.geteuid():
+                parent.chmod(parent.stat().st_mode | 0o011)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(folder))
         patch.setenv("TMPDIR", str(folder))

@@ -39,7 +39,7 @@ ENVIRONMENT: dict[str, str | int | float | None] = {
     "torch": "2.13.0",
     "triton": "3.9.0",
     "python": "3.11.7",
-    "sandbox": "user",
+    "sandbox": "full",
 }
 ANSI = "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x1b[2J\x1b[1;1H"
 HOSTILE = f"{ANSI}[bold red]markup[/] \0NUL evil\u202egnp.exe\rback \x9b5m \u200b{'A' * 300}"

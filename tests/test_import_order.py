@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "grader"
 # In the order in which data flows. A package stands for all of its modules.
 ORDER = (
     # the vocabulary
-    "words", "verdict", "errors", "interruption", "counter_bounds", "evidence", "report",
+    "words", "verdict", "errors", "level", "interruption", "counter_bounds", "evidence", "report",
     # text from and for people
     "printable", "progress", "toml_source",
     # the spec
@@ -26,9 +26,10 @@ ORDER = (
     # the submission
     "archive", "submission",
     # programs that we do not trust
-    "worker", "capture", "family", "box", "sandbox",
+    "worker", "capture", "family", "box", "toolchain", "syscall_filter", "fence", "slots",
+    "confinement", "sandbox", "isolation",
     # the machine
-    "cache", "toolchain", "gpu", "gpu_watch", "mps", "doctor", "environment",
+    "cache", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
     "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate", "cli",

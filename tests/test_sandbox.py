@@ -138,11 +138,34 @@ os.unlink("big")
     assert run(tmp_path, code, limits=Limits(file_mib=4)).output == "File too large\n"
 
 
+@pytest.mark.parametrize("count", [1, 100_000])
+def test_the_folder_limit(tmp_path: Path, count: int) -> None:
+    code = f"""
+import time
+for number in range({count}):
+    with open(f"file{{number}}", "wb") as file:
+        file.write(bytes(1 << 24) if {count} == 1 else b"")
+time.sleep(60)
+"""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    ended = sandbox.run(
+        [*PYTHON, code],
+        cwd=inner,
+        environment=sandbox.clean_environment(inner),
+        wall_s=50,
+        limits=Limits(folder_mib=8),
+    )
+    assert ended.end is End.FOLDER_LIMIT
+
+
 def test_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "1234")
     code = (
         "import os, sys\nprint(sorted(os.environ))\nprint(os.getcwd())\n"
-        "print(sorted(map(int, os.listdir('/proc/self/fd')))[:-1], repr(sys.stdin.read()))\n"
+        "numbers = []\nfor number in range(1024):\n    try:\n        os.fstat(number)\n"
+        "        numbers.append(number)\n    except OSError:\n        pass\n"
+        "print(numbers, repr(sys.stdin.read()))\n"
         "print(os.getsid(0) == os.getpid())"
     )
     names, folder, rest, leads = run(tmp_path, code).output.splitlines()

@@ -1,5 +1,11 @@
 """Compile one student file, in the sandbox, into the cache.
 
+    judge: sources and parts ──copy──→ box ←── compiler, confined to it
+    judge: cache             ←──copy── kernel.so, if it is a regular file
+
+The compiler sees neither the cache nor any folder of ours: what a file has it
+include, embed or print can only be what the toolchain's own folders hold.
+
 `Compiler` is what nvcc and the host build have in common: a name, a key of
 everything but the student's text, and the command. The product's key is the
 content of all that goes in, so that an unchanged file is never compiled twice.
@@ -7,13 +13,13 @@ content of all that goes in, so that an unchanged file is never compiled twice.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader import sandbox
+from grader import box, sandbox
 from grader.build import diagnostics
 from grader.cache import cached_folder, content_key
 from grader.errors import GraderError
@@ -22,6 +28,8 @@ from grader.verdict import Verdict
 
 LIBRARY = "kernel.so"
 _TRAMPOLINE = "trampoline"
+# A kernel's library has some 100 KiB; an array of gigabytes in it is no kernel's.
+_FILE_MIB = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +37,8 @@ class Compiler:
     """A way to make a shared library, an object or a program out of source files.
 
     `command(source, include_folder, output)` gives the argv; `key` stands for
-    the tool's version, its flags and all that is linked in.
+    the tool's version, its flags and all that is linked in. `parts` are files of
+    ours that the command names by their bare names.
     """
 
     name: str
@@ -38,6 +47,7 @@ class Compiler:
     key: str
     command: Callable[[Path, Path, Path], list[str]]
     environment: dict[str, str] = field(default_factory=dict)
+    parts: Callable[[], tuple[Path, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,24 +121,26 @@ def compile_sources(
 def _run(
     compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
 ) -> sandbox.Ended:
-    with tempfile.TemporaryDirectory(prefix="grade-build-") as folder:
-        scratch = Path(folder)
+    with box.box("grade-build-") as scratch:
+        for part in compiler.parts():
+            shutil.copyfile(part, scratch / part.name)
         for name, text in sources.items():
             (scratch / name).write_text(text, encoding="utf-8")
-        product = scratch / output.name
         # Named from within, so that __FILE__ and messages are the student's own path.
         ended = sandbox.run(
             compiler.command(Path(source), Path(), Path(output.name)),
             cwd=scratch,
             environment=sandbox.clean_environment(scratch) | compiler.environment,
             wall_s=wall_s,
-            limits=sandbox.Limits(file_mib=256),
+            limits=sandbox.Limits(file_mib=_FILE_MIB),
         )
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
-        if ended.ok and product.is_file():
-            shutil.copy(product, output)  # with its mode: a program is to be executed
-            return ended
+        if ended.ok:
+            # Not there: a compiler that was told to do nothing. The caller sees no product.
+            with contextlib.suppress(OSError):
+                output.write_bytes(box.read(scratch / output.name, _FILE_MIB << 20))
+                output.chmod(0o755)  # a program is to be executed
         return ended
 
 
@@ -152,6 +164,8 @@ def limit_verdict(ended: sandbox.Ended) -> tuple[Verdict, str] | None:
             return Verdict.TIME_LIMIT, f"compiling took longer than {ended.wall_s:.0f} s"
         case sandbox.End.MEMORY_LIMIT:
             return Verdict.MEMORY_LIMIT, "the compiler ran out of its memory limit"
+        case sandbox.End.FOLDER_LIMIT:
+            return Verdict.COMPILE_ERROR, "the compiler filled its folder"
         case sandbox.End.OUTPUT_LIMIT:
             return Verdict.COMPILE_ERROR, "the compiler printed more than a megabyte"
     return None

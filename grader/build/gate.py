@@ -9,6 +9,7 @@ as nvcc has for CUDA C++.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +35,8 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Reject
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
     with box("grade-gate-") as folder:
         (folder / "launches.json").write_text(json.dumps(distinct[:_MOST_LAUNCHES]))
-        program = [sys.executable, "-I", triton_compile.__file__, str(built.path)]
+        shutil.copyfile(built.path, folder / built.path.name)
+        program = [sys.executable, "-I", triton_compile.__file__, built.path.name]
         ended = sandbox.run(
             ["/bin/sh", "-c", _RUN, "sh", *program],
             cwd=folder,

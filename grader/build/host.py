@@ -6,11 +6,12 @@ the trampoline, and linked with our runtime, which is compiled once per machine.
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader import host, sandbox
+from grader.box import box
 from grader.build.compiler import Compiler
 from grader.build.product import Rejected
 from grader.cache import cached_folder, content_key
@@ -80,7 +81,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
             compiler=str(cxx.path),
             mode=mode,
             source=trampoline,
-            runtime=_runtime(cxx, mode, runtime_key),
+            runtime=Path(_RUNTIME_FILE),
             output=output,
             include_dirs=(include,),
         )
@@ -94,6 +95,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
         suffix=".cpp",
         key=content_key(runtime_key, *flags),
         command=command,
+        parts=lambda: (_runtime(cxx, mode, runtime_key),),
     )
 
 
@@ -120,26 +122,24 @@ def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> C
     """Return the compiler of a whole program: the file `first`, the source, the object `part`."""
     runtime_key = _runtime_key(cxx, Mode.FAST)
 
-    def arguments(source: Path, include: Path, output: Path, runtime: Path) -> list[str]:
+    def command(source: Path, include: Path, output: Path) -> list[str]:
         return host.program_command(
             compiler=str(cxx.path),
             mode=Mode.FAST,
             sources=(Path(first), source),
-            objects=(part,),
-            runtime=runtime,
+            objects=(Path(part.name),),
+            runtime=Path(_RUNTIME_FILE),
             output=output,
             include_dirs=(include,),
         )
-
-    def command(source: Path, include: Path, output: Path) -> list[str]:
-        return arguments(source, include, output, _runtime(cxx, Mode.FAST, runtime_key))
 
     return Compiler(
         name=f"g++ {cxx.version}",
         kind="host-program",
         suffix=".cpp",
-        key=content_key(runtime_key, part_key, *arguments(Path(), Path(), Path(), Path())),
+        key=content_key(runtime_key, part_key, *command(Path(), Path(), Path())),
         command=command,
+        parts=lambda: (_runtime(cxx, Mode.FAST, runtime_key), part),
     )
 
 
@@ -152,15 +152,15 @@ def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:
     """Return our runtime, compiled for this machine."""
 
     def make(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="grade-runtime-") as scratch:
+        with box("grade-runtime-") as scratch:
             ended = sandbox.run(
-                host.runtime_command(
-                    compiler=str(cxx.path), mode=mode, output=folder / _RUNTIME_FILE
-                ),
-                cwd=Path(scratch),
-                environment=sandbox.clean_environment(Path(scratch)),
+                host.runtime_command(compiler=str(cxx.path), mode=mode, output=Path(_RUNTIME_FILE)),
+                cwd=scratch,
+                environment=sandbox.clean_environment(scratch),
                 wall_s=_RUNTIME_WALL_S,
             )
+            if ended.ok:
+                shutil.copyfile(scratch / _RUNTIME_FILE, folder / _RUNTIME_FILE)
         if not ended.ok:
             raise ToolError(
                 f"{cxx.path} cannot compile the host runtime:\n{ended.output[-2000:]}",

@@ -62,7 +62,7 @@ def nvcc_program_compiler(
     )
 
     def command(source: Path, include: Path, output: Path) -> list[str]:
-        parts = [first, str(source), str(part)]
+        parts = [first, str(source), part.name]
         return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), *parts]
 
     return Compiler(
@@ -71,6 +71,7 @@ def nvcc_program_compiler(
         suffix=".cu",
         key=content_key("nvcc-program", nvcc.version, str(nvcc.path), *flags, first, part_key),
         command=command,
+        parts=lambda: (part,),
     )
 
 

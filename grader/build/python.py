@@ -6,12 +6,13 @@ The file is parsed in the sandbox, in a process of its own, and not executed.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from grader import sandbox
+from grader.box import box
 from grader.build.product import Built, Rejected
 from grader.errors import GraderError
 from grader.evidence import BuildEvidence, Diagnostic
@@ -64,11 +65,12 @@ def _evidence(diagnostics: tuple[Diagnostic, ...]) -> BuildEvidence:
 
 
 def _inspect(path: Path, entry: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="grade-inspect-") as name:
+    with box("grade-inspect-") as folder:
+        shutil.copyfile(path, folder / path.name)
         ended = sandbox.run(
-            [sys.executable, "-I", "-S", inspect_python.__file__, str(path), entry],
-            cwd=Path(name),
-            environment=sandbox.clean_environment(Path(name)),
+            [sys.executable, "-I", "-S", inspect_python.__file__, path.name, entry],
+            cwd=folder,
+            environment=sandbox.clean_environment(folder),
             wall_s=_WALL_S,
         )
     if ended.signal is not None or ended.end is not sandbox.End.EXITED:

@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import re
 import signal
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
-from grader import sandbox
 from grader.build.product import Built
 from grader.check.finding import INPUT_HINT
-from grader.host.symbols import Place, symbolize
+from grader.check.places import find_places
 from grader.judge.outcome import Outcome
 from grader.words import Device, Language
 
-_LOOK_UP_S = 5.0
 _MOST_CHARACTERS = 300
 _MOST_LINES = 10_000_000  # a line number beyond is no line number
 
@@ -98,33 +95,10 @@ def source_place(record: dict[str, Any], built: Built) -> str:
     offset = record.get("pc")
     if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
         return ""
-    found = symbolize(built.path, [offset], files={PurePath(built.file).name}, run=_run)
-    place: Place | None = found.get(offset)
+    place = find_places(built.path, [offset], built.file).get(offset)
     if place is None or PurePath(place.file).name != PurePath(built.file).name or not place.line:
         return ""
     return f"{built.file}:{place.line}"
-
-
-def _run(command: list[str], text: str) -> str:
-    """Run addr2line confined: the object's debug information may be forged."""
-    program = next(
-        (
-            Path(folder) / command[0]
-            for folder in sandbox.clean_environment(Path())["PATH"].split(":")
-            if (Path(folder) / command[0]).is_file()
-        ),
-        None,
-    )
-    if program is None:
-        return ""
-    with tempfile.TemporaryDirectory(prefix="grade-place-") as folder:
-        ended = sandbox.run(
-            [str(program), *command[1:], *text.split()],
-            cwd=Path(folder),
-            environment=sandbox.clean_environment(Path(folder)),
-            wall_s=_LOOK_UP_S,
-        )
-    return ended.output if ended.ok else ""
 
 
 def _of_record(record: dict[str, Any], built: Built) -> Crash:

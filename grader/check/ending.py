@@ -102,7 +102,7 @@ def explain(
             return Sentence(
                 verdict=Verdict.OUTPUT_LIMIT,
                 message=f"{subject} {outcome.detail}",
-                hint="write on no descriptor that you did not open",
+                hint="write to the output only, and on no descriptor that you did not open",
             )
         case Happening.OUTPUT_LIMIT:
             return Sentence(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.check.finding import INPUT_HINT, hint
+from grader.check.places import find_places
 from grader.evidence import Finding
 from grader.host.findings import Finding as HostFinding
 from grader.host.report import Report as HostReport
 from grader.host.report import read_report
-from grader.host.symbols import Place, symbolize
+from grader.host.symbols import Place
 
 TOOL = "host device"
 _INPUT_WRITTEN = "a read-only input is written"
@@ -59,7 +60,7 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
 
 def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place]]:
     """Return what finds the lines of addresses in a library built from `file`."""
-    return lambda addresses: symbolize(library, addresses, files={Path(file).name})
+    return lambda addresses: find_places(library, addresses, file)
 
 
 def _finding(found: HostFinding, file: str) -> Finding:

@@ -17,7 +17,13 @@ from grader.doctor.ability import Ability, ability
 from grader.doctor.collection import collect
 from grader.doctor.device import judge_driver, judge_gpus, judge_nvcc, judge_sanitizer
 from grader.doctor.facts import Facts
-from grader.doctor.machine import judge_cxx, judge_python, judge_storage, judge_system
+from grader.doctor.machine import (
+    judge_cxx,
+    judge_isolation,
+    judge_python,
+    judge_storage,
+    judge_system,
+)
 from grader.doctor.packages import judge_numpy, judge_torch, judge_triton
 from grader.doctor.remedy import remedies
 from grader.doctor.rows import Row, RowState
@@ -51,6 +57,7 @@ def diagnose(facts: Facts | None = None) -> Diagnosis:
         judge_triton(facts, commands),
         judge_numpy(facts, commands),
         *judge_storage(facts.storage),
+        *judge_isolation(facts.isolation),
     )
     return Diagnosis(rows=rows, ability=ability(facts))
 

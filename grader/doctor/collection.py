@@ -36,6 +36,7 @@ from grader.doctor.facts import (
     TorchImport,
     Trial,
 )
+from grader.level import Isolation
 from grader.toolchain import Search, Tool
 
 # The first import of torch from a network file system can take most of this.
@@ -76,6 +77,7 @@ def collect() -> Facts:
             compilers=compilers.result(),
             packages=packages.result(),
             storage=look_at_storage(),
+            isolation=look_at_isolation(system, on_gpu=bool(graphics.visible)),
         )
 
 
@@ -179,6 +181,16 @@ def look_at_storage() -> Storage:
         scratch=scratch,
         scratch_free_mib=_free_mib(scratch),
     )
+
+
+def look_at_isolation(system: System, *, on_gpu: bool) -> Isolation | None:
+    """Try to get out of the sandbox, as a hand-in might."""
+    if system.name != "Linux" or system.lacks:
+        return None
+    # Here, for it cannot be imported on other systems.
+    from grader.isolation import isolation
+
+    return isolation(gpu=on_gpu)
 
 
 def try_cxx(tool: Tool) -> Trial:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader.gpu import Gpu
 from grader.gpu import State as DriverState
+from grader.level import Isolation
 from grader.mps import Mps
 from grader.toolchain import Search
 
@@ -123,7 +124,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One machine, looked at once."""
+    """One machine, looked at once. `isolation` is None where hand-ins cannot run at all."""
 
     system: System
     python: Python
@@ -131,3 +132,4 @@ class Facts:
     compilers: Compilers
     packages: Packages
     storage: Storage
+    isolation: Isolation | None = None

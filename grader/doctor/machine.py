@@ -8,6 +8,7 @@ from grader.doctor.ability import MINIMUM_CXX
 from grader.doctor.facts import Facts, Python, Storage, System
 from grader.doctor.remedy import Remedies
 from grader.doctor.rows import Row, RowState
+from grader.level import Isolation, Level
 
 # Far more than a course's builds take; below it other programs fail first.
 ENOUGH_MIB = 500
@@ -122,6 +123,36 @@ def judge_cxx(facts: Facts, remedies: Remedies) -> Iterator[Row]:
             found=f"passed over {reasons}",
             cost=f"nothing, as long as {search.tool.path} is the one you want",
         )
+
+
+def judge_isolation(found: Isolation | None) -> Iterator[Row]:
+    """Say how well a hand-in is kept apart from everything else here."""
+    if found is None:
+        return
+    held = f"level {found.level}: {found.layers}"
+    notes = "; ".join(found.notes)
+    if found.level is Level.FULL:
+        yield Row(thing="sandbox", state=RowState.OK, found=held)
+        if notes:
+            yield Row(
+                thing="sandbox",
+                state=RowState.NOTE,
+                found=notes,
+                cost="nothing that was tried got out; another user would be one wall more",
+                mend="install Python where every user can read it, as in /opt, and not in a home"
+                if "Permission denied" in notes
+                else "",
+            )
+        return
+    yield Row(
+        thing="sandbox",
+        # On a student's own machine it is their own code that runs.
+        state=RowState.NOTE,
+        found=f"{held}; {notes}" if notes else held,
+        cost=f"{'; '.join(found.missing)}: your own code may, a stranger's should not",
+        mend="to grade strangers' code, use Linux 6.12 or newer, where Landlock and seccomp "
+        "are allowed",
+    )
 
 
 def judge_storage(storage: Storage) -> Iterator[Row]:

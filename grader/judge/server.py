@@ -14,6 +14,7 @@ from pathlib import Path
 
 from grader import family, sandbox
 from grader.box import box
+from grader.confinement import UNCONFINED, confinement
 from grader.errors import ToolError
 from grader.words import Device
 from grader.worker import python_server
@@ -63,6 +64,8 @@ class PythonServer:
                     environment=sandbox.clean_environment(folder),
                     limits=sandbox.Limits(),
                     descriptors={3: theirs.fileno()},
+                    # It runs nothing of a hand-in's; its children confine themselves.
+                    layers=UNCONFINED,
                 )
             undo.callback(self._program.kill)
             self._versions: dict[str, str] | None = None
@@ -104,6 +107,7 @@ class PythonServer:
         self, request: Request, channel: int, limits: sandbox.Limits
     ) -> sandbox.Program | None:
         """Ask the server for a worker; None if it does not answer."""
+        confined = confinement(request.cwd, gpu=request.device is Device.CUDA)
         message = json.dumps(
             {
                 "file": str(request.file),
@@ -112,7 +116,7 @@ class PythonServer:
                 "checks": None if request.checks is None else dict(request.checks),
                 "tuning": request.tuning,
                 "environment": sandbox.clean_environment(request.cwd),
-                "settings": limits.settings(request.cwd, (3, 4)),
+                "settings": limits.settings((3, 4), confined),
             }
         )
         output, output_theirs = os.pipe2(os.O_CLOEXEC)
@@ -123,12 +127,15 @@ class PythonServer:
                 socket.send_fds(self._socket, [message.encode()], given)
                 data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
                 if descriptors:
-                    return sandbox.adopt(int(data), descriptors[0], output, report, limits)
+                    return sandbox.adopt(
+                        int(data), descriptors[0], output, report, limits, confined
+                    )
         except OSError:
             pass  # the same as no answer
         finally:
             os.close(output_theirs)
             os.close(report_theirs)
+        confined.end()
         os.close(output)
         os.close(report)
         return None

@@ -35,6 +35,7 @@ _WATCHER_S = 30.0  # the same, while a tool writes what it saw
 # For commands that run no student code: mapping gigabytes takes seconds.
 COMMAND_S = 30.0
 _REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports to the grader"
+_FOLDER_FILLED = f"wrote more than {sandbox.Limits().folder_mib} MiB, or too many files"
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
 
@@ -130,6 +131,7 @@ class Session:
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
+            gpu=built.device is Device.CUDA,
         )
 
     def _interpreter_checks(self, built: Built) -> dict[str, int | bool] | None:
@@ -154,6 +156,7 @@ class Session:
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
+            gpu=built.device is Device.CUDA,
         )
 
     def __enter__(self) -> Session:
@@ -283,6 +286,8 @@ class Session:
         assert end is not None
         if end is sandbox.End.OUTPUT_LIMIT and self._report.over_limit:
             return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
+        if end is sandbox.End.FOLDER_LIMIT:
+            return self._over(Happening.OUTPUT_LIMIT, end, _FOLDER_FILLED)
         outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from grader.judge.server import PythonServer
 from grader.pipeline import grade
+from grader.plan import Options
 from grader.progress import Progress
 from grader.report import Report
 from grader.spec import Assignment
 from grader.submission import Submission
 from grader.words import Device
-from grader.plan import Options
 
 
 class Hands:

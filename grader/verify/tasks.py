@@ -15,6 +15,7 @@ from typing import Protocol
 
 from grader.errors import GraderError
 from grader.gpu import Gpu
+from grader.plan import Options
 from grader.spec import Assignment, Kernel
 from grader.submission import HandIn, Submission, read_submission
 from grader.verify import judgement
@@ -23,7 +24,6 @@ from grader.verify.hands import Hands
 from grader.verify.row import Row, State
 from grader.verify.samples import Sample
 from grader.words import Device, Language
-from grader.plan import Options
 
 # A sample that must meet its time limit is not waited for as long as a student's kernel
 # is: it would cost a minute each. What ends by itself within the real limit, but not

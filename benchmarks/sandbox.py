@@ -1,0 +1,86 @@
+"""What the sandbox costs a worker: from its start to its end, with and without each layer.
+
+    python benchmarks/sandbox.py [--runs N]
+
+The program is the worker for CUDA C++ hand-ins without a hand-in: Python started
+and ended. The variants take turns, so that a drift of the machine's speed meets
+them all. "bare" has limits and a session only, as before there was a sandbox.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from itertools import chain
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from grader import family, sandbox
+from grader.box import box
+from grader.confinement import Layers
+from grader.isolation import isolation
+
+LIMIT_S = 0.15
+VARIANTS = {
+    "bare": Layers(fence=False, filter=False, powers=True),
+    "fence": Layers(filter=False),
+    "filter": Layers(fence=False),
+    "fence and filter": Layers(),
+    "and a user of its own": Layers(own_user=True),
+}
+
+
+def run(layers: Layers) -> float | None:
+    """Return the wall time of one program, None if it cannot run like that here."""
+    with box("grade-benchmark-") as folder:
+        started_s = time.monotonic()
+        try:
+            ended = sandbox.run(
+                [sys.executable, "-I", "-S", "-c", ""],
+                cwd=folder,
+                environment=sandbox.clean_environment(folder),
+                wall_s=60,
+                layers=layers,
+            )
+        except OSError:
+            return None
+        return time.monotonic() - started_s if ended.ok else None
+
+
+@click.command()
+@click.option("--runs", default=20, show_default=True)
+def main(runs: int) -> None:
+    """Measure and print the table."""
+    family.become_subreaper()
+    started_s = time.monotonic()
+    found = isolation()
+    probe_s = time.monotonic() - started_s
+    variants = {name: layers for name, layers in VARIANTS.items() if run(layers) is not None}
+    walls: dict[str, list[float]] = {name: [] for name in variants}
+    for name in chain.from_iterable(variants for _ in range(runs)):
+        wall_s = run(variants[name])
+        if wall_s is None:
+            sys.exit(f"{name}: it ran once, and now it does not")
+        walls[name].append(wall_s)
+    bare_ms = statistics.median(walls["bare"]) * 1000
+    table = Table(title=f"one program, {runs} runs each, milliseconds")
+    for column in ("layers", "min", "median", "max", "cost", "limit", "met"):
+        table.add_column(column, justify="left" if column == "layers" else "right")
+    for name, several in walls.items():
+        figures = [1000 * f for f in (min(several), statistics.median(several), max(several))]
+        cost_ms = figures[1] - bare_ms
+        met = "yes" if cost_ms <= LIMIT_S * 1000 else "NO"
+        row = [name, *(f"{figure:.0f}" for figure in figures), f"{cost_ms:.0f}"]
+        table.add_row(*row, *(("", "") if name == "bare" else (f"{LIMIT_S * 1000:.0f}", met)))
+    console = Console(width=100)
+    console.print(table)
+    for name in set(VARIANTS) - set(variants):
+        console.print(f"{name}: does not run here")
+    console.print(f"level {found.level} ({found.layers}), found out in {probe_s:.2f} s, once a run")
+
+
+if __name__ == "__main__":
+    main()

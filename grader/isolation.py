@@ -1,0 +1,176 @@
+"""Find out how well hand-ins are kept apart from everything else here: by trying.
+
+    Level.FULL      no attempt to get out of the sandbox succeeds
+    Level.PARTIAL   hidden files and the judge are out of reach; something else is not
+    Level.NONE      a hand-in can read hidden files or reach into the judge
+
+`isolation` starts the probe `grader.worker.try_to_escape` as a hand-in is
+started, once for programs on a processor and once for those on a GPU, and tells
+`confinement` which layers work. It begins with the most and takes what comes: a
+user of its own only if the judge is root and that user can read this Python; a
+fence only if what a hand-in needs still runs inside it. A layer that keeps an
+honest kernel from running is taken away and named; a student is never blamed
+for it, and the level says what it costs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from grader import family, fence, sandbox
+from grader.box import box
+from grader.confinement import Layers, use_layers
+from grader.level import Isolation, Level
+from grader.worker import try_to_escape
+
+_PROBE_S = 60.0  # it takes a tenth of a second; starting CUDA on a cold machine, some
+
+# With these in a hand-in's reach, nothing that it was graded for can be relied on.
+_GRAVE = frozenset(
+    {
+        "read a hidden file",
+        "list a hidden folder",
+        "write beside a hidden file",
+        "change the kernel's settings",
+        "read the judge's memory",
+        "read the judge's environment",
+        "look into the judge",
+        "trace the judge",
+        "signal the judge",
+    }
+)
+
+_lock = threading.Lock()
+
+
+def isolation(*, gpu: bool = False) -> Isolation:
+    """Find out, once a run, what holds here; from then on the sandbox uses it.
+
+    On a GPU some programs, the compilers, do not use it: the lesser level counts.
+    """
+    with _lock:
+        family.become_subreaper()
+        found = _found(False)
+        return found.lesser(_found(True)) if gpu else found
+
+
+def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
+    """Return the isolation of a run whose folders `hidden` are for staff only."""
+    readable = fence.uncovered(hidden)
+    if not readable:
+        return found
+    names = " and ".join(map(str, readable))
+    missing = f"{names} can be read, for a folder around it holds programs: move it"
+    return replace(found, level=Level.NONE, missing=(missing, *found.missing))
+
+
+@functools.cache
+def _found(gpu: bool) -> Isolation:
+    notes: list[str] = []
+    for layers in _candidates():
+        said = try_out(layers, gpu=gpu)
+        problem = said if isinstance(said, str) else _problem(said)
+        if problem is None and not isinstance(said, str):
+            use_layers(layers, gpu=gpu)
+            return _judged(layers, said["attempts"], tuple(notes))
+        what = "no user of its own" if layers.own_user else "no fence and no filter"
+        notes.append(f"{what}: {problem}")
+    layers = Layers(fence=False, filter=False)
+    use_layers(layers, gpu=gpu)
+    return Isolation(
+        level=Level.NONE,
+        layers=layers.words,
+        missing=("a hand-in can do whatever this user can",),
+        notes=tuple(notes),
+    )
+
+
+def _candidates() -> Iterator[Layers]:
+    if os.geteuid() == 0:
+        yield Layers(own_user=True)
+    yield Layers()
+
+
+def _problem(said: dict[str, Any]) -> str | None:
+    """Return why an honest program cannot run like this, None if it can."""
+    if said["unreadable"]:
+        return f"{said['unreadable'][0]} cannot be read there"
+    if said["cuda"] is not None:
+        return f"CUDA does not start there: {said['cuda']}"
+    return None
+
+
+def _judged(layers: Layers, outcomes: dict[str, str | None], notes: tuple[str, ...]) -> Isolation:
+    ways_out = [name for name, outcome in outcomes.items() if outcome is not None]
+    level = Level.PARTIAL if ways_out else Level.FULL
+    if _GRAVE & set(ways_out):
+        level = Level.NONE
+    return Isolation(
+        level=level,
+        layers=layers.words,
+        missing=tuple(f"a hand-in can {name}" for name in ways_out),
+        notes=notes,
+    )
+
+
+def try_out(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
+    """Run the probe; return what it said, or why it could not be run."""
+    with contextlib.ExitStack() as undo:
+        hidden = undo.enter_context(box("grade-hidden-"))
+        (hidden / "secret").write_text(secrets.token_hex())
+        here = undo.enter_context(box("grade-probe-"))
+        about = {
+            "judge": os.getpid(),
+            "secret": str(hidden / "secret"),
+            "shared": tempfile.gettempdir(),
+            "needed": fence.interpreter_files(),
+            "gpu": gpu,
+            **_listeners(hidden, undo),
+        }
+        try:
+            ended = sandbox.run(
+                [sys.executable, "-I", "-S", try_to_escape.__file__, json.dumps(about)],
+                cwd=here,
+                environment=sandbox.clean_environment(here),
+                wall_s=_PROBE_S,
+                gpu=gpu,
+                layers=layers,
+            )
+        except OSError as error:
+            return error.strerror or str(error)
+    last = ended.output.strip().splitlines()[-1:] or [f"it ended with {ended.end.value}"]
+    try:
+        said = json.loads(last[0])
+    except ValueError:
+        return last[0][:300]
+    return said if ended.ok and isinstance(said, dict) else last[0][:300]
+
+
+def _listeners(folder: Path, undo: contextlib.ExitStack) -> dict[str, object]:
+    """Listen in all the ways that a hand-in must not connect in."""
+    port = 9
+    with contextlib.suppress(OSError):  # no network at all: being refused is asked all the same
+        tcp = undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen()
+        port = tcp.getsockname()[1]
+    named = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    abstract = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    path, name = str(folder / "socket"), f"gpu-grade-probe-{secrets.token_hex(8)}"
+    named.bind(path)
+    named.listen()
+    abstract.bind(f"\0{name}")
+    abstract.listen()
+    return {"port": port, "socket": path, "abstract": name}

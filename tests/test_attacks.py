@@ -1,0 +1,225 @@
+"""What a hand-in may not do, it cannot: attempts from C++ and from Python, graded for real."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hand_in_bench import (
+    HAND_INS,
+    Bench,
+    Graded,
+    nothing_left,
+    one_server,
+    scratch_folder,
+    small_silu,
+)
+
+import grader.check.correctness  # noqa: F401 # imports torch, before anyone counts descriptors
+from grader import box, toolchain, workshop
+from grader.build.compiler import Compiled, compile_file
+from grader.build.nvcc import nvcc_gate
+from grader.cache import cache_root
+from grader.isolation import isolation
+from grader.level import Level
+from grader.syscall_filter import NUMBERS
+from grader.words import Device
+
+ATTACKS = Path(__file__).resolve().parent / "attacks"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server() -> Iterator[None]:
+    found = isolation()
+    if found.level is not Level.FULL:
+        pytest.skip(f"no full sandbox here: {'; '.join(found.missing)}")
+    with one_server():
+        yield
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    # Before anyone counts what a hand-in leaves.
+    workshop.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
+    with scratch_folder(tmp_path / "scratch") as folder:
+        yield folder
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Bench:
+    small_silu(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return Bench(tmp_path, capsys)
+
+
+@pytest.fixture
+def words(tmp_path: Path, bench: Bench) -> Iterator[dict[str, str]]:
+    """What the attacks are told: where everything is that they must not reach."""
+    assignment = bench.root / "assignments" / "silu"
+    other = tmp_path / "grade-box-other"
+    other.mkdir()
+    (other / "silu.cu").write_text("// somebody else's\n")
+    machine = ("x86_64", "aarch64").index(platform.machine())
+    path = tmp_path / "socket"
+    with (
+        closing(socket.create_server(("127.0.0.1", 0))) as listener,
+        closing(socket.socket(socket.AF_UNIX)) as named,
+    ):
+        named.bind(str(path))
+        named.listen()
+        yield {
+            "JUDGE": str(os.getpid()),
+            "HIDDEN": str(assignment / "oracle.py"),
+            "ASSIGNMENT": str(assignment),
+            "OTHER": str(other),
+            "HOME": str(Path.home()),
+            "CACHE": str(cache_root()),
+            "SOCKET": str(path),
+            "PORT": str(listener.getsockname()[1]),
+            "ADD_KEY": str(NUMBERS["add_key"][machine]),
+            "UNSHARE": str(NUMBERS["unshare"][machine]),
+        }
+
+
+def filled(source: Path, words: dict[str, str]) -> str:
+    return re.sub(r"@([A-Z_]+)@", lambda match: words[match[1]], source.read_text())
+
+
+def grade_text(bench: Bench, name: str, text: str) -> Graded:
+    folder = bench.root / "hand_in"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    return bench.grade(folder)
+
+
+@pytest.mark.parametrize("suffix", [".cu", ".py"])
+def test_nothing_else_can_be_reached(
+    bench: Bench, scratch: Path, words: dict[str, str], suffix: str
+) -> None:
+    text = filled(ATTACKS / f"reaches_out{suffix}", words)
+    oracle = (bench.root / "assignments/silu/oracle.py").read_bytes()
+    with nothing_left(scratch):
+        graded = grade_text(bench, f"silu{suffix}", text)
+    outcomes = dict(line.split(": ", 1) for line in graded.output.splitlines() if ": " in line)
+    assert len(outcomes) == text.count('told("' if suffix == ".cu" else '": ')
+    assert [name for name, outcome in outcomes.items() if outcome == "worked"] == []
+    assert graded.verdict == "wrong_answer", graded.failed
+    assert (bench.root / "assignments/silu/oracle.py").read_bytes() == oracle
+    planted = (Path("/tmp/grade-planted"), Path("/dev/shm/grade-planted"))
+    assert not any(path.exists() for path in planted)
+    # The judge is well, and so is the next hand-in.
+    right = (HAND_INS / f"right{suffix}").read_text()
+    assert grade_text(bench, f"silu{suffix}", right).verdict == "accepted"
+
+
+# --- while it is built -------------------------------------------------------------------------
+
+RIGHT = (HAND_INS / "right.cu").read_text()
+# What is tried · the lines before a right hand-in · verdict · what the message says
+BUILDS = {
+    "includes the oracle": ('#include "@HIDDEN@"', "compile_error", "Permission denied"),
+    "includes the specification": (
+        '#include "@ASSIGNMENT@/assignment.toml"', "compile_error", "Permission denied"
+    ),
+    "includes its own environment": (
+        "#include </proc/self/environ>", "compile_error", "Permission denied"
+    ),
+    "includes the judge's environment": (
+        "#include </proc/@JUDGE@/environ>", "compile_error", "Permission denied"
+    ),
+    "includes another hand-in": ('#include "@OTHER@/silu.cu"', "compile_error", "Permission"),
+    "includes the passwords": ("#include </etc/shadow>", "compile_error", "Permission denied"),
+    "includes through the working folder": (
+        '#include "../../course/../assignments/silu/oracle.py"', "compile_error", ""
+    ),
+    # In one piece, `asm` would be known for what this machine cannot run.
+    "embeds the oracle": (
+        '#define GLUE(a, b) a##b\nGLUE(as, m)(".incbin \\"@HIDDEN@\\"");', "compile_error", ""
+    ),
+    "includes in assembly": (
+        '#define GLUE(a, b) a##b\nGLUE(as, m)(".include \\"@HIDDEN@\\"");', "compile_error", ""
+    ),
+    "asks whether the oracle is there and includes it": (
+        '#if __has_include("@HIDDEN@")\n#include "@HIDDEN@"\n#endif', "compile_error", ""
+    ),
+    "makes a file of two gigabytes": (
+        "__attribute__((used)) char big[2000000000] = {1};", "compile_error", ""
+    ),
+    "never stops including itself": (
+        '#include "silu.cu"', "compile_error", "nested"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "verdict", "message"), BUILDS.values(), ids=BUILDS)
+def test_a_compiler_sees_the_toolchain_only(
+    bench: Bench, scratch: Path, words: dict[str, str], tmp_path: Path,
+    lines: str, verdict: str, message: str,
+) -> None:  # fmt: skip
+    source = tmp_path / "source.cu"
+    source.write_text(f"{lines}\n{RIGHT}")
+    with nothing_left(scratch):
+        graded = grade_text(bench, "silu.cu", filled(source, words))
+    assert graded.verdict == verdict, graded.failed
+    assert message in graded.failed["message"], graded.failed
+    told = str(graded.report)
+    assert "def expected" not in told and "somebody else" not in told
+
+
+@pytest.mark.parametrize("line", ['#include "@HIDDEN@"', 'asm(".incbin \\"@HIDDEN@\\"");'])
+def test_nvcc_sees_the_toolchain_only(words: dict[str, str], tmp_path: Path, line: str) -> None:
+    nvcc = toolchain.search_nvcc().tool
+    if nvcc is None:
+        pytest.skip("no nvcc here")
+    source = tmp_path / "source.cu"
+    source.write_text(f"{line}\n")
+
+    def compiled(text: str) -> Compiled:
+        return compile_file(
+            nvcc_gate(nvcc),
+            trampoline='#include "silu.cu"\n',
+            file="silu.cu",
+            text=text,
+            header=("silu.h", ""),
+            wall_s=60,
+        )
+
+    assert compiled("__global__ void kernel() {}\n").library is not None
+    attack = compiled(filled(source, words))
+    assert attack.library is None
+    assert "def expected" not in attack.evidence.output
+    assert words["HIDDEN"] in attack.evidence.output
+
+
+def test_a_link_in_the_place_of_a_product_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "kernel.so").symlink_to("secret")
+    with pytest.raises(OSError, match="symbolic links"):
+        box.read(tmp_path / "kernel.so", 100)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        box.read(tmp_path / "pipe", 100)
+    with pytest.raises(OSError, match="too large"):
+        box.read(tmp_path / "secret", 5)
+    assert box.read(tmp_path / "secret", 6) == b"secret"
+
+
+@pytest.mark.parametrize("suffix", [".cu", ".py"])
+def test_a_link_in_a_hand_in_is_not_followed(
+    bench: Bench, scratch: Path, words: dict[str, str], suffix: str
+) -> None:
+    folder = bench.root / "hand_in"
+    folder.mkdir()
+    (folder / f"silu{suffix}").symlink_to(words["HIDDEN"])
+    graded = bench.grade(folder)
+    assert graded.verdict == "compile_error", graded.failed
+    assert "a symbolic link" in graded.failed["message"]
+    assert "def expected" not in str(graded.report)

@@ -1,0 +1,217 @@
+"""The sandbox's level, and the filter of system calls, without a hand-in."""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import confinement, fence, isolation
+from grader.confinement import Layers
+from grader.doctor.machine import judge_isolation
+from grader.doctor.rows import RowState
+from grader.errors import ToolError
+from grader.isolation import _judged, with_hidden
+from grader.level import Isolation, Level, require
+from grader.syscall_filter import BOUNDED, NUMBERS, REFUSED, For, program
+
+FULL = Isolation(level=Level.FULL, layers="fenced files")
+PARTIAL = Isolation(level=Level.PARTIAL, layers="fenced files", missing=("a hand-in can shout",))
+NONE = Isolation(level=Level.NONE, layers="limits only", missing=("a hand-in can do it all",))
+
+# --- levels ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "level"),
+    [
+        ({"read a hidden file": None, "send over UDP": None}, Level.FULL),
+        ({"read a hidden file": None, "send over UDP": "worked"}, Level.PARTIAL),
+        ({"read a hidden file": None, "send over UDP": "not refused, but: timed out"}, "partial"),
+        ({"read a hidden file": "worked", "send over UDP": None}, Level.NONE),
+        ({"signal the judge": "worked"}, Level.NONE),
+    ],
+)
+def test_a_level_is_what_did_not_go(outcomes: dict[str, str | None], level: str) -> None:
+    found = _judged(Layers(), outcomes, ())
+    assert found.level == level
+    ways_out = [name for name, outcome in outcomes.items() if outcome]
+    assert found.missing == tuple(f"a hand-in can {name}" for name in ways_out)
+
+
+def test_a_level_can_be_required() -> None:
+    require(Level.FULL, FULL)
+    require(Level.NONE, NONE)
+    require(Level.PARTIAL, FULL)
+    with pytest.raises(ToolError, match="level partial here, not full: a hand-in can shout"):
+        require(Level.FULL, PARTIAL)
+    with pytest.raises(ToolError, match="level none here, not partial"):
+        require(Level.PARTIAL, NONE)
+
+
+def test_the_lesser_level_counts() -> None:
+    both = FULL.lesser(PARTIAL)
+    assert both == PARTIAL.lesser(FULL)
+    assert (both.level, both.missing) == (Level.PARTIAL, PARTIAL.missing)
+    assert NONE.lesser(PARTIAL).level is Level.NONE
+
+
+def test_an_assignment_among_programs_can_be_read(tmp_path: Path) -> None:
+    assert with_hidden(FULL, [tmp_path]) == FULL
+    exposed = with_hidden(FULL, [Path("/usr/share")])
+    assert exposed.level is Level.NONE
+    assert exposed.missing[0].startswith("/usr/share can be read")
+
+
+def test_no_home_is_granted() -> None:
+    granted = fence.granted(gpu=False)
+    assert str(Path.home()) not in granted["read"]
+    assert not {"/", "/tmp", "/dev/shm", "/proc", "/etc"} & set(granted["read"])
+    assert granted["write"] == []
+
+
+@pytest.fixture
+def tried_afresh() -> Iterator[None]:
+    before = {gpu: confinement.layers_in_use(gpu=gpu) for gpu in (False, True)}
+    isolation._found.cache_clear()
+    yield
+    isolation._found.cache_clear()
+    for gpu, layers in before.items():
+        confinement.use_layers(layers, gpu=gpu)
+
+
+def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
+    monkeypatch: pytest.MonkeyPatch, tried_afresh: None
+) -> None:
+    outcomes: dict[str, object] = {
+        "attempts": {"read a hidden file": None},
+        "unreadable": [],
+        "cuda": None,
+    }
+    failing = {**outcomes, "cuda": "CUDA error 304"}
+
+    def try_out(layers: Layers, *, gpu: bool) -> object:
+        return failing if gpu and layers.fence else outcomes
+
+    monkeypatch.setattr(isolation, "try_out", try_out)
+    found = isolation.isolation(gpu=True)
+    assert found.level is Level.NONE
+    assert any("CUDA does not start there: CUDA error 304" in note for note in found.notes)
+    assert confinement.layers_in_use(gpu=True) == Layers(fence=False, filter=False)
+    assert confinement.layers_in_use(gpu=False).fence
+
+
+@pytest.mark.parametrize(
+    ("found", "states", "words"),
+    [
+        (None, [], ""),
+        (FULL, [RowState.OK], "level full"),
+        (PARTIAL, [RowState.NOTE], "a hand-in can shout"),
+        (NONE, [RowState.NOTE], "your own code may, a stranger's should not"),
+    ],
+)
+def test_doctor_tells_the_level(
+    found: Isolation | None, states: list[RowState], words: str
+) -> None:
+    rows = list(judge_isolation(found))
+    assert [row.state for row in rows] == states
+    assert words in " ".join(row.found + row.cost for row in rows)
+
+
+# --- the filter --------------------------------------------------------------------------------
+
+ALLOWED, KILLED = 0x7FFF_0000, 0x8000_0000
+MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+
+def answer(
+    call: str | int, *arguments: int, machine: str, purpose: For = For.PROCESSOR, abi: int = 0
+) -> int:
+    """Run the filter as the kernel does; return what it says."""
+    number = NUMBERS[call][list(MACHINES).index(machine)] if isinstance(call, str) else call
+    assert number is not None
+    padded = (*arguments, *[0] * 6)[:6]
+    data = struct.pack("=iIQ6Q", number, abi or MACHINES[machine], 0, *padded)
+    code = list(struct.iter_unpack("=HBBI", program(purpose, machine)))
+    at, accumulator = 0, 0
+    while True:
+        operation, if_true, if_false, operand = code[at]
+        at += 1
+        if operation == 0x06:
+            return int(operand)
+        if operation == 0x20:
+            accumulator = struct.unpack_from("=I", data, operand)[0]
+        elif operation == 0x54:
+            accumulator &= operand
+        else:
+            holds = accumulator == operand if operation == 0x15 else accumulator >= operand
+            at += if_true if holds else if_false
+
+
+def refused(error: int) -> int:
+    return 0x0005_0000 | error
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_the_filter_says(machine: str) -> None:
+    def says(call: str | int, *arguments: int, purpose: For = For.PROCESSOR) -> int:
+        return answer(call, *arguments, machine=machine, purpose=purpose)
+
+    assert says("socket", socket.AF_INET, socket.SOCK_DGRAM) == refused(errno.EACCES)
+    assert says("socket", socket.AF_INET6, socket.SOCK_STREAM) == refused(errno.EACCES)
+    assert says("socketpair", socket.AF_UNIX, socket.SOCK_STREAM) == ALLOWED
+    assert says("socketpair", socket.AF_UNIX, socket.SOCK_SEQPACKET | 0o2000000) == ALLOWED
+    assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM | 0o4000) == refused(errno.EACCES)
+    assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM, purpose=For.GPU) == ALLOWED
+    assert says("socket", socket.AF_INET, purpose=For.GPU) == refused(errno.EACCES)
+    # The kernel takes the low half of an argument; the high half is no way around.
+    assert says("socket", socket.AF_INET | 1 << 32) == refused(errno.EACCES)
+    assert says("kill", 0xFFFF_FFFF, 9) == refused(errno.EPERM)
+    assert says("kill", 1234, 9) == ALLOWED
+    assert says("prlimit64", 0, 7) == ALLOWED
+    assert says("prlimit64", 1234, 7) == refused(errno.EPERM)
+    assert says("clone", 0x003D_0F00) == ALLOWED, "as threads are made"
+    assert says("clone", 0x1000_0000) == refused(errno.EPERM)
+    assert says("clone3") == refused(errno.ENOSYS)
+    assert says("ptrace") == says("ptrace", purpose=For.GPU) == refused(errno.EPERM)
+    assert says("connect") == refused(errno.EACCES)
+    assert says("connect", purpose=For.GPU) == ALLOWED
+    assert says(63) == ALLOWED, "a call that nobody named"
+    assert answer(63, machine=machine, abi=0x4000_0003) == KILLED, "the 32-bit ABI"
+    assert says(0x4000_0000 | 59) == refused(errno.ENOSYS), "the x32 ABI"
+
+
+def test_every_refused_call_has_its_numbers_and_no_other_has() -> None:
+    named = {call for rule in (*REFUSED, *BOUNDED) for call in rule.calls}
+    assert named == set(NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("column", "header"),
+    [
+        (0, "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+        (1, "/usr/include/asm-generic/unistd.h"),
+    ],
+)
+def test_the_numbers_are_the_kernels(column: int, header: str) -> None:
+    path = Path(header)
+    if not path.exists():
+        pytest.skip(f"no {header} here")
+    found = re.findall(r"^#define __NR(?:3264)?_(\w+)\s+(\d+)$", path.read_text(), re.MULTILINE)
+    known = {name: int(number) for name, number in found}
+    assert len(known) > 250
+    wrong = {
+        name: numbers[column]
+        for name, numbers in NUMBERS.items()
+        if name in known and known[name] != numbers[column]
+    }
+    assert wrong == {}
+
+
+def test_an_unknown_machine_has_no_filter() -> None:
+    assert program(For.PROCESSOR, "riscv64") == b""
