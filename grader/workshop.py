@@ -23,7 +23,6 @@ from grader.build.product import Built, Rejected
 from grader.build.program import ProgramBuilds, Target
 from grader.build.unit import Checked, build, build_checked
 from grader.environment import describe
-from grader.errors import ToolError
 from grader.evidence import CorrectnessEvidence
 from grader.isolation import isolation
 from grader.judge.server import PythonServer
@@ -330,23 +329,12 @@ class Workshop:
         if self._oracle is None:
             self._oracle = Oracle(self._assignment)
             if self._options.device is Device.CUDA:
-                self._open_gpu()
+                from grader.judge.buffers import open_gpu
+
+                self._driver, shares = open_gpu()
+                if self._options.transport is None:
+                    self._private = not shares
         return self._oracle
-
-    def _open_gpu(self) -> None:
-        import torch
-
-        if not torch.cuda.is_available():
-            raise ToolError(
-                f"torch {torch.__version__} cannot use this machine's GPU",
-                tip="`grade doctor` says why; `--device cpu` grades without it",
-            )
-        from grader.judge.buffers import sharing_works
-
-        torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
-        self._driver = cuda_driver.Driver()
-        if self._options.transport is None:
-            self._private = not sharing_works(self._driver)
 
     def environment(self) -> dict[str, str | int | float | None]:
         """Say what graded: for the report."""

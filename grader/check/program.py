@@ -160,6 +160,7 @@ def _run(
             limits=sandbox.Limits(memory_mib=limits.memory_mib, output_kib=limits.output_kib),
             descriptors={PAGE_FD: page.descriptor},
             report=True,
+            gpu=program.device is Device.CUDA,
         )
         try:
             end = running.wait_for(None, time.monotonic() + limits.program_s)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.errors import ToolError
 from grader.signature import ElementType
 from grader.words import Device, Memory, Role
 from grader.worker import cuda_driver, wire
@@ -228,7 +229,22 @@ def _cuda_memory(size: int, driver: cuda_driver.Driver) -> tuple[torch.Tensor, i
     return whole, descriptor, release
 
 
-def sharing_works(driver: cuda_driver.Driver) -> bool:
+def open_gpu() -> tuple[cuda_driver.Driver, bool]:
+    """Open the GPU in this process; return the driver, and whether memory can be shared.
+
+    Raises ToolError if torch cannot use it.
+    """
+    if not torch.cuda.is_available():
+        raise ToolError(
+            f"torch {torch.__version__} cannot use this machine's GPU",
+            tip="`grade doctor` says why; `--device cpu` grades without it",
+        )
+    torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
+    driver = cuda_driver.Driver()
+    return driver, _sharing_works(driver)
+
+
+def _sharing_works(driver: cuda_driver.Driver) -> bool:
     """Probe whether memory of the GPU can be exported (it cannot on WSL2)."""
     try:
         size = driver.granularity()

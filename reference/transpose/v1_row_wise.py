@@ -21,14 +21,13 @@ def transpose_kernel(
     # TODO(student): about 6 lines
     # 1. Where am I: one row; then BLOCK columns after another, and which of them exist.
     row = tl.program_id(0).to(tl.int64)  # 64 bits: row * cols may pass 2**31
+
+    # 2. Load, 3. turn, 4. store: row and column change places, nothing is computed. Neither side
+    # goes beyond its matrix.
     for first in range(0, cols, BLOCK):
         col = (first + tl.arange(0, BLOCK)).to(tl.int64)
         mask = col < cols
-
-        # 2. Load. Nothing beyond the matrix.
         x = tl.load(input + row * cols + col, mask=mask)
-
-        # 3. Turn and 4. store: row and column change places, nothing is computed.
         tl.store(output + col * rows + row, x, mask=mask)
     # end
 

@@ -20,8 +20,8 @@ def transpose_kernel(
     """output[col, row] = input[row, col] for this program's row."""
     # TODO(student): about 6 lines
     # 1. Where am I: one row; then BLOCK columns after another, and which of them exist.
-        # 2. Load. Nothing beyond the matrix.
-        # 3. Turn and 4. store: row and column change places, nothing is computed.
+    # 2. Load, 3. turn, 4. store: row and column change places, nothing is computed. Neither side
+    # goes beyond its matrix.
     # end
 
 

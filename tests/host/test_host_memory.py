@@ -117,6 +117,14 @@ def test_misuse_is_an_error_that_names_the_array(
     assert error != "0"
 
 
+def test_rows_longer_than_a_pitch_are_an_error(tmp_path: Path, runtime: Path) -> None:
+    statement = f"cudaMemcpy2D(d_A, 4, h_A, 4 * cols, 4 * cols, rows, {COLUMN});"
+    error, report = call(statement, tmp_path, runtime)
+    (finding,) = report.errors
+    assert (finding.kind, finding.line, error) == ("invalid_copy", 6, "12")
+    assert "pitch" in finding.message
+
+
 def test_host_code_beyond_the_array_is_a_warning(tmp_path: Path, runtime: Path) -> None:
     statement = f"float x = h_A[rows * cols]; cudaMemcpy(d_A, &x, 4, {COLUMN});"
     error, report = call(statement, tmp_path, runtime)

@@ -25,8 +25,6 @@ int main() {
     // A pitch on one side only.
     EXPECT(cudaMemcpy2D(column, 4, matrix + 1, cols * 4, 4, rows, cudaMemcpyHostToDevice) == cudaSuccess);
     EXPECT(at(column, 39) == 118.0f);
-    EXPECT(cudaMemcpy2D(column, 3, matrix, cols * 4, 4, rows, cudaMemcpyHostToDevice) == cudaErrorInvalidPitchValue);
-    cudaGetLastError();
     // Pinned memory that is reused before the copy has been waited for.
     float* pinned = nullptr;
     EXPECT(cudaHostAlloc(&pinned, rows * 4, cudaHostAllocDefault) == cudaSuccess);
