@@ -22,6 +22,10 @@ from grader.signature import Argument
 from grader.spec import Assignment, Case
 from grader.words import Language
 
+# On the processor cases are small, and on a busy machine torch's threads wait for each
+# other longer than the work takes.
+torch.set_num_threads(1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseData:

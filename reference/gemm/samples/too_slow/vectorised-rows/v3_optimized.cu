@@ -1,3 +1,4 @@
+// expect: check=counters line=17 message="times the bytes of the arrays"
 // Four columns per thread, loaded as one float4 where a row of B allows it; no shared memory.
 constexpr int BLOCK = 128;
 
