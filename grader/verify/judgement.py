@@ -152,7 +152,13 @@ def _finding(finding: Finding) -> str:
 
 def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
     """Hold the report on one solved file to all of its points."""
-    lost = [c for c in kernel.checks if not (c.verdict.earns_points or c.verdict.pending)]
+    lost = [
+        c
+        for c in kernel.checks
+        # What is only shown may have nothing to show.
+        if not (c.verdict.earns_points or c.verdict.pending)
+        and (c.max_score or c.verdict is not Verdict.SKIPPED)
+    ]
     whole = kernel.score is not None and kernel.score + kernel.pending >= kernel.max_score
     accepted = report.verdict is Verdict.ACCEPTED and not lost and whole
     pending = f"{kernel.pending:g} points pending" if kernel.pending else ""

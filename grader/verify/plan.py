@@ -101,19 +101,34 @@ def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
         )
 
 
+def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
+    """Return the solved kernels in CUDA C++ by path: what the student's own program runs with."""
+    paths = [k.files[Language.CUDA] for k in assignment.kernels if Language.CUDA in k.files]
+    return {
+        path: (reference / path).read_text(encoding="utf-8")
+        for path in paths
+        if (reference / path).is_file()
+    }
+
+
 def _proofs(assignment: Assignment, repository: Path, choice: Choice) -> Iterator[Task]:
     """Yield the tasks that are no samples."""
     template = repository / TEMPLATES / assignment.name
     reference = repository / REFERENCES / assignment.name
     gpu, used = choice.gpu, set()
-    for kernel in assignment.kernels:
+    for kernel in assignment.parts:
         languages = [language for language in kernel.files if choice.wants(kernel, language)]
         if languages and template.is_dir():
             yield UntouchedTask(assignment=assignment, kernel=kernel, template=template, gpu=gpu)
         for language in languages:
             used.add(language)
             file = kernel.files[language]
-            texts = {f"junk {file}": ("writes zeros", zeros(assignment.signature, language))}
+            own_program = kernel is assignment.program
+            texts = (
+                {}
+                if own_program
+                else {f"junk {file}": ("writes zeros", zeros(assignment.signature, language))}
+            )
             if (template / file).is_file():
                 stub = (template / file).read_text(encoding="utf-8", errors="replace")
                 texts[f"stub {file}"] = ("touched", touched(stub, language))
@@ -127,6 +142,7 @@ def _proofs(assignment: Assignment, repository: Path, choice: Choice) -> Iterato
                         what=what,
                         check=check,
                         text=text,
+                        beside=_solved(assignment, reference) if own_program else {},
                     )
             if (reference / file).is_file():
                 for seed in range(choice.seed, choice.seed + choice.repeat):

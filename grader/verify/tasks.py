@@ -153,6 +153,8 @@ class WorthlessTask(_Grading):
     what: str
     check: str
     text: str
+    # What is handed in with it: right kernels, where the student's own program is the junk.
+    beside: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -171,7 +173,7 @@ class WorthlessTask(_Grading):
 
     def do(self, hands: Hands) -> tuple[Row, ...]:
         """Grade the text as this kernel's file."""
-        submission = in_memory({self.file: self.text})
+        submission = in_memory({**self.beside, self.file: self.text})
         report = hands.grade(self.assignment, submission, self.options())
         kernel = report.kernels[0]
         return (judgement.judge_worthless(self.what, self.check, kernel, report),)

@@ -1,4 +1,4 @@
-# expect: check=correctness message="never written"
+# expect: check=correctness message="nothing was ever written"
 # Returns the result, although it belongs into `output`.
 
 
