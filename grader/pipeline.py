@@ -141,8 +141,8 @@ def _count(
         return entries.without_counters(unit.kernel)
     with progress.step(f"{unit.title} · counters"):
         counted = shop.check_counters(unit, built)
-    if counted.sentence.verdict is Verdict.SKIPPED and CheckName.COUNTERS not in unit.kernel.points:
-        return []  # a hand-in that only copies has nothing to count
+    if counted.sentence.verdict is Verdict.SKIPPED and unit.kernel.counters is None:
+        return []  # nobody asked, and a hand-in that only copies has nothing to show
     return [
         entries.counters_check(
             unit.kernel,

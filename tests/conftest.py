@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader import toolchain
+from grader import confinement, toolchain
 from grader.cache import CACHE_DIR_VARIABLE
 from grader.gpu import Gpu, gpus, visible
 from grader.verify.hands import Hands
@@ -78,3 +78,9 @@ def course(tmp_path: Path) -> Course:
     from course import make_course  # of tests/verify, whose tests alone ask for it
 
     return make_course(tmp_path / "course")
+
+
+@pytest.fixture
+def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let programs on the processor see files: a test's own tools, or their own memory's map."""
+    monkeypatch.setitem(confinement._layers, False, confinement.Layers(fence=False))

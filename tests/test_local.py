@@ -105,8 +105,14 @@ def test_a_seed_draws_other_cases_and_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
-    done = grade("local", "--from", "reference", "--device", "cpu", "--json", tmp_path)
+    hand_in = tmp_path / "hand_in"
+    for name in ("silu", "copy_first_column"):
+        (hand_in / name).mkdir(parents=True)
+        for file in (f"{name}.cu", "main.cu"):
+            shutil.copy(REPOSITORY / "reference" / name / file, hand_in / name)
+    done = grade("local", "--from", hand_in, "--device", "cpu", "--json", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "copy_first_column.json").is_file()
     jsonschema.validate(json.loads((tmp_path / "silu.json").read_text()), SCHEMA)
 
 

@@ -123,6 +123,7 @@ def test_a_kernel_with_a_main_of_its_own_is_told(silu: Assignment) -> None:
 
 
 @pytest.mark.usefixtures("no_nvcc")
+@pytest.mark.usefixtures("unfenced")  # else it does not find the page
 def test_a_program_that_writes_into_the_graders_page_wins_nothing(silu: Assignment) -> None:
     forges = """\
 static void forge()
@@ -221,6 +222,7 @@ struct Early { Early() { look("before main"); } } early;
 
 
 @pytest.mark.usefixtures("no_nvcc")
+@pytest.mark.usefixtures("unfenced")  # it looks at /proc/self
 def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignment) -> None:
     looks = own_programs.main(
         '    look("in main");\n' + own_programs.CALL + own_programs.COMPARE, before=SPY

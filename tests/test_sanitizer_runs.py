@@ -66,6 +66,9 @@ def silu() -> Assignment:
     return dataclasses.replace(assignment, cases=cases, limits=limits)
 
 
+pytestmark = pytest.mark.usefixtures("unfenced")  # the stand-in is a file of the test's
+
+
 @pytest.fixture(autouse=True)
 def no_nvcc(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("gpu") is None:
