@@ -33,7 +33,8 @@ ORDER = (
     "cache", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "unfinished", "score", "formats",
-    "plan", "workshop", "own_program", "pipeline", "local",
+    "plan", "workshop", "own_program", "pipeline", "local", "delivery",
+    "gradescope_metadata", "ci",
     "verify", "calibrate", "cli",
     "__main__",
 )  # fmt: skip
