@@ -58,41 +58,43 @@ def grade(
     units = {kernel.name: _units(assignment, submission, kernel, options) for kernel in kernels}
     everything = [unit for several in units.values() for unit in several]
     own = _own_program(assignment, submission, options)
+    gradings = [_Grading(unit, options) for unit in everything]
+    program: KernelResult | None = None
+
+    def results() -> list[KernelResult]:
+        found: list[KernelResult] = []
+        for kernel in kernels:
+            graded = [g.result() for g in gradings if g.unit.kernel is kernel]
+            found += score.count_better(graded) or [
+                score.not_submitted(kernel, _absence(assignment, submission, kernel, options))
+            ]
+        return found
+
+    def report(environment: dict[str, str | int | float | None]) -> Report:
+        main = program
+        if main is None and assignment.program is not None and asked_for(assignment, options):
+            if own is None:
+                absent = _absence(assignment, submission, assignment.program, options)
+                main = score.not_submitted(assignment.program, absent)
+            else:
+                waiting = unfinished.not_yet(assignment.program, (), options)
+                main = score.kernel_result(assignment.program, Language.CUDA, waiting)
+        return score.assemble(
+            assignment,
+            [*results(), *([main] if main is not None else [])],
+            filtered=options.filtered(assignment),
+            wall_s=round(time.monotonic() - started_s, 3),
+            environment=environment,
+        )
+
+    def tell() -> None:
+        if hear is not None:
+            hear(report({}))
+
+    tell()
     with open_workshop(assignment, options, everything, own, server) as shop:
-        gradings = [_Grading(shop, unit, progress) for unit in everything]
-        program: KernelResult | None = None
-
-        def results() -> list[KernelResult]:
-            found: list[KernelResult] = []
-            for kernel in kernels:
-                graded = [g.result() for g in gradings if g.unit.kernel is kernel]
-                found += score.count_better(graded) or [
-                    score.not_submitted(kernel, _absence(assignment, submission, kernel, options))
-                ]
-            return found
-
-        def report(environment: dict[str, str | int | float | None]) -> Report:
-            main = program
-            if main is None and assignment.program is not None and asked_for(assignment, options):
-                if own is None:
-                    absent = _absence(assignment, submission, assignment.program, options)
-                    main = score.not_submitted(assignment.program, absent)
-                else:
-                    waiting = unfinished.not_yet(assignment.program, (), shop.wants)
-                    main = score.kernel_result(assignment.program, Language.CUDA, waiting)
-            return score.assemble(
-                assignment,
-                [*results(), *([main] if main is not None else [])],
-                filtered=options.filtered(assignment),
-                wall_s=round(time.monotonic() - started_s, 3),
-                environment=environment,
-            )
-
-        def tell() -> None:
-            if hear is not None:
-                hear(report({}))
-
-        tell()
+        for grading in gradings:
+            grading.begin(shop, progress)
         for check in _BY_COST:
             if check is CheckName.PROGRAM and own is not None:
                 program = grade_program(assignment, shop, own, results(), progress)
@@ -101,18 +103,24 @@ def grade(
                 if grading.upcoming is check:
                     grading.go_on()
                     tell()
-        return report(shop.environment())
+        environment = shop.environment()
+    return report(environment)
 
 
 class _Grading:
     """The grading of one file, a check at a time; `upcoming` comes next, None at the end."""
 
-    def __init__(self, shop: Workshop, unit: Unit, progress: Progress) -> None:
+    def __init__(self, unit: Unit, options: Options) -> None:
         self.unit = unit
-        self._shop = shop
+        self.upcoming: CheckName | None = CheckName.CORRECTNESS  # with the build before it
+        self._options = options
         self._checks: list[CheckResult] = []
-        self._steps = _grade_unit(shop, unit, self._checks, progress)
-        self.upcoming: CheckName | None = next(self._steps, None)
+        self._steps: Iterator[CheckName] = iter(())
+
+    def begin(self, shop: Workshop, progress: Progress) -> None:
+        """Get ready; nothing is done before `go_on`."""
+        self._steps = _grade_unit(shop, self.unit, self._checks, progress)
+        self.go_on()
 
     def go_on(self) -> None:
         """Do the check that is next."""
@@ -122,7 +130,7 @@ class _Grading:
         """Return what is known so far."""
         kernel, checks = self.unit.kernel, self._checks
         waiting = self.upcoming is not None
-        rest = unfinished.not_yet(kernel, checks, self._shop.wants) if waiting else []
+        rest = unfinished.not_yet(kernel, checks, self._options) if waiting else []
         in_order = unfinished.in_order([*checks, *rest])
         return score.kernel_result(kernel, self.unit.language, in_order)
 

@@ -6,10 +6,11 @@ known are pending, neither won nor lost, and stay so if the time runs out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from grader import entries
+from grader.plan import Options
 from grader.report import CheckResult, Report
 from grader.spec import Kernel
 from grader.verdict import Verdict
@@ -26,9 +27,7 @@ def in_order(checks: Iterable[CheckResult]) -> list[CheckResult]:
     return sorted(checks, key=lambda check: _ORDER.index(check.check))
 
 
-def not_yet(
-    kernel: Kernel, done: Sequence[CheckResult], wants: Callable[[CheckName], bool]
-) -> list[CheckResult]:
+def not_yet(kernel: Kernel, done: Sequence[CheckResult], options: Options) -> list[CheckResult]:
     """Return an entry for each check with points that has none among `done`."""
     decided = entries.accepted(done, CheckName.CORRECTNESS) is False and any(
         check.check is CheckName.CORRECTNESS for check in done
@@ -36,7 +35,7 @@ def not_yet(
     made = {check.check for check in done}
     missing = []
     for check, most in kernel.points.items():
-        if check in made or not wants(check):
+        if check in made or not options.wants(check):
             continue
         lost = decided and check in _AFTER_CORRECTNESS
         missing.append(
@@ -60,7 +59,7 @@ def is_unfinished(report: Report) -> bool:
 
 def out_of_time(report: Report, budget_s: float) -> Report:
     """Return the report of a run whose time is spent: what was to come is not measured."""
-    reason = f"not graded: the time for this run, {budget_s:g} s, was spent before"
+    reason = f"not graded: the {budget_s:g} s of this run were over before"
     hint = "your staff can grade the hand-in again with more time"
     return replace(
         report,

@@ -32,9 +32,9 @@ ORDER = (
     # the machine
     "cache", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
-    "host", "build", "judge", "check", "entries", "unfinished", "score", "formats",
-    "plan", "workshop", "own_program", "pipeline", "local", "delivery",
-    "gradescope_metadata", "ci",
+    "host", "build", "judge", "check", "entries", "score", "formats",
+    "plan", "unfinished", "workshop", "own_program", "pipeline", "local", "delivery",
+    "gradescope_metadata", "ci", "ci_commands",
     "verify", "calibrate", "cli",
     "__main__",
 )  # fmt: skip
