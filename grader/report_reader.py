@@ -20,7 +20,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import jsonschema
 
 from grader.errors import UsageError
-from grader.report import Report
+from grader.report import FORMAT, Report
 
 MOST_BYTES = 256 << 20  # a report has some kilobytes; of what is larger nothing good can come
 _MOST_SHOWN = 200
@@ -53,6 +53,12 @@ def read_report(path: Path) -> Report:
 
 def from_json(data: Any, source: str) -> Report:
     """Return the report that these JSON values are; `source` names them in an error."""
+    version = data.get("format") if isinstance(data, dict) else FORMAT
+    if isinstance(version, int) and version != FORMAT:
+        raise UsageError(
+            f"{source}: `format` is {version}, and this grader reads format {FORMAT}",
+            tip="read it with the version of the grader that wrote it",
+        )
     wrong = next(iter(_validator().iter_errors(data)), None)
     if wrong is not None:
         shown = wrong.message if len(wrong.message) < _MOST_SHOWN else "does not fit the schema"
