@@ -96,13 +96,13 @@ def _run(request: Request) -> None:
         notes=metadata.notes(about),
         extra=metadata.extra_data(about),
     )
-    report = _within_budget(request, assignment, submission, delivery)
+    seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
+    report = _within_budget(request, assignment, submission, delivery, seed)
     text = delivery.render(report)
     if request.report_path is not None:
         write_report(report, request.report_path)
     announced = delivery.announce(report)
     if request.format.log_is_for_staff:
-        seed = report.environment["secret_seed"]
         announced += f"\nHidden cases were drawn with --seed {seed}.\n"
     print_safely(announced)
     if text is None:
@@ -114,9 +114,13 @@ def _run(request: Request) -> None:
 
 
 def _within_budget(
-    request: Request, assignment: Assignment, submission: Submission, delivery: Delivery
+    request: Request,
+    assignment: Assignment,
+    submission: Submission,
+    delivery: Delivery,
+    seed: int,
 ) -> Report:
-    """Grade; return what is known when the time is spent."""
+    """Grade with this secret seed; return what is known when the time is spent."""
     budget_s = request.budget_s or DEFAULT_BUDGETS_S.get(request.format)
     so_far: list[Report] = []
     # Their log is the student's: the sizes of hidden cases are in the lines of progress.
@@ -125,7 +129,6 @@ def _within_budget(
         with deadline(budget_s):
             gpu = chosen_device(request.device)
             require(request.level, with_hidden(isolation(gpu=gpu is not None), [assignment.folder]))
-            seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
             # Visible cases are those that students have at home: their seed is no secret.
             options = Options(gpu=gpu, public_seed=0, secret_seed=seed)
             environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)

@@ -1,0 +1,159 @@
+"""What `grade ci` needs in a small container: memory of all its processes, and time.
+
+    python benchmarks/small_container.py [--runs N] [--triton]
+
+Gradescope's default is half a core and 768 MB. The run is held to one core; half
+a core is reckoned, not imposed: a quota of 50 % lets no program have more than
+half a second of processor in a second, so a run takes at least twice its
+processor time, and no more than twice its wall time on one whole core.
+
+Memory is the sum over the process tree of proportional set sizes (PSS), in which
+a page that several processes share counts once: what a container is charged for
+processes, without the page cache, which the kernel takes back when it must. Every
+10 ms a sample is taken; the largest counts. `judge` is the largest PSS of the
+grader's own process. The cache of builds is empty at the start of the first run
+and full in the others; nvcc is hidden, for a Gradescope image has none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from grader.cache import CACHE_DIR_VARIABLE
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+MOST_MB = 768
+MOST_S = 60
+SAMPLE_S = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run: MB are a million bytes, as in a container's limit."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    judge_mb: float
+    processes: int
+
+    @property
+    def half_core_s(self) -> tuple[float, float]:
+        """At least and at most so long on half a core."""
+        return max(self.wall_s, 2 * self.cpu_s), 2 * self.wall_s
+
+
+def pss_bytes(pid: int) -> int:
+    """Return a process's proportional set size, 0 if it has gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def measure(command: list[str], environment: dict[str, str], core: int) -> Run:
+    """Run the command on one core and watch its process tree."""
+    before = os.times()
+    started_s = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        cwd=REPOSITORY,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+    )
+    watched = psutil.Process(process.pid)
+    peak = judge = most = 0
+    while process.poll() is None:
+        tree = [process.pid]
+        with contextlib.suppress(psutil.Error):
+            tree += [child.pid for child in watched.children(recursive=True)]
+        sizes = [pss_bytes(pid) for pid in tree]
+        judge, peak, most = max(judge, sizes[0]), max(peak, sum(sizes)), max(most, len(sizes))
+        time.sleep(SAMPLE_S)
+    wall_s = time.monotonic() - started_s
+    after = os.times()
+    assert process.stderr is not None
+    if process.returncode != 0:
+        sys.exit(process.stderr.read().decode(errors="replace"))
+    return Run(
+        wall_s=wall_s,
+        cpu_s=after.children_user
+        + after.children_system
+        - before.children_user
+        - before.children_system,
+        peak_mb=peak / 1e6,
+        judge_mb=judge / 1e6,
+        processes=most,
+    )
+
+
+def hand_in(folder: Path, assignment: str, suffix: str) -> Path:
+    """Copy the reference's files of one language."""
+    folder.mkdir()
+    for file in (REPOSITORY / "reference" / assignment).glob(f"*{suffix}"):
+        shutil.copy(file, folder)
+    return folder
+
+
+@click.command()
+@click.option("--runs", default=3, show_default=True)
+@click.option("--assignment", default="silu", show_default=True)
+@click.option("--triton", is_flag=True, help="Grade the Triton file instead of CUDA C++.")
+def main(runs: int, assignment: str, triton: bool) -> None:
+    """Measure and print the table."""
+    core = min(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source = hand_in(folder / "submission", assignment, ".py" if triton else ".cu")
+        command = [
+            *(sys.executable, "-m", "grader", "ci", assignment, "--from", str(source)),
+            *("--format", "gradescope", "--output", str(folder / "results.json")),
+            *("--device", "cpu", "--budget", "600"),
+        ]
+        environment = {
+            **os.environ,
+            CACHE_DIR_VARIABLE: str(folder / "cache"),
+            "PYTHONPATH": str(REPOSITORY),
+            "GRADE_NVCC": "none",
+        }
+        table = Table(title=f"grade ci {assignment}, {'Triton' if triton else 'CUDA C++'}, one core")
+        for column in ("run", "wall s", "cpu s", "½ core s", "peak MB", "judge MB", "processes"):
+            table.add_column(column, justify="right")
+        found = []
+        for number in range(runs):
+            found.append(run := measure(command, environment, core))
+            least_s, most_s = run.half_core_s
+            table.add_row(
+                "first" if number == 0 else str(number + 1),
+                f"{run.wall_s:.1f}",
+                f"{run.cpu_s:.1f}",
+                f"{least_s:.0f} to {most_s:.0f}",
+                f"{run.peak_mb:.0f}",
+                f"{run.judge_mb:.0f}",
+                str(run.processes),
+            )
+    console = Console(width=100)
+    console.print(table)
+    peak_mb, slowest_s = max(run.peak_mb for run in found), max(r.half_core_s[1] for r in found)
+    fits = peak_mb <= MOST_MB and slowest_s <= MOST_S
+    console.print(f"{'fits' if fits else 'does NOT fit'} {MOST_MB} MB and {MOST_S} s on half a core")
+
+
+if __name__ == "__main__":
+    main()
