@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import format_contracts
+import jsonschema
 import pytest
+import report_document
 import sample_reports
 import test_formats
 
-from grader import ci, gradescope_metadata, interruption
+from grader import ci, gradescope_metadata, interruption, pipeline
 from grader.delivery import Format
 from grader.errors import GraderError, UsageError
 from grader.gradescope_metadata import RateLimit, read_metadata
@@ -28,10 +30,13 @@ from grader.progress import Progress
 from grader.report import Report
 from grader.report_reader import read_report
 from grader.spec import Assignment
-from grader.submission import Submission
-from grader.unfinished import NOT_YET, is_unfinished, out_of_time
+from grader.spec_reader import read_assignment
+from grader.submission import Submission, read_submission
+from grader.unfinished import NOT_YET, is_unfinished, not_yet, out_of_time
 from grader.verdict import Verdict
+from grader.words import CheckName
 
+SCHEMA = report_document.schema()
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOON = datetime(2026, 3, 2, 12, tzinfo=timezone(timedelta(hours=-8)))
 
@@ -350,12 +355,48 @@ def test_a_deadline_that_is_kept_raises_nothing() -> None:
         pass
 
 
-def test_points_lost_by_a_wrong_answer_are_not_pending_when_time_is_out() -> None:
+def test_what_had_no_time_says_so_and_stays_pending() -> None:
     report = out_of_time(half_done(), 60)
     last = report.kernels[0].checks[-1]
     assert last.message == "not graded: the 60 s of this run were over before"
     assert not is_unfinished(report)
     assert report.pending == 20
+
+
+@pytest.mark.parametrize(("right", "pending"), [(True, 25), (False, 0)])
+def test_points_that_a_wrong_answer_costs_are_not_pending(right: bool, pending: float) -> None:
+    kernel = read_assignment(REPOSITORY / "assignments" / "silu").kernels[0]
+    done = [sample_reports.build(), sample_reports.visible()]
+    if not right:
+        done[-1] = sample_reports.wrong_answer().kernels[0].checks[1]
+    waiting = not_yet(kernel, done, Options())
+    assert [(check.check, check.pending) for check in waiting] == [(CheckName.MEMORY, pending)]
+
+
+def test_a_report_can_be_asked_for_after_every_check() -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    submission = read_submission(REPOSITORY / "reference", assignment)
+    heard: list[Report] = []
+    last = pipeline.grade(assignment, submission, Options(), Progress(), hear=heard.append)
+    assert (heard[0].pending, heard[0].handed_in) == (100, 2)
+    for report in heard:
+        jsonschema.validate(json.loads(test_formats.rendered(Format.JSON, report)), SCHEMA)
+        assert report.score is not None
+        assert (report.max_score, report.score + report.pending) == (100, 100)
+    decided = [report.score for report in heard]
+    assert decided == sorted(decided, key=lambda score: score or 0)
+    assert last.score == 100
+    # The cheap check of both languages before the dear one of any.
+    both = [[check.check for check in entry.checks if not check.pending] for entry in last.kernels]
+    assert all(CheckName.MEMORY in checks for checks in both[:2])
+    first = next(r for r in heard if _done(r, 0, CheckName.MEMORY))
+    assert _done(first, 1, CheckName.CORRECTNESS)
+    assert _done(first, 2, CheckName.PROGRAM)
+
+
+def _done(report: Report, kernel: int, name: CheckName) -> bool:
+    checks = [check for check in report.kernels[kernel].checks if check.check is name]
+    return bool(checks) and all(check.message != NOT_YET for check in checks)
 
 
 # --- Gradescope's metadata -------------------------------------------------------------------
