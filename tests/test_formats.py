@@ -218,6 +218,23 @@ def test_the_other_language_gives_no_points_twice() -> None:
     assert sum(test.get("score", 0) for test in results["tests"]) == results["score"] == 60
 
 
+def test_what_is_not_handed_in_has_its_points_to_lose() -> None:
+    absent = replace(
+        sample_reports.not_submitted().kernels[0],
+        name="main",
+        checks=(
+            sample_reports.build(
+                verdict=Verdict.NOT_SUBMITTED, message="no main.cu", evidence=None
+            ),
+        ),
+    )
+    entry = sample_reports.kernel(sample_reports.visible(), verdict=Verdict.ACCEPTED)
+    report = sample_reports.report(entry, absent, handed_in=1, kernels_total=2)
+    test = json.loads(rendered(Format.GRADESCOPE, report))["tests"][1]
+    assert test["name"] == "main · not handed in"
+    assert (test["score"], test["max_score"], test["status"]) == (0, 60, "failed")
+
+
 def test_a_grader_error_publishes_no_score() -> None:
     report = sample_reports.grader_error()
     assert Delivery(format=Format.GRADESCOPE).render(report) is None

@@ -146,10 +146,10 @@ def _all_annotations(report: Report, folder: str) -> Iterator[Annotation]:
             yield from placed
             if told.failed(check) and not any(kind == "error" for kind, _ in placed):
                 yield _command(
-                    "error", _title(kernel, check), told.told(check), kernel.file, folder
+                    "error", _title(kernel, check), _sentence(check), kernel.file, folder
                 )
             elif check.verdict is Verdict.GRADER_ERROR:
-                yield _command("warning", _title(kernel, check), told.told(check), None, folder)
+                yield _command("warning", _title(kernel, check), _sentence(check), None, folder)
     if report.pending:
         yield _command("notice", "points pending", told.pending(report), None, folder)
 
@@ -183,6 +183,13 @@ def _finding(found: Finding, folder: str) -> Annotation:
     message = f"{found.message}\n{found.hint}" if found.hint else found.message
     kind = found.kind.replace("_", " ")
     return _command(found.severity, f"memory: {kind}", message, found.file, folder, found.line)
+
+
+def _sentence(check: CheckResult) -> str:
+    """Return what happened and where to look; the details are in the log and the summary."""
+    if not _may_be_told(check):
+        return told.told(check)
+    return f"{check.verdict.phrase}: {check.message}" + (f"\n{check.hint}" if check.hint else "")
 
 
 def _title(kernel: KernelResult, check: CheckResult) -> str:

@@ -55,7 +55,8 @@ def checks(report: Report) -> Iterator[Told]:
     names = [kernel.name for kernel in report.kernels]
     for first, kernel in enumerate(report.kernels, 1):
         for second, check in enumerate(kernel.checks, 1):
-            name = f"{label(kernel)} · {check.name}"
+            absent = check.verdict is Verdict.NOT_SUBMITTED
+            name = f"{label(kernel)} · {'not handed in' if absent else check.name}"
             if names.count(kernel.name) > 1 and not kernel.counted:
                 name += " (the other language counts)"
             if check.pending and kernel.counted:
@@ -66,8 +67,16 @@ def checks(report: Report) -> Iterator[Told]:
                 number=f"{first}.{second}",
                 name=safe_line(name, MOST_NAME),
                 score=check.score if kernel.counted else None,
-                decided=round(check.max_score - check.pending, 2) if kernel.counted else 0.0,
+                decided=_decided(kernel, check),
             )
+
+
+def _decided(kernel: KernelResult, check: CheckResult) -> float:
+    if not kernel.counted:
+        return 0.0
+    if check.verdict is Verdict.NOT_SUBMITTED:  # the one entry stands for all of the kernel's
+        return kernel.max_score
+    return round(check.max_score - check.pending, 2)
 
 
 def label(kernel: KernelResult) -> str:
