@@ -64,14 +64,15 @@ def deadline(seconds: float | None) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, stop)
+    # Of 0 seconds there would be no alarm at all.
+    others = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
     try:
-        # Of 0 seconds there would be no alarm at all.
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
         yield
         check()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *others)  # an alarm that the caller had set
         _came[:] = [number for number in _came if number != signal.SIGALRM]
 
 
