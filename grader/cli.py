@@ -20,6 +20,7 @@ from rich.table import Table
 
 import grader
 from grader import catalogue
+from grader.ci_commands import ci, report
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
 from grader.interruption import terminable
@@ -208,6 +209,10 @@ def doctor() -> None:
     from grader.doctor import main as examine
 
     sys.exit(examine())
+
+
+cli.add_command(ci)
+cli.add_command(report)
 
 
 def main() -> None:

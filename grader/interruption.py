@@ -3,6 +3,7 @@
 A handler's exception surfaces wherever the main thread happens to be. Inside
 an import of torch that can be C code which takes it for a missing module and
 goes on: `check`, called where such code is left behind, raises it again.
+`deadline` ends a block in the same way when its time is spent.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from types import FrameType
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _came: list[int] = []
+
+
+class OutOfTime(BaseException):
+    """The time that a block had is spent; like an interruption, nothing on the way handles it."""
 
 
 @contextlib.contextmanager
@@ -44,6 +49,33 @@ def terminable() -> Iterator[None]:
                 signal.signal(ending, handler)
 
 
+@contextlib.contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Raise OutOfTime in the block when it has taken so long; None is for ever.
+
+    Signals reach the main thread only, so this must be called there.
+    """
+
+    def stop(number: int, _: FrameType | None) -> None:
+        _came.append(number)
+        _raise(number)
+
+    if seconds is None:
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, stop)
+    # Of 0 seconds there would be no alarm at all.
+    others = signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+        check()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *others)  # an alarm that the caller had set
+        _came[:] = [number for number in _came if number != signal.SIGALRM]
+
+
 def check() -> None:
     """Raise again what a signal raised, if that was lost."""
     if _came:
@@ -51,6 +83,8 @@ def check() -> None:
 
 
 def _raise(number: int) -> None:
+    if number == signal.SIGALRM:
+        raise OutOfTime
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + number)

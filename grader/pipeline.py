@@ -2,17 +2,18 @@
 
 plan        which kernels, in which languages, were handed in
 build       all of them, in threads, while torch is imported here
-check       each built one in turn
+check       the cheap checks of all, then the dear ones: time may run out
 program     the student's own main.cu, with a kernel that is right
-score       points, the better language, the report
+score       points, the better language, the report; so far, after each check
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from grader import entries, score
+from grader import entries, score, unfinished
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
@@ -27,6 +28,15 @@ from grader.verdict import Verdict
 from grader.words import CheckName, Language
 from grader.workshop import Workshop, open_workshop
 
+# What costs little and is worth most comes first, so that it is known if the time runs out.
+_BY_COST = (
+    CheckName.CORRECTNESS,
+    CheckName.PROGRAM,
+    CheckName.MEMORY,
+    CheckName.COUNTERS,
+    CheckName.PERFORMANCE,
+)
+
 
 def grade(
     assignment: Assignment,
@@ -34,10 +44,13 @@ def grade(
     options: Options,
     progress: Progress,
     server: PythonServer | None = None,
+    hear: Callable[[Report], None] | None = None,
 ) -> Report:
     """Grade `submission`; a student's failures are in the report, ours are raised.
 
     Whoever grades many hand-ins, one after another, lends a `server` for Python.
+    `hear` is told the report so far, at the beginning and after each check: what
+    is not known yet is pending in it. Its environment is empty until the end.
     Raises GraderError for what is wrong with the assignment or this machine as
     a whole; what goes wrong with one kernel only is its `grader_error`.
     """
@@ -46,33 +59,93 @@ def grade(
     units = {kernel.name: _units(assignment, submission, kernel, options) for kernel in kernels}
     everything = [unit for several in units.values() for unit in several]
     own = _own_program(assignment, submission, options)
-    with open_workshop(assignment, options, everything, own, server) as shop:
-        results: list[KernelResult] = []
+    gradings = [_Grading(unit, options) for unit in everything]
+    program: KernelResult | None = None
+
+    def results() -> list[KernelResult]:
+        found: list[KernelResult] = []
         for kernel in kernels:
-            graded = [_grade_unit(shop, unit, progress) for unit in units[kernel.name]]
-            results += score.count_better(graded) or [
+            graded = [g.result() for g in gradings if g.unit.kernel is kernel]
+            found += score.count_better(graded) or [
                 score.not_submitted(kernel, _absence(assignment, submission, kernel, options))
             ]
-        if own is not None:
-            results.append(grade_program(assignment, shop, own, results, progress))
-        elif assignment.program is not None and asked_for(assignment, options):
-            absent = _absence(assignment, submission, assignment.program, options)
-            results.append(score.not_submitted(assignment.program, absent))
+        return found
+
+    def report(environment: dict[str, str | int | float | None]) -> Report:
+        main = program
+        if main is None and assignment.program is not None and asked_for(assignment, options):
+            if own is None:
+                absent = _absence(assignment, submission, assignment.program, options)
+                main = score.not_submitted(assignment.program, absent)
+            else:
+                waiting = unfinished.not_yet(assignment.program, (), options)
+                main = score.kernel_result(assignment.program, Language.CUDA, waiting)
+        return score.assemble(
+            assignment,
+            [*results(), *([main] if main is not None else [])],
+            filtered=options.filtered(assignment),
+            wall_s=round(time.monotonic() - started_s, 3),
+            environment=environment,
+        )
+
+    def tell() -> None:
+        if hear is not None:
+            hear(report({}))
+
+    tell()
+    with open_workshop(assignment, options, everything, own, server) as shop:
+        for grading in gradings:
+            grading.begin(shop, progress)
+        for check in _BY_COST:
+            if check is CheckName.PROGRAM and own is not None:
+                program = grade_program(assignment, shop, own, results(), progress)
+                tell()
+            for grading in gradings:
+                if grading.upcoming is check:
+                    grading.go_on()
+                    tell()
         environment = shop.environment()
-    return score.assemble(
-        assignment,
-        results,
-        filtered=options.filtered(assignment),
-        wall_s=round(time.monotonic() - started_s, 3),
-        environment=environment,
-    )
+    return report(environment)
 
 
-def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
-    """Build and check one file; what breaks here is this kernel's grader_error."""
-    checks: list[CheckResult] = []
+class _Grading:
+    """The grading of one file, a check at a time; `upcoming` comes next, None at the end."""
+
+    def __init__(self, unit: Unit, options: Options) -> None:
+        self.unit = unit
+        self.upcoming: CheckName | None = CheckName.CORRECTNESS  # with the build before it
+        self._options = options
+        self._checks: list[CheckResult] = []
+        self._steps: Iterator[CheckName] = iter(())
+
+    def begin(self, shop: Workshop, progress: Progress) -> None:
+        """Get ready; nothing is done before `go_on`."""
+        self._steps = _grade_unit(shop, self.unit, self._checks, progress)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Do the check that is next."""
+        self.upcoming = next(self._steps, None)
+
+    def result(self) -> KernelResult:
+        """Return what is known so far."""
+        kernel, checks = self.unit.kernel, self._checks
+        waiting = self.upcoming is not None
+        rest = unfinished.not_yet(kernel, checks, self._options) if waiting else []
+        in_order = unfinished.in_order([*checks, *rest])
+        return score.kernel_result(kernel, self.unit.language, in_order)
+
+
+def _grade_unit(
+    shop: Workshop, unit: Unit, checks: list[CheckResult], progress: Progress
+) -> Iterator[CheckName]:
+    """Build and check one file, filling `checks`; yield which check comes before each of them.
+
+    What breaks here is this kernel's grader_error.
+    """
     during: CheckName | None = None
     try:
+        yield CheckName.CORRECTNESS
         with progress.step(f"{unit.title} · build"):
             built = shop.built(unit)
         checks.append(entries.build_check(built))
@@ -86,11 +159,12 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             if entries.accepted(checks, CheckName.CORRECTNESS):
                 built = shop.compile_gate(unit, built) or built
                 if not isinstance(built, Built):
-                    checks = [
+                    checks[:] = [
                         entries.build_check(built),
                         *entries.without_build(unit.kernel, built),
                     ]
         if isinstance(built, Built) and shop.checks_memory(unit):
+            yield CheckName.MEMORY
             asked = shop.wants(CheckName.CORRECTNESS)
             correct = entries.accepted(checks, CheckName.CORRECTNESS) if asked else None
             with progress.step(f"{unit.title} · memory") as step:
@@ -98,18 +172,19 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             checks.append(
                 entries.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
             )
-        if isinstance(built, Built) and shop.checks_performance(unit):
-            during = CheckName.PERFORMANCE
-            checks.append(_time(shop, unit, built, checks, progress))
         if isinstance(built, Built) and shop.checks_counters(unit):
             during = CheckName.COUNTERS
+            yield during
             checks += _count(shop, unit, built, checks, progress)
+        if isinstance(built, Built) and shop.checks_performance(unit):
+            during = CheckName.PERFORMANCE
+            yield during
+            checks.append(_time(shop, unit, built, checks, progress))
     except GraderError as error:
         if during is None:
             checked = any(check.check is CheckName.CORRECTNESS for check in checks)
             during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
         checks.append(entries.grader_error(unit.kernel, error, during))
-    return score.kernel_result(unit.kernel, unit.language, checks)
 
 
 def _time(

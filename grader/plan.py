@@ -34,6 +34,10 @@ class Options:
         """The device to grade on."""
         return Device.CPU if self.gpu is None else Device.CUDA
 
+    def wants(self, check: CheckName) -> bool:
+        """True unless the check was filtered out."""
+        return not self.checks or check in self.checks
+
     def filtered(self, assignment: Assignment) -> bool:
         """True if a filter leaves something of the assignment out that has points or a language."""
         parts = assignment.parts

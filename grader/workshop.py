@@ -150,7 +150,7 @@ class Workshop:
 
     def wants(self, check: CheckName) -> bool:
         """True unless the check was filtered out."""
-        return not self._options.checks or check in self._options.checks
+        return self._options.wants(check)
 
     def chooser(self, check: CheckName) -> random.Random:
         """Return what a check draws secrets from, the same in every run with the same seed."""

@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "grader"
 ORDER = (
     # the vocabulary
     "words", "verdict", "errors", "level", "interruption", "counter_bounds", "evidence", "report",
+    "report_reader",
     # text from and for people
     "printable", "progress", "toml_source",
     # the spec
@@ -32,7 +33,9 @@ ORDER = (
     "cache", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
-    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate", "cli",
+    "plan", "unfinished", "workshop", "own_program", "pipeline", "local", "delivery",
+    "gradescope_metadata", "ci", "ci_commands",
+    "verify", "calibrate", "cli",
     "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.

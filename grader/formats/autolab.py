@@ -1,0 +1,55 @@
+"""Autolab's closing lines: the feedback, and after it the scores.
+
+    {"_presentation": "semantic", "stages": ["build", …], "build": {"silu": {…}}, …}
+    {"scores": {"silu": 90.0, "main": 10.0}, "scoreboard": […]}
+
+A lab's problems must have the kernels' names. Autolab puts quotes around every
+`word` before a colon, inside strings as well, before it parses the line: no
+string of ours has a letter or digit right before a colon, and all is ASCII on
+one line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from grader.formats import told
+from grader.printable import encodable, one_line
+from grader.report import Report
+from grader.words import CheckName
+
+MOST_BYTES = 200_000  # of all output a job's log keeps 1000 KiB, and the scores come last
+_MOST_HINT = 500
+_WORD_AND_COLON = re.compile(r"(?<=[A-Za-z0-9]):")
+
+
+def autolab(report: Report) -> str | None:
+    """Return the two lines; None if there is no score to publish."""
+    if report.score is None:
+        return None
+    counted = [kernel for kernel in report.kernels if kernel.counted]
+    scores = {_plain(kernel.name): kernel.score for kernel in counted}
+    last = json.dumps({"scores": scores, "scoreboard": [*scores.values()]})
+    feedback = json.dumps(_feedback(report))
+    return f"{feedback}\n{last}\n" if len(feedback) <= MOST_BYTES else f"{last}\n"
+
+
+def _feedback(report: Report) -> dict[str, Any]:
+    stages: dict[str, dict[str, Any]] = {}
+    for entry in told.checks(report):
+        cell: dict[str, Any] = {"passed": told.status(entry.check) == "passed"}
+        if not cell["passed"]:
+            cell["hint"] = _plain(entry.text)[:_MOST_HINT]
+        stages.setdefault(_stage(entry.check.check), {})[_plain(entry.name)] = cell
+    return {"_presentation": "semantic", "stages": [*stages], **stages}
+
+
+def _stage(check: CheckName) -> str:
+    return check.value.capitalize()
+
+
+def _plain(text: str) -> str:
+    ascii_only = encodable(one_line(text), "ascii").replace("\\", "/")
+    return _WORD_AND_COLON.sub(" :", ascii_only)

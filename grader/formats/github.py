@@ -1,0 +1,224 @@
+"""GitHub's three places: annotations, the summary of a step, and Classroom's result.
+
+    commands      `::error file=…,line=…::…` on standard output, at the student's lines
+    summary       Markdown, appended to the file that GITHUB_STEP_SUMMARY names
+    classroom     JSON, of which the base64 is the step's output `result`
+
+GitHub shows 10 errors, 10 warnings and 10 notices of a step and drops the rest
+without a word, so the most useful come first and no more are printed; a summary
+beyond 1024 KiB is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from grader.evidence import BuildEvidence, CountersEvidence, Finding, MemoryEvidence
+from grader.formats import told
+from grader.report import CheckResult, KernelResult, Report
+from grader.verdict import Verdict
+from grader.words import Visibility
+
+MOST_OF_A_KIND = 10
+MOST_SUMMARY_BYTES = 1024 << 10
+_MOST_MESSAGE = 2_000
+_CLASSROOM_VERSION = 1
+_CAPS = (told.MOST_TEXT, 4_000, 1_000, 0)
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~@])")
+
+Kind = Literal["error", "warning", "notice"]
+Annotation = tuple[Kind, str]  # and the whole command
+
+
+def workflow_commands(report: Report, folder: str = "") -> list[str]:
+    """Return workflow commands, the gravest first, as many as GitHub shows.
+
+    `folder` is where the hand-in is, relative to the repository.
+    """
+    made = list(dict.fromkeys(_all_annotations(report, folder)))
+    shown: list[str] = []
+    kinds: tuple[Kind, ...] = ("error", "warning", "notice")
+    for kind in kinds:
+        shown += [line for found, line in made if found == kind][:MOST_OF_A_KIND]
+    return shown
+
+
+def classroom(report: Report) -> dict[str, Any]:
+    """Return Classroom's result as JSON values.
+
+    After a grader error its greatest score is 0, of which Classroom publishes nothing.
+    """
+    if report.score is None:
+        message = "the grader failed, not your code: there is no score"
+        test = {"name": report.assignment, "status": "error", "score": 0, "message": message}
+        return {
+            "version": _CLASSROOM_VERSION,
+            "status": "error",
+            "max_score": 0,
+            "tests": [_filled(test)],
+        }
+    tests = [
+        _filled(
+            {
+                "name": entry.name,
+                "status": "pass" if told.status(entry.check) == "passed" else "fail",
+                "score": entry.score or 0.0,
+                "message": entry.text,
+                "filename": told.safe_line(entry.kernel.file or ""),
+                "duration": round(1000 * entry.check.wall_s),
+            }
+        )
+        for entry in told.checks(report)
+        if entry.check.verdict is not Verdict.NOT_MEASURED
+    ]
+    complete = report.verdict.earns_points and report.handed_in == report.kernels_total
+    return {
+        "version": _CLASSROOM_VERSION,
+        "status": "pass" if complete else "fail",
+        "max_score": math.ceil(report.max_score),  # a whole number there, unlike the scores
+        "tests": tests,
+    }
+
+
+def encoded(result: dict[str, Any]) -> str:
+    """Return Classroom's result as its reporter reads it."""
+    return base64.b64encode(json.dumps(result).encode()).decode()
+
+
+def summary(report: Report) -> str:
+    """Return the step's summary in Markdown, at most 1024 KiB."""
+    text = ""
+    for cap in _CAPS:
+        text = _summary(report, cap)
+        if len(text.encode()) <= MOST_SUMMARY_BYTES:
+            return text
+    return text.encode()[:MOST_SUMMARY_BYTES].decode(errors="ignore")
+
+
+def guarded(text: str, word: str) -> str:
+    """Return text among which GitHub obeys no command; `word` must be a fresh secret."""
+    return f"::stop-commands::{word}\n{text}\n::{word}::"
+
+
+def _filled(test: dict[str, Any]) -> dict[str, Any]:
+    empty = {"message": "", "test_code": "", "filename": "", "line_no": 0, "duration": 0}
+    return {**empty, **test}
+
+
+def _summary(report: Report, cap: int) -> str:
+    lines = [f"## {_markdown(report.title or report.assignment)}", ""]
+    lines += [f"{_markdown(line)}\n" for line in told.result(report).split("\n")]
+    lines += ["| check | verdict | points |", "|---|---|---|"]
+    entries = list(told.checks(report))
+    for entry in entries:
+        won = _points(entry.check) if entry.kernel.counted else ""
+        lines.append(f"| {_markdown(entry.name)} | {entry.check.verdict.phrase} | {won} |")
+    for entry in entries:
+        if cap and not entry.check.verdict.earns_points:
+            text = html.escape(told.safe(entry.text, cap))
+            lines += ["", f"### {_markdown(entry.name)}", "", f"<pre>{text}</pre>"]
+    return "\n".join(lines) + "\n"
+
+
+def _points(check: CheckResult) -> str:
+    if not check.max_score:
+        return ""
+    if check.score is None:
+        return "no score"
+    won = f"{told.points(check.score)} / {told.points(check.max_score)}"
+    return f"{won}, {told.points(check.pending)} pending" if check.pending else won
+
+
+def _markdown(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", html.escape(told.safe_line(text, 1_000)))
+
+
+def _all_annotations(report: Report, folder: str) -> Iterator[Annotation]:
+    for kernel in report.kernels:
+        for check in kernel.checks:
+            placed = list(_of_evidence(check, folder)) if _may_be_told(check) else []
+            yield from placed
+            if told.failed(check) and not any(kind == "error" for kind, _ in placed):
+                yield _command(
+                    "error", _title(kernel, check), _sentence(check), kernel.file, folder
+                )
+            elif check.verdict is Verdict.GRADER_ERROR:
+                yield _command("warning", _title(kernel, check), _sentence(check), None, folder)
+    if report.pending:
+        yield _command("notice", "points pending", told.pending(report), None, folder)
+
+
+def _may_be_told(check: CheckResult) -> bool:
+    return check.visibility is Visibility.VISIBLE
+
+
+def _of_evidence(check: CheckResult, folder: str) -> Iterator[Annotation]:
+    evidence = check.evidence
+    if isinstance(evidence, BuildEvidence):
+        for diagnostic in sorted(evidence.diagnostics, key=lambda one: one.severity != "error"):
+            yield _command(
+                diagnostic.severity,
+                "build",
+                diagnostic.message,
+                diagnostic.file,
+                folder,
+                diagnostic.line,
+                diagnostic.column,
+            )
+    elif isinstance(evidence, MemoryEvidence):
+        for found in evidence.findings:
+            yield _finding(found, folder)
+    elif isinstance(evidence, CountersEvidence) and told.failed(check) and evidence.lines:
+        line = evidence.lines[0]
+        yield _command("error", "counters", check.message, line.file, folder, line.line)
+
+
+def _finding(found: Finding, folder: str) -> Annotation:
+    message = f"{found.message}\n{found.hint}" if found.hint else found.message
+    kind = found.kind.replace("_", " ")
+    return _command(found.severity, f"memory: {kind}", message, found.file, folder, found.line)
+
+
+def _sentence(check: CheckResult) -> str:
+    """Return what happened and where to look; the details are in the log and the summary."""
+    if not _may_be_told(check):
+        return told.told(check)
+    return f"{check.verdict.phrase}: {check.message}" + (f"\n{check.hint}" if check.hint else "")
+
+
+def _title(kernel: KernelResult, check: CheckResult) -> str:
+    return f"{told.label(kernel)}: {check.name}"
+
+
+def _command(
+    kind: Kind,
+    title: str,
+    message: str,
+    file: str | None,
+    folder: str,
+    line: int | None = None,
+    column: int | None = None,
+) -> Annotation:
+    properties = {"title": told.safe_line(title)}
+    if file is not None:
+        properties["file"] = f"{folder}/{file}" if folder else file
+        if line is not None:
+            properties["line"] = str(line)
+            if column is not None:
+                properties["col"] = str(column)
+    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return kind, f"::{kind} {listed}::{_data(told.safe(message, _MOST_MESSAGE))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(told.safe_line(text, 300)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,58 @@
+"""PrairieLearn's results.json, by its documentation of external grading.
+
+A grader error and an empty hand-in are `gradable: false`: no attempt is used and
+no points are lost. PrairieLearn shows the tests' points only if every test has
+some, so each has; those that are pending are 0 of 0, which it shows as neutral.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from grader.formats import told
+from grader.report import Report
+from grader.verdict import Verdict
+
+MOST_BYTES = 1_000_000  # beyond 1 MB the whole result is refused
+_CAPS = (told.MOST_TEXT, 4_000, 1_000, 200)
+
+
+def prairielearn(report: Report) -> dict[str, Any]:
+    """Return the results as JSON values."""
+    if report.score is None:
+        message = "The grader failed, which is not your fault: this attempt does not count."
+        return {"gradable": False, "message": message, "format_errors": [message]}
+    if report.verdict is Verdict.NOT_SUBMITTED:
+        missing = [entry.text for entry in told.checks(report)][:20]
+        return {
+            "gradable": False,
+            "message": "Nothing was handed in.",
+            "format_errors": missing or ["Nothing was handed in."],
+        }
+    results: dict[str, Any] = {}
+    for cap in _CAPS:  # a long ladder with much to say
+        results = _results(report, report.score, cap)
+        if len(json.dumps(results)) < MOST_BYTES:
+            return results
+    results["tests"] = []
+    return results
+
+
+def _results(report: Report, score: float, cap: int) -> dict[str, Any]:
+    return {
+        "gradable": True,
+        "score": min(1.0, max(0.0, score / report.max_score)) if report.max_score else 0.0,
+        "message": told.result(report),
+        "tests": [
+            {
+                "name": entry.name,
+                "description": told.safe_line(entry.kernel.title),
+                "points": entry.score or 0.0,
+                "max_points": entry.decided,
+                "message": entry.check.verdict.phrase,
+                "output": told.safe(entry.text, cap),
+            }
+            for entry in told.checks(report)
+        ],
+    }
