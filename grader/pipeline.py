@@ -21,6 +21,7 @@ from grader.own_program import asked_for, grade_program
 from grader.plan import Options, OwnProgram, Unit
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult, Report
+from grader.rules import asked_of, hold_to_rules
 from grader.spec import Assignment, Kernel
 from grader.submission import Submission
 from grader.words import CheckName, Language
@@ -97,6 +98,9 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             checks.append(
                 entries.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
             )
+        if isinstance(built, Built) and asked_of(shop, unit, checks):
+            during = CheckName.RULES
+            checks += hold_to_rules(shop, unit, built, progress)
         if isinstance(built, Built) and shop.checks_performance(unit):
             during = CheckName.PERFORMANCE
             checks.append(_time(shop, unit, built, checks, progress))
@@ -108,7 +112,7 @@ def _grade_unit(shop: Workshop, unit: Unit, progress: Progress) -> KernelResult:
             checked = any(check.check is CheckName.CORRECTNESS for check in checks)
             during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
         checks.append(entries.grader_error(unit.kernel, error, during))
-    return score.kernel_result(unit.kernel, unit.language, checks)
+    return score.kernel_result(unit.kernel, unit.language, entries.forbidden(checks))
 
 
 def _time(
