@@ -22,7 +22,8 @@ _HARMLESS = frozenset(
         *("empty", "empty_like", "empty_strided", "new_empty", "zeros", "zeros_like", "zero_"),
         *("new_zeros", "full", "fill_", "view", "reshape", "_unsafe_view", "as_strided", "slice"),
         *("select", "t", "transpose", "permute", "expand", "unsqueeze", "squeeze", "detach"),
-        *("alias", "unbind", "split", "_to_copy", "clone", "item", "_local_scalar_dense"),
+        *("alias", "unbind", "split", "to", "clone", "item", "size", "stride", "numel", "dim"),
+        *("data_ptr", "is_contiguous", "contiguous", "element_size", "__get__", "untyped_storage"),
     }
 )
 
@@ -51,15 +52,16 @@ def install() -> None:
 @contextlib.contextmanager
 def torch_watched() -> Iterator[None]:
     """Tell the operations of torch that the block computes with."""
-    from torch.utils._python_dispatch import TorchDispatchMode
+    # Not torch's other kind of mode: that one imports a compiler, for a second or two.
+    from torch.overrides import TorchFunctionMode
 
     seen: dict[str, None] = {}
 
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(
+    class Watch(TorchFunctionMode):
+        def __torch_function__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            name = str(func.overloadpacket.__name__)
+            name = str(getattr(func, "__name__", func))
             if name not in _HARMLESS and len(seen) < _TOLD:
                 seen[name] = None
             return func(*args, **(kwargs or {}))
