@@ -67,7 +67,7 @@ def torch_watched() -> Iterator[None]:
             return func(*args, **(kwargs or {}))
 
     try:
-        with Watch():  # type: ignore[no-untyped-call] # torch's own
+        with Watch():
             yield
     finally:
         if seen:
