@@ -126,7 +126,7 @@ def soak(
     options = Options(gpu=found[0] if found else None)
     if not found:
         # Only asked whether it accepts a file, and slower than all else together.
-        toolchain.find_nvcc = lambda: None  # type: ignore[assignment]
+        toolchain.find_nvcc = lambda: None
     server = PythonServer(Device.CUDA if found else Device.CPU)
     try:
         server.ready()

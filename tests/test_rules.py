@@ -47,7 +47,7 @@ def test_symbols_are_read(compiler: str, tmp_path: Path) -> None:
 def test_a_file_cut_off_is_an_error(compiler: str, tmp_path: Path, length: int) -> None:
     path = library(compiler, tmp_path, 'extern "C" int mine() { return 1; }')
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"ELF|cut off|size|names|end"):
         read_symbols(path)
 
 

@@ -65,7 +65,7 @@ def run(layers: str, path: Path) -> None:
     else:
         user = "as root" if os.geteuid() == 0 else "as an ordinary user"
         name = f"{user}, level {found.level}: {found.layers}"
-    toolchain.find_nvcc = lambda: None  # type: ignore[assignment] # takes longer than all else
+    toolchain.find_nvcc = lambda: None  # takes longer than all else
     server = PythonServer(Device.CPU)
     outcomes: dict[str, str] = {}
     try:
