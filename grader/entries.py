@@ -21,6 +21,7 @@ from grader.evidence import (
     MemoryEvidence,
     PerformanceEvidence,
     ProgramEvidence,
+    RulesEvidence,
 )
 from grader.report import CheckResult
 from grader.spec import Kernel
@@ -259,6 +260,41 @@ def program_check(
         evidence=evidence,
         wall_s=round(sum(run.wall_s for run in evidence.runs), 3) if evidence else 0.0,
     )
+
+
+def rules_check(
+    kernel: Kernel, sentence: Sentence, evidence: RulesEvidence, *, wall_s: float
+) -> list[CheckResult]:
+    """Return the entry for the rules: for the student if one is broken, else for staff's flags."""
+    if sentence.verdict is Verdict.ACCEPTED and not evidence.flags:
+        return []
+    broken = bool(evidence.broken)
+    return [
+        _check(
+            CheckName.RULES,
+            "rules",
+            sentence.verdict,
+            0.0,
+            message=sentence.message,
+            hint=sentence.hint,
+            visibility=Visibility.VISIBLE if broken else Visibility.HIDDEN,
+            wall_s=wall_s,
+            evidence=evidence,
+        )
+    ]
+
+
+def forbidden(checks: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return a kernel's entries as they count: a forbidden kernel earns no points in any."""
+    if all(check.verdict is not Verdict.FORBIDDEN for check in checks):
+        return list(checks)
+    unearned = "no points: the kernel breaks a rule"
+    return [
+        replace(check, score=0.0, pending=0.0, message=f"{check.message}; {unearned}")
+        if check.score or check.pending
+        else check
+        for check in checks
+    ]
 
 
 def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:

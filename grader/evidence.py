@@ -304,6 +304,36 @@ class ProgramEvidence:
     origin: Origin = "judge"
 
 
+RuleName = Literal[
+    "own_kernel", "library", "loaded_kernel", "loaded_library",
+    "program", "other_process", "network", "interpreter",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenRule:
+    """One rule that the hand-in breaks; `names` are the linked functions that show it."""
+
+    rule: RuleName
+    message: str
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulesEvidence:
+    """What a kernel did that it may not, by what the judge saw itself.
+
+    `cases` were run with all launches left out, `written` of their output
+    elements were written all the same. `flags` are for staff and decide nothing.
+    """
+
+    broken: tuple[BrokenRule, ...]
+    cases: tuple[str, ...] = ()
+    written: int = 0
+    flags: tuple[str, ...] = ()
+    origin: Origin = "judge"
+
+
 Evidence = (
     BuildEvidence
     | CorrectnessEvidence
@@ -311,4 +341,5 @@ Evidence = (
     | PerformanceEvidence
     | CountersEvidence
     | ProgramEvidence
+    | RulesEvidence
 )

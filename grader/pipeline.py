@@ -22,6 +22,7 @@ from grader.own_program import asked_for, grade_program
 from grader.plan import Options, OwnProgram, Unit
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult, Report
+from grader.rules import asked_of, hold_to_rules
 from grader.spec import Assignment, Kernel
 from grader.submission import Submission
 from grader.verdict import Verdict
@@ -133,7 +134,7 @@ class _Grading:
         waiting = self.upcoming is not None
         rest = unfinished.not_yet(kernel, checks, self._options) if waiting else []
         in_order = unfinished.in_order([*checks, *rest])
-        return score.kernel_result(kernel, self.unit.language, in_order)
+        return score.kernel_result(kernel, self.unit.language, entries.forbidden(in_order))
 
 
 def _grade_unit(
@@ -163,6 +164,10 @@ def _grade_unit(
                         entries.build_check(built),
                         *entries.without_build(unit.kernel, built),
                     ]
+        if isinstance(built, Built) and asked_of(shop, unit, checks):
+            during = CheckName.RULES
+            checks += hold_to_rules(shop, unit, built, progress)
+            during = None
         if isinstance(built, Built) and shop.checks_memory(unit):
             yield CheckName.MEMORY
             asked = shop.wants(CheckName.CORRECTNESS)

@@ -1,8 +1,7 @@
 """What the grading of one hand-in shares: builds under way, oracle, server, driver.
 
-Time is saved by order: compilers are started first, in threads; then the
-server that imports torch and triton for Python workers; then torch is imported
-here. All three take a second or so, side by side.
+Time is saved by order: compilers are started first, in threads; then the server that imports
+torch and triton for Python workers; then torch is imported here, a second's work for each.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from grader.check.speed import SpeedVerdict
     from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
-
 
 _ABANDON_S = 0.02  # between two rounds of killing compilers
 
@@ -310,6 +308,10 @@ class Workshop:
         interruption.check()
         assert self._program is not None
         return self._program.start(kernel.hand_in).result()
+
+    def tools(self, built: Built) -> tuple[Bench, Oracle]:
+        """Return what a check of one built file works with."""
+        return self._bench(built, private=self._private), self._prepare()
 
     def _bench(self, built: Built, *, private: bool) -> Bench:
         from grader.check.stage import Bench

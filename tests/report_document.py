@@ -39,6 +39,8 @@ SECTIONS = {
     "counter_line": "An entry of `lines`",
     "program_evidence": "`evidence` of `program`",
     "program_run": "An entry of `runs`",
+    "rules_evidence": "`evidence` of `rules`",
+    "broken_rule": "An entry of `broken`",
 }
 PLURALS = {
     "mismatch": "mismatches",
@@ -47,6 +49,7 @@ PLURALS = {
     "counter_figure": "figures",
     "counter_line": "lines",
     "program_run": "program runs",
+    "broken_rule": "broken rules",
 }
 
 

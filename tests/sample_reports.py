@@ -10,6 +10,7 @@ from dataclasses import replace
 from grader.check.finding import hint, sentence
 from grader.evidence import (
     BenchmarkTiming,
+    BrokenRule,
     BuildEvidence,
     CaseResult,
     CorrectnessEvidence,
@@ -24,6 +25,7 @@ from grader.evidence import (
     PerformanceEvidence,
     ProgramEvidence,
     ProgramRun,
+    RulesEvidence,
     TierShown,
     ToolRun,
 )
@@ -610,6 +612,28 @@ def own_program() -> Report:
         max_score=50.0,
         handed_in=2,
         kernels_total=2,
+    )
+
+
+def forbidden() -> Report:
+    broken = BrokenRule(
+        rule="library",
+        message="the result is computed by a library, not by a kernel of yours",
+        names=("cublasSgemm_v2",),
+    )
+    rules = CheckResult(
+        check=CheckName.RULES,
+        name="rules",
+        verdict=Verdict.FORBIDDEN,
+        score=0.0,
+        max_score=0.0,
+        message=f"silu.cu: {broken.message} (cublasSgemm_v2)",
+        hint="take it out: this kernel is to be written by hand",
+        evidence=RulesEvidence(broken=(broken,), flags=("the text says `cublas`",)),
+    )
+    unearned = visible(score=0.0, message="4 of 4 cases right; no points: the kernel breaks a rule")
+    return report(
+        kernel(build(), unearned, rules, verdict=Verdict.FORBIDDEN), verdict=Verdict.FORBIDDEN
     )
 
 

@@ -1,16 +1,18 @@
-"""What a hand-in may not do, it cannot: attempts from C++ and from Python, graded for real."""
+"""What a hand-in may not do, it cannot: attacks from C++ and from Python, graded for real."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from attack_corpus import ATTACKS, GROUPS, OF_HAND_INS, Attack, attacks
 from hand_in_bench import (
     HAND_INS,
     Bench,
@@ -31,7 +33,8 @@ from grader.level import Level
 from grader.syscall_filter import NUMBERS
 from grader.words import Device
 
-ATTACKS = Path(__file__).resolve().parent / "attacks"
+CORPUS = attacks()
+PLANTED = (Path("/tmp/grade-planted"), Path("/dev/shm/grade-planted"), cache_root() / "planted")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,6 +60,7 @@ def bench(
 ) -> Bench:
     small_silu(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GRADER_SECRET", "the judge's own secret")
     return Bench(tmp_path, capsys)
 
 
@@ -83,6 +87,7 @@ def words(tmp_path: Path, bench: Bench) -> Iterator[dict[str, str]]:
             "HOME": str(Path.home()),
             "CACHE": str(cache_root()),
             "SOCKET": str(path),
+            "REPORT": str(tmp_path / "report.json"),
             "PORT": str(listener.getsockname()[1]),
             "ADD_KEY": str(NUMBERS["add_key"][machine]),
             "UNSHARE": str(NUMBERS["unshare"][machine]),
@@ -111,10 +116,11 @@ def test_nothing_else_can_be_reached(
     outcomes = dict(line.split(": ", 1) for line in graded.output.splitlines() if ": " in line)
     assert len(outcomes) == text.count('told("' if suffix == ".cu" else '": ')
     assert [name for name, outcome in outcomes.items() if outcome == "worked"] == []
-    assert graded.verdict == "wrong_answer", graded.failed
+    # What C++ is linked with tells of it; Python has it all at hand.
+    expected = "forbidden" if suffix == ".cu" else "wrong_answer"
+    assert graded.verdict == expected, graded.failed
     assert (bench.root / "assignments/silu/oracle.py").read_bytes() == oracle
-    planted = (Path("/tmp/grade-planted"), Path("/dev/shm/grade-planted"))
-    assert not any(path.exists() for path in planted)
+    assert not any(path.exists() for path in PLANTED)
     # The judge is well, and so is the next hand-in.
     right = (HAND_INS / f"right{suffix}").read_text()
     assert grade_text(bench, f"silu{suffix}", right).verdict == "accepted"
@@ -223,3 +229,69 @@ def test_a_link_in_a_hand_in_is_not_followed(
     assert graded.verdict == "compile_error", graded.failed
     assert "a symbolic link" in graded.failed["message"]
     assert "def expected" not in str(graded.report)
+
+
+# --- one file for each attack --------------------------------------------------------------------
+
+
+def test_the_corpus_is_whole() -> None:
+    assert {attack.group for attack in CORPUS} == set(GROUPS)
+    assert {attack.path.suffix for attack in CORPUS} == {".cu", ".py", ".members"}
+    assert len(CORPUS) >= 60
+    names = [name for files in OF_HAND_INS.values() for name in files]
+    assert len(set(names)) == len(names)
+    assert {name for name in names if not (HAND_INS / name).is_file()} == set()
+
+
+def state_of_the_judge() -> tuple[object, ...]:
+    """What somebody could change about this process."""
+    return (
+        os.sched_getaffinity(0),
+        os.getpriority(os.PRIO_PROCESS, 0),
+        resource.getrlimit(resource.RLIMIT_CPU),
+        Path("/proc/self/oom_score_adj").read_text(),
+    )
+
+
+def is_well_after(bench: Bench, suffix: str, device: str) -> None:
+    """Grade a right hand-in: it must be accepted, whatever came before."""
+    folder = bench.root / "next"
+    folder.mkdir()
+    (folder / f"silu{suffix}").write_text((HAND_INS / f"right{suffix}").read_text())
+    graded = bench.grade(folder, device=device)
+    assert (graded.verdict, graded.report["score"]) == ("accepted", 100), graded.failed
+
+
+@pytest.mark.parametrize(
+    "attack", [one for one in CORPUS if not one.gpu], ids=lambda one: one.path.name
+)
+def test_an_attack(bench: Bench, scratch: Path, words: dict[str, str], attack: Attack) -> None:
+    assignment = Path(words["ASSIGNMENT"])
+    hidden = {file: file.read_bytes() for file in assignment.rglob("*") if file.is_file()}
+    source = attack.hand_in(bench.root, words)
+    state = state_of_the_judge()
+    with nothing_left(scratch):
+        graded = bench.grade(source)
+    entries = [(check["name"], check["verdict"], check["message"]) for check in graded.checks]
+    assert graded.verdict in attack.verdicts, entries
+    won = 100 if graded.verdict == "accepted" else 0
+    assert (graded.report["score"], graded.report["pending"]) == (won, 0)
+    assert (graded.report["format"], graded.report["assignment"]) == (1, "silu")
+    # It was told nothing that it may not know; nothing has changed, nothing was planted.
+    told = str(graded.report)
+    assert not [word for word in ("def expected", "somebody else", "own secret") if word in told]
+    assert not [word for word in ("\x1b", "\x9b", "\x07") if word in graded.printed]
+    assert {file: file.read_bytes() for file in assignment.rglob("*") if file.is_file()} == hidden
+    assert not any(path.exists() for path in PLANTED)
+    assert state_of_the_judge() == state
+    is_well_after(bench, attack.suffix, "cpu")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "attack", [one for one in CORPUS if one.gpu], ids=lambda one: one.path.name
+)
+def test_an_attack_on_a_gpu(bench: Bench, words: dict[str, str], attack: Attack) -> None:
+    graded = bench.grade(attack.hand_in(bench.root, words), device="cuda")
+    assert graded.verdict in attack.verdicts, graded.failed
+    is_well_after(bench, attack.suffix, "cuda")

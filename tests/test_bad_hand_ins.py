@@ -74,7 +74,10 @@ CUDA = [
     ("forges_a_report.cu", "runtime_error", "ended the program with exit code 0", "return from"),
     ("floods_the_report.cu", "output_limit", "wrote more than 1 MiB of reports", "descriptor"),
     ("child_writes_after_done.cu", "tampered", "was written to after the call", "end every"),
-    ("starts_many_processes.cu", "runtime_error", "started too many processes", ""),
+    ("starts_many_processes.cu", "forbidden", "starts another process (fork)", "take it out"),
+    ("leaves_a_child.cu", "forbidden", "starts another process (fork)", "take it out"),
+    ("leaves_a_daemon.cu", "forbidden", "starts another process (fork)", "take it out"),
+    ("leaves_a_comet.cu", "forbidden", "starts another process (fork)", "take it out"),
     ("prints_for_ever.cu", "output_limit", "printed more than 64 KiB", "take out the printing"),
     ("uses_gigabytes.cu", "memory_limit", "used more than 256 MiB of memory", "allocation"),
     ("uses_shared_gigabytes.cu", "memory_limit", "used more than 256 MiB of memory", "allocation"),
@@ -162,10 +165,7 @@ RIGHT = [
     "right.cu",
     "right.py",
     "closes_its_output.cu",
-    "leaves_a_child.cu",
-    "leaves_a_daemon.cu",
     "leaves_a_daemon.py",
-    "leaves_a_comet.cu",
 ]
 
 

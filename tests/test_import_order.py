@@ -33,7 +33,7 @@ ORDER = (
     "cache", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
-    "plan", "unfinished", "workshop", "own_program", "pipeline", "local", "delivery",
+    "plan", "unfinished", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
     "gradescope_metadata", "ci", "ci_commands",
     "verify", "calibrate", "cli",
     "__main__",

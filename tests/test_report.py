@@ -53,6 +53,8 @@ NAMES = {
     evidence.CounterLine: "counter_line",
     evidence.ProgramEvidence: "program_evidence",
     evidence.ProgramRun: "program_run",
+    evidence.RulesEvidence: "rules_evidence",
+    evidence.BrokenRule: "broken_rule",
 }
 NOT_ALWAYS_A_NUMBER = {("mismatch", "expected"), ("mismatch", "actual")}
 FROM_ONE = {("finding", "count")}  # what was found was found once at least

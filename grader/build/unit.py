@@ -14,6 +14,7 @@ from grader.build.host import host_compiler, prepare
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.product import Built, Rejected
 from grader.build.python import build_python
+from grader.build.taken import taken_names
 from grader.build.trampoline import trampoline
 from grader.evidence import BuildEvidence
 from grader.host import Mode
@@ -78,7 +79,7 @@ def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built 
         ours = (
             prepared
             if isinstance(prepared, Rejected)
-            else _compile(assignment, hand_in, Device.CPU, host_compiler(cxx), prepared.text)
+            else _for_host(assignment, hand_in, host_compiler(cxx), prepared.text)
         )
         theirs = gate.result() if gate is not None else None
     return last_word(ours, theirs, hand_in.path)
@@ -124,8 +125,34 @@ def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected
     if isinstance(prepared, Rejected):
         return prepared
     compiler = host_compiler(cxx, Mode.CHECKED)
-    built = _compile(assignment, hand_in, Device.CPU, compiler, prepared.text)
+    built = _for_host(assignment, hand_in, compiler, prepared.text)
     return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
+
+
+def _for_host(
+    assignment: Assignment, hand_in: HandIn, compiler: Compiler, text: str
+) -> Built | Rejected:
+    """Compile with our runtime, and see that it was linked with the true C library."""
+    built = _compile(assignment, hand_in, Device.CPU, compiler, text)
+    if isinstance(built, Rejected):
+        return built
+    try:
+        taken = taken_names(built.path, compiler.parts()[0])
+    except ValueError as error:
+        return Rejected(
+            verdict=Verdict.COMPILE_ERROR,
+            message=f"{hand_in.path} was linked to something that cannot be read: {error}",
+            evidence=built.evidence,
+        )
+    if not taken:
+        return built
+    names = ", ".join(f"`{name}`" for name in taken[:5])
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message=f"{hand_in.path} defines {names}, which the C library does already",
+        hint="choose another name, or make it static in a namespace of its own",
+        evidence=built.evidence,
+    )
 
 
 def unfit(message: str, hint: str) -> Rejected:

@@ -29,7 +29,7 @@ class Request:
 
     `checks` are the arguments of `triton_checks.install`, None for none of it.
     With `tuning`, autotuners measure and choose, as in timing; otherwise each
-    call takes the next configuration.
+    call takes the next configuration. With `idle`, launches are left out.
     """
 
     file: Path
@@ -38,6 +38,7 @@ class Request:
     cwd: Path
     checks: Mapping[str, int | bool] | None = None
     tuning: bool = False
+    idle: bool = False
 
 
 class PythonServer:
@@ -115,6 +116,7 @@ class PythonServer:
                 "device": request.device.value,
                 "checks": None if request.checks is None else dict(request.checks),
                 "tuning": request.tuning,
+                "idle": request.idle,
                 "environment": sandbox.clean_environment(request.cwd),
                 "settings": limits.settings((3, 4), confined),
             }

@@ -67,7 +67,8 @@ class Session:
     A `watcher` runs the worker under a tool; `watch_memory` has the
     interpreter check every address of a Triton hand-in on the CPU;
     `host_settings` are words for the host runtime of a CUDA C++ one. With
-    `tuning` a Triton hand-in's autotuners work as they do outside the grader.
+    `tuning` a Triton hand-in's autotuners work as they do outside the grader,
+    with `idle` its launches are left out.
     """
 
     def __init__(
@@ -80,12 +81,14 @@ class Session:
         watch_memory: bool = False,
         host_settings: str = "",
         tuning: bool = False,
+        idle: bool = False,
     ) -> None:
         self._limits = limits
         self._watcher = watcher
         self._watch_memory = watch_memory
         self._host_settings = host_settings
         self._tuning = tuning
+        self._idle = idle
         self._ended: sandbox.Ended | None = None
         self._alive = True
         self._told_before = 0
@@ -119,6 +122,7 @@ class Session:
                 cwd=self._box,
                 checks=self._interpreter_checks(built),
                 tuning=self._tuning,
+                idle=self._idle,
             )
             return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
         return sandbox.spawn(

@@ -124,6 +124,7 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
             request["device"],
             request.get("checks"),
             tuning=request["tuning"],
+            idle=request["idle"],
         )
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

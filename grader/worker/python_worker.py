@@ -49,6 +49,7 @@ class Worker:
         checks: dict[str, Any] | None = None,
         *,
         tuning: bool = False,
+        idle: bool = False,
     ) -> None:
         import torch
 
@@ -71,6 +72,9 @@ class Worker:
             else:
                 import triton_checks
             self._checks = triton_checks.install(file, **checks)
+        self._watched: Any = contextlib.nullcontext
+        if idle:
+            self._leave_out_launches()
 
     def _replace_autotuners(self) -> None:
         """Outside timing a tuner's choice would hide all other configurations from the tests."""
@@ -79,6 +83,15 @@ class Worker:
         else:
             import triton_autotune
         triton_autotune.install()
+
+    def _leave_out_launches(self) -> None:
+        """For the rules check: what is written then, no kernel wrote."""
+        if TYPE_CHECKING:
+            from grader.worker import triton_idle
+        else:
+            import triton_idle
+        triton_idle.install()
+        self._watched = triton_idle.torch_watched
 
     def load(self) -> int:
         """Import the hand-in; its module-level code runs here."""
@@ -152,7 +165,8 @@ class Worker:
         if self._checks is not None:
             self._checks.begin(self._buffers.values())
         try:
-            returned = self._function(*arguments)
+            with self._watched():
+                returned = self._function(*arguments)
             if returned is not None:
                 telling.tell("returned")
             if self._device == "cuda":
@@ -234,12 +248,13 @@ def serve(
     checks: dict[str, Any] | None = None,
     *,
     tuning: bool = False,
+    idle: bool = False,
 ) -> None:
     """Carry out commands until the judge closes the channel, then end the process."""
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash tells its stack on its way out, and so the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
-    worker = Worker(file, entry, device, checks, tuning=tuning)
+    worker = Worker(file, entry, device, checks, tuning=tuning, idle=idle)
     while True:
         try:
             number, command, payload, descriptors = wire.receive(channel)

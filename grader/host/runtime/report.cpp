@@ -1,8 +1,8 @@
 #include "report.h"
 
-#include <unistd.h>
-
 #include <cerrno>
+
+#include "raw_system.h"
 
 extern "C" const char __ehdr_start __attribute__((weak, visibility("hidden")));
 
@@ -110,8 +110,8 @@ void ReportLine::write() {
     const char* p = buffer_;
     size_t left = length_;
     while (left > 0) {
-        ssize_t n = ::write(report_fd, p, left);
-        if (n < 0 && errno == EINTR) continue;
+        const long n = raw::write(report_fd, p, left);
+        if (n == -EINTR) continue;
         if (n <= 0) return;
         p += n;
         left -= static_cast<size_t>(n);

@@ -1,0 +1,187 @@
+"""Grade many hand-ins in one process, good, crashing and hostile, and count what stays behind.
+
+    python benchmarks/soak.py [--hand-ins 500] [--seed 0]
+
+Every hand-in is drawn from `tests/hand_ins` and `tests/attacks`; every fourth is
+a right one, which must be accepted. Before and after, and after each round of
+25, the judge's descendants, descriptors, temporary files, shared memory, mapped
+memory and GPU memory (where there is a GPU) are counted. Ends with 1 if anything
+leaked or a right hand-in was not accepted.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import click
+import psutil
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
+
+import attack_corpus  # noqa: E402
+from hand_in_bench import HAND_INS, small_silu  # noqa: E402
+
+import grader.check.correctness  # noqa: E402,F401 # imports torch before anything is counted
+from grader import family, gpu, toolchain  # noqa: E402
+from grader.judge.server import PythonServer  # noqa: E402
+from grader.pipeline import grade  # noqa: E402
+from grader.plan import Options  # noqa: E402
+from grader.progress import Progress  # noqa: E402
+from grader.spec import Assignment  # noqa: E402
+from grader.spec_reader import read_assignment  # noqa: E402
+from grader.submission import read_submission  # noqa: E402
+from grader.words import Device  # noqa: E402
+
+_ROUND = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """What this process has, and what lies around on the machine for it."""
+
+    processes: int
+    descriptors: int
+    threads: int
+    temporary_files: int
+    shared_memory_files: int
+    system_v_segments: int
+    gpu_memory_mib: int
+
+    @classmethod
+    def now(cls, scratch: Path) -> Count:
+        """Count."""
+        used = gpu.visible(gpu.gpus())
+        return cls(
+            processes=len(psutil.Process().children(recursive=True)),
+            descriptors=psutil.Process().num_fds(),
+            threads=psutil.Process().num_threads(),
+            temporary_files=sum(1 for _ in scratch.rglob("*")),
+            shared_memory_files=sum("grade" in path.name for path in Path("/dev/shm").iterdir()),
+            system_v_segments=len(Path("/proc/sysvipc/shm").read_text().splitlines()) - 1,
+            gpu_memory_mib=_gpu_memory_mib() if used else 0,
+        )
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{f.name.replace('_', ' ')} {getattr(self, f.name)}" for f in fields(self)
+        )
+
+
+def _gpu_memory_mib() -> int:
+    import torch
+
+    free, total = torch.cuda.mem_get_info()
+    return (total - free) >> 20
+
+
+def words(root: Path) -> dict[str, str]:
+    """Return what the attacks are told: what they must not reach."""
+    assignment = root / "assignments" / "silu"
+    return {
+        "JUDGE": str(psutil.Process().pid),
+        "HIDDEN": str(assignment / "oracle.py"),
+        "ASSIGNMENT": str(assignment),
+        "OTHER": str(root / "other"),
+        "HOME": str(Path.home()),
+        "CACHE": str(root / "cache"),
+        "SOCKET": str(root / "socket"),
+        "PORT": "9",
+        "REPORT": str(root / "report.json"),
+    }
+
+
+def draw(chooser: random.Random, number: int, root: Path) -> tuple[str, Path, bool]:
+    """Make one hand-in and return its name, its folder, and whether it is right."""
+    folder = Path(tempfile.mkdtemp(dir=root))
+    if number % 4 == 0:
+        suffix = chooser.choice([".cu", ".py"])
+        (folder / f"silu{suffix}").write_bytes((HAND_INS / f"right{suffix}").read_bytes())
+        return f"right{suffix}", folder, True
+    corpus = [one for one in attack_corpus.attacks() if not one.gpu]
+    files = sorted(HAND_INS.iterdir())
+    position = chooser.randrange(len(corpus) + len(files))
+    if position < len(corpus):
+        attack = corpus[position]
+        return attack.path.name, attack.hand_in(folder, words(root)), False
+    file = files[position - len(corpus)]
+    (folder / f"silu{file.suffix}").write_bytes(file.read_bytes())
+    return file.name, folder, False
+
+
+def soak(
+    assignment: Assignment, root: Path, scratch: Path, hand_ins: int, seed: int
+) -> tuple[Count, Count, int]:
+    """Grade them all; return the counts before and after, and how many right ones were not."""
+    chooser = random.Random(seed)
+    verdicts: Counter[str] = Counter()
+    refused = 0
+    found = gpu.visible(gpu.gpus())
+    options = Options(gpu=found[0] if found else None)
+    if not found:
+        # Only asked whether it accepts a file, and slower than all else together.
+        toolchain.find_nvcc = lambda: None
+    server = PythonServer(Device.CUDA if found else Device.CPU)
+    try:
+        server.ready()
+        grade_one(assignment, HAND_INS, options, server)  # whatever is made once is made now
+        before = after = Count.now(scratch)
+        click.echo(f"before: {before}")
+        for number in range(hand_ins):
+            name, folder, right = draw(chooser, number, root)
+            verdict = grade_one(assignment, folder, options, server)
+            verdicts[verdict] += 1
+            if right and verdict != "accepted":
+                refused += 1
+                click.echo(f"{name}, which is right: {verdict}")
+            if (number + 1) % _ROUND == 0 or number + 1 == hand_ins:
+                after = Count.now(scratch)
+                click.echo(f"after {number + 1}: {after}")
+    finally:
+        server.close()
+    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    click.echo(f"verdicts: {told}")
+    return before, after, refused
+
+
+def grade_one(assignment: Assignment, folder: Path, options: Options, server: PythonServer) -> str:
+    """Grade one hand-in and return its verdict."""
+    submission = read_submission(folder, assignment)
+    return str(grade(assignment, submission, options, Progress(), server).verdict)
+
+
+@click.command()
+@click.option("--hand-ins", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+def main(hand_ins: int, seed: int) -> None:
+    """Grade many hand-ins, then say what leaked."""
+    family.become_subreaper()
+    started_s = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="soak-") as place:
+        root, scratch = Path(place), Path(place) / "scratch"
+        for folder in (root, scratch):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o711)  # a worker that is somebody else has to get through
+        (root / "hand_ins").mkdir()
+        assignment = read_assignment(small_silu(root))
+        tempfile.tempdir = str(scratch)
+        before, after, refused = soak(assignment, root / "hand_ins", scratch, hand_ins, seed)
+        tempfile.tempdir = None
+    leaked = [
+        f"{more} {f.name.replace('_', ' ')}"
+        for f in fields(Count)
+        if (more := getattr(after, f.name) - getattr(before, f.name)) > 0
+    ]
+    click.echo(f"{hand_ins} hand-ins in {time.monotonic() - started_s:.0f} s")
+    click.echo(f"leaked: {', '.join(leaked) or 'nothing'}")
+    raise SystemExit(bool(leaked or refused))
+
+
+if __name__ == "__main__":
+    main()

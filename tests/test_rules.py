@@ -1,0 +1,148 @@
+"""The rules check: symbols of what was built, outputs written without a launch, points lost."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader import entries
+from grader.build.elf import read_symbols
+from grader.build.taken import taken_names
+from grader.check.linked import broken_rules, worth_a_look
+from grader.check.rules import _changed
+from grader.report import CheckResult
+from grader.verdict import Verdict
+from grader.words import CheckName
+
+
+@pytest.fixture(scope="module")
+def compiler() -> str:
+    found = shutil.which("g++")
+    if found is None:
+        pytest.skip("no g++ here")
+    return found
+
+
+def library(compiler: str, folder: Path, text: str, *flags: str) -> Path:
+    source, output = folder / "source.cpp", folder / "kernel.so"
+    source.write_text(text)
+    command = [compiler, "-shared", "-fPIC", "-fvisibility=hidden", *flags]
+    subprocess.run([*command, "-o", str(output), str(source)], check=True)
+    return output
+
+
+def test_symbols_are_read(compiler: str, tmp_path: Path) -> None:
+    text = 'extern "C" int theirs();\nextern "C" int mine() { return theirs(); }'
+    symbols = read_symbols(library(compiler, tmp_path, text))
+    assert "theirs" in symbols.needed
+    assert "mine" in symbols.defined  # hidden, and so a local name by now
+    assert "mine" not in symbols.needed
+
+
+@pytest.mark.parametrize("length", [0, 5, 63, 64, 1000, 5000])
+def test_a_file_cut_off_is_an_error(compiler: str, tmp_path: Path, length: int) -> None:
+    path = library(compiler, tmp_path, 'extern "C" int mine() { return 1; }')
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(ValueError, match=r"ELF|cut off|size|names|end"):
+        read_symbols(path)
+
+
+def test_no_library_at_all(tmp_path: Path) -> None:
+    (tmp_path / "kernel.so").write_bytes(b"#!/bin/sh\n" + bytes(100))
+    with pytest.raises(ValueError, match="ELF file"):
+        read_symbols(tmp_path / "kernel.so")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('extern "C" int cublasSgemm_v2();\nint f() { return cublasSgemm_v2(); }', "library"),
+        ("namespace thrust { template <class T> void sort(T) {} }\n"
+         "void f() { thrust::sort(1); }", "library"),
+        ('extern "C" int cuModuleLoadData();\nint f() { return cuModuleLoadData(); }',
+         "loaded_kernel"),
+        ("#include <dlfcn.h>\nvoid* f() { return dlopen(0, 1); }", "loaded_library"),
+        ("#include <cstdlib>\nint f() { return system(0); }", "program"),
+        ("#include <unistd.h>\nint f() { return fork(); }", "program"),
+        ("#include <sys/socket.h>\nint f() { return socket(1, 1, 0); }", "network"),
+        ('extern "C" int PyRun_SimpleString();\nint f() { return PyRun_SimpleString(); }',
+         "interpreter"),
+    ],
+)  # fmt: skip
+def test_a_linked_name_breaks_a_rule(compiler: str, tmp_path: Path, text: str, rule: str) -> None:
+    broken = broken_rules(library(compiler, tmp_path, text), on_gpu=False)
+    assert [one.rule for one in broken] == [rule]
+    assert broken[0].names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// cublasSgemm dlopen system\nconst char* f() { return \"fork dlopen cublas\"; }",
+        "struct forked { int system; };\nint fork(forked f) { return f.system; }",
+        "#include <thread>\n#include <iostream>\n#include <fstream>\n"
+        "void f() { std::thread([] { std::cout << 1; }).join(); }",
+    ],
+)  # fmt: skip
+def test_words_break_no_rule(compiler: str, tmp_path: Path, text: str) -> None:
+    assert broken_rules(library(compiler, tmp_path, text), on_gpu=False) == ()
+
+
+def test_words_are_worth_a_look() -> None:
+    assert worth_a_look("// dlopen(") == ("the text says `dlopen`",)
+    assert worth_a_look("out[i] = in[i];") == ()
+
+
+def test_names_of_the_c_library_are_taken(compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "runtime").mkdir()
+    runtime = library(
+        compiler, tmp_path / "runtime", "#include <sys/mman.h>\nint f() { return munmap(0, 1); }"
+    )
+    own = library(compiler, tmp_path, 'extern "C" int munmap(void*, unsigned long) { return 0; }')
+    assert taken_names(own, runtime) == ("munmap",)
+    assert taken_names(library(compiler, tmp_path, "int munmap(int) { return 0; }"), runtime) == ()
+
+
+@pytest.mark.parametrize(
+    ("after", "changed"),
+    [
+        ([7.0, 7.0, 7.0, 7.0], 0),
+        ([0.0, 0.0, 0.0, 0.0], 0),  # zeros for atomics to add to
+        ([7.0, 0.0, 7.0, 7.0], 0),
+        ([1.0, 2.0, 7.0, 7.0], 2),
+        ([1.0, 2.0, 3.0, 4.0], 4),
+        ([float("nan"), 2.0, 7.0, 7.0], 2),
+    ],
+)
+def test_what_counts_as_written(after: list[float], changed: int) -> None:
+    assert _changed(torch.full((4,), 7.0), torch.tensor(after)) == changed
+
+
+def check(verdict: Verdict, score: float | None, pending: float = 0.0) -> CheckResult:
+    return CheckResult(
+        check=CheckName.CORRECTNESS,
+        name=str(verdict),
+        verdict=verdict,
+        score=score,
+        max_score=10.0,
+        pending=pending,
+        message="said",
+    )
+
+
+def test_a_forbidden_kernel_earns_no_points_in_any_check() -> None:
+    won = [check(Verdict.ACCEPTED, 10.0), check(Verdict.NOT_MEASURED, 0.0, 10.0)]
+    assert entries.forbidden(won) == won
+    lost = entries.forbidden([*won, check(Verdict.FORBIDDEN, 0.0)])
+    assert [(one.score, one.pending) for one in lost] == [(0.0, 0.0)] * 3
+    assert [one.message for one in lost[:2]] == ["said; no points: the kernel breaks a rule"] * 2
+    assert lost[2].message == "said"
+
+
+def test_what_the_grader_failed_at_stays_unknown() -> None:
+    checks = entries.forbidden([check(Verdict.GRADER_ERROR, None), check(Verdict.FORBIDDEN, 0.0)])
+    assert checks[0].score is None

@@ -1,0 +1,120 @@
+"""The table of attacks in docs/security.md: a row for each file of `tests/attacks`.
+
+    python tools/attack_table.py run --layers all --json root.json       as root
+    python tools/attack_table.py run --layers all --json user.json       as an ordinary user
+    python tools/attack_table.py run --layers none --json nothing.json
+    python tools/attack_table.py write root.json user.json nothing.json  (any may be left out)
+
+`run` grades every attack on a processor and notes whether it ended as it must:
+the verdict, nothing told that is hidden, hidden files as before. With
+`--layers none` it leaves out the groups that would do harm where nothing stops
+them. `write` puts the runs between the markers of the page; what was not run
+says so. Attacks on a GPU are never run here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGE = REPOSITORY / "docs" / "security.md"
+START, END = "<!-- table: made by tools/attack_table.py -->", "<!-- end of table -->"
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "benchmarks")]
+
+from attack_corpus import Attack, attacks  # noqa: E402
+from hand_in_bench import small_silu  # noqa: E402
+from soak import words  # noqa: E402
+
+from grader import confinement, family, toolchain  # noqa: E402
+from grader.isolation import isolation  # noqa: E402
+from grader.judge.server import PythonServer  # noqa: E402
+from grader.pipeline import grade  # noqa: E402
+from grader.plan import Options  # noqa: E402
+from grader.progress import Progress  # noqa: E402
+from grader.report import to_json  # noqa: E402
+from grader.spec_reader import read_assignment  # noqa: E402
+from grader.submission import read_submission  # noqa: E402
+from grader.words import Device  # noqa: E402
+
+# They read, print and connect; the others kill, fill and plant.
+_HARMLESS = {"forge", "rules", "read", "network", "archive", "output", "build"}
+_SECRETS = ("def expected", "somebody else's")
+
+
+@click.group()
+def main() -> None:
+    """Make the table of attacks."""
+
+
+@main.command()
+@click.option("--layers", type=click.Choice(["all", "none"]), required=True)
+@click.option("--json", "path", type=click.Path(path_type=Path), required=True)
+def run(layers: str, path: Path) -> None:
+    """Grade the attacks and note what became of them."""
+    family.become_subreaper()
+    found = isolation()
+    if layers == "none":
+        confinement.use_layers(confinement.Layers(fence=False, filter=False), gpu=False)
+        name = "nothing"
+    else:
+        user = "as root" if os.geteuid() == 0 else "as an ordinary user"
+        name = f"{user}, level {found.level}: {found.layers}"
+    toolchain.find_nvcc = lambda: None  # takes longer than all else
+    server = PythonServer(Device.CPU)
+    outcomes: dict[str, str] = {}
+    try:
+        for attack in attacks():
+            if not attack.gpu and (layers == "all" or attack.group in _HARMLESS):
+                outcomes[attack.path.name] = outcome(attack, server)
+                click.echo(f"{attack.path.name}: {outcomes[attack.path.name]}")
+    finally:
+        server.close()
+    path.write_text(json.dumps({"name": name, "outcomes": outcomes}, indent=1) + "\n")
+
+
+def outcome(attack: Attack, server: PythonServer) -> str:
+    """Grade one attack: "–" if it ended as it must, else what happened instead."""
+    with tempfile.TemporaryDirectory(prefix="attack-") as place:
+        root = Path(place)
+        root.chmod(0o711)
+        assignment = read_assignment(small_silu(root))
+        (root / "other").mkdir()
+        (root / "other" / "silu.cu").write_text("// somebody else's\n")
+        hidden = {file: file.read_bytes() for file in assignment.folder.iterdir() if file.is_file()}
+        submission = read_submission(attack.hand_in(root, words(root)), assignment)
+        report = grade(assignment, submission, Options(), Progress(), server)
+        if any(not file.is_file() or file.read_bytes() != hidden[file] for file in hidden):
+            return "changed a hidden file"
+        if any(secret in str(to_json(report)) for secret in _SECRETS):
+            return "told a secret"
+        return "–" if report.verdict.value in attack.verdicts else report.verdict.phrase
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
+def write(paths: tuple[Path, ...]) -> None:
+    """Write the table into the page."""
+    runs = [json.loads(path.read_text()) for path in paths]
+    lines = [f"| group | attack | must end in | {' | '.join(run['name'] for run in runs)} |"]
+    lines.append("|---|---|---|" + "---|" * len(runs))
+    for attack in sorted(attacks(), key=lambda one: (one.group, one.path.name)):
+        cells = [run["outcomes"].get(attack.path.name, "not run") for run in runs]
+        verdicts = " or ".join(attack.verdicts).replace("_", " ")
+        lines.append(
+            f"| {attack.group} | `{attack.path.name}` | {verdicts} | {' | '.join(cells)} |"
+        )
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(START)
+    _, _, after = rest.partition(END)
+    table = "\n".join(lines)
+    PAGE.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
