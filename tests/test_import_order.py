@@ -32,7 +32,7 @@ ORDER = (
     "cache", "gpu", "gpu_watch", "mps", "doctor", "environment", "calibration",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
-    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate",
+    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate", "profile",
     "cli",
     "__main__",
 )  # fmt: skip
