@@ -71,12 +71,17 @@ class Clocked(Session):
     clock: Clock
     cost: Cost
     side: str
+    count: int
 
-    def run(self, calls: bytes, *, wall_s: float) -> Outcome:
-        count = len(wire.unpack_run(calls)[1])
+    def prepare(self, calls: bytes) -> Outcome:
+        self.count = len(wire.unpack_run(calls)[1])
+        return super().prepare(calls)
+
+    def run(self, *, wall_s: float) -> Outcome:
+        count = self.count
         self.clock.now_s += self.cost(count)
         self.clock.bursts.append((self.side, count))
-        return super().run(calls, wall_s=20)
+        return super().run(wall_s=20)
 
 
 @pytest.fixture

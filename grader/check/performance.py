@@ -1,8 +1,8 @@
 """How fast is the hand-in, relative to torch, by the judge's own clock?
 
     judge                                   worker of one side
-     fresh inputs, poisoned outputs
-     clock starts ── "run these calls" ───→  launches them all, waits once
+     fresh inputs, poisoned outputs, arguments laid out
+     clock starts ── "run the calls" ─────→  launches them all, waits once
      clock stops  ←── "done" ───────────────
        … after the judge has read cells of the outputs by itself
      every output of the burst is verified

@@ -71,13 +71,15 @@ class Side:
         """
         field, begun_s = self._field, time.perf_counter()
         field.refresh()
-        calls = field.calls(order)
+        prepared = self._session.prepare(field.calls(order))
+        if not prepared.done:
+            raise StoppedError(explain(prepared, self._built, self._limits, Doing.BETWEEN))
         early = field.arm()
         if early is not None:
             raise StoppedError(early)
         wall_s = self._limits.call_s * len(order) + more_s
         started_s = time.perf_counter()
-        outcome = self._session.run(calls, wall_s=wall_s)
+        outcome = self._session.run(wall_s=wall_s)
         sample = field.sample(order)
         took_s = time.perf_counter() - started_s
         if not outcome.done:
