@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from grader.build.product import Rejected
+from grader.calibration import FOLDER, FORMAT, REFERENCE
 from grader.environment import describe
 from grader.errors import GraderError, UsageError
 from grader.evidence import PerformanceEvidence
@@ -32,10 +33,7 @@ from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.words import Language
 from grader.workshop import open_workshop
 
-FOLDER = "calibration"
-REFERENCE = "reference"
 _SLOW = "too_slow"
-_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +158,7 @@ def write_calibration(assignment: Assignment, figures: Sequence[Figure], gpu: Gp
     environment = describe(assignment, gpu, public_seed=0, secret_seed=0)
     kept = ("gpu", "compute_capability", "driver", "cuda", "torch", "triton")
     document = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "assignment": assignment.name,
         "environment": {key: environment[key] for key in kept},
         "figures": [_plain(figure) for figure in figures],

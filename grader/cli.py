@@ -179,6 +179,59 @@ def verify(**arguments: Any) -> None:
     sys.exit(run(Request(**arguments)))
 
 
+@cli.command()
+@click.argument("assignment")
+@click.argument("kernel")
+@click.option(
+    "--language",
+    type=click.Choice([str(word) for word in Language]),
+    help="Only this language.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path, exists=True),
+    help="The hand-in, as for `grade local`.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Time it on the GPU (cuda), or do without (cpu).",
+)
+@click.option(
+    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the roof into this file."
+)
+def profile(
+    assignment: str,
+    kernel: str,
+    language: str | None,
+    source: Path | None,
+    device: str,
+    svg: Path | None,
+) -> None:
+    """Show what one kernel costs: time, roof, registers, accesses.
+
+    \b
+    grade profile silu silu                            the file in this folder
+    grade profile transpose v3_shared_tile --svg roof.svg
+    """
+    from grader.local import chosen_assignments, chosen_device, default_source
+    from grader.profile import Request, run_profile
+    from grader.submission import read_submission
+
+    [chosen] = chosen_assignments((assignment,))
+    request = Request(
+        assignment=chosen,
+        kernel=kernel,
+        language=Language(language) if language else None,
+        gpu=chosen_device(device),
+        svg=svg,
+    )
+    sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
+
+
 @cli.command("list")
 def list_assignments() -> None:
     """List the assignments with their kernels, files and points."""

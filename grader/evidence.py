@@ -156,7 +156,7 @@ class MemoryEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkTiming:
-    """One benchmark's figures: medians over the rounds, an empty exchange's cost taken off.
+    """One benchmark's figures: medians over the rounds, the exchanges' overhead taken off.
 
     `speedups` are the rounds' ratios, baseline's time ÷ hand-in's; the true
     median lies between `low` and `high` with 95 %. `roof_share` is the rate as

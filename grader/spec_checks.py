@@ -30,6 +30,12 @@ ORACLE_FUNCTIONS = {
     "baseline": ("inputs", "outputs"),
 }
 
+# What it may define besides: cheaper ways for timed calls.
+ORACLE_HOOKS = {
+    "refresh": ("inputs", "generator"),
+    "verify": ("inputs", "outputs", "generator"),
+}
+
 # C++20's keywords that are no Python keywords, and what CUDA C++ adds.
 _CPP_WORDS = """
 alignas alignof and_eq asm auto bitand bitor bool case catch char char8_t char16_t char32_t compl
@@ -235,8 +241,9 @@ def _oracle_problems(oracle: Path) -> Iterator[Problem]:
         yield Problem((), f"cannot be read: {error}", oracle)
         return
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    others = set(functions) - set(ORACLE_FUNCTIONS)
-    for name, arguments in ORACLE_FUNCTIONS.items():
+    others = set(functions) - set(ORACLE_FUNCTIONS) - set(ORACLE_HOOKS)
+    hooks = {name: ORACLE_HOOKS[name] for name in sorted(set(functions) & set(ORACLE_HOOKS))}
+    for name, arguments in {**ORACLE_FUNCTIONS, **hooks}.items():
         wanted = f"def {name}({', '.join(arguments)})"
         if name not in functions:
             yield Problem((), f"lacks `{wanted}`{did_you_mean(name, others)}", oracle)

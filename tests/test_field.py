@@ -15,7 +15,7 @@ import torch
 
 from grader.build.product import Built
 from grader.check.field import Field, open_field
-from grader.check.performance import Side, _StoppedError
+from grader.check.side import Side, StoppedError
 from grader.check.stage import Bench
 from grader.evidence import BuildEvidence
 from grader.judge.oracle import Oracle
@@ -31,6 +31,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")
 N = 1000
 SETS = 5
+ALL = tuple(range(SETS))
 Entry = Callable[[torch.Tensor, torch.Tensor, int], Any]
 
 
@@ -53,9 +54,12 @@ class FakeSession:
         self.tensors = [buffer.values for buffer in buffers]
         return Outcome(happening=Happening.DONE)
 
-    def run(self, payload: bytes, *, wall_s: float) -> Outcome:
-        _, calls = wire.unpack_run(payload)
-        for call in calls:
+    def prepare(self, payload: bytes) -> Outcome:
+        self.prepared = wire.unpack_run(payload)[1]
+        return Outcome(happening=Happening.DONE)
+
+    def run(self, *, wall_s: float) -> Outcome:
+        for call in self.prepared:
             values: list[Any] = [
                 self.tensors[bits] if kind == wire.SLOT else bits for kind, bits in call
             ]
@@ -91,9 +95,9 @@ def side(field: Field, session: FakeSession) -> Side:
 
 def stopped(field: Field, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:
     timed = side(field, FakeSession(field, entry))
-    with pytest.raises(_StoppedError) as caught:
+    with pytest.raises(StoppedError) as caught:
         for _ in range(bursts):
-            timed.burst()
+            timed.burst(ALL)
     return caught.value.sentence.verdict, caught.value.sentence.message
 
 
@@ -106,7 +110,7 @@ def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: F
         right(input, output, n)
 
     timed = side(field, FakeSession(field, entry))
-    assert all(timed.burst() > 0 for _ in range(4))
+    assert all(timed.burst(field.order(SETS, SETS)) > 0 for _ in range(4))
     assert len(seen) == 4 * SETS
     assert len({value for _, value in seen}) == 4 * SETS
     bursts = [[place for place, _ in seen[i : i + SETS]] for i in range(0, len(seen), SETS)]
@@ -114,10 +118,71 @@ def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: F
     assert len({tuple(burst) for burst in bursts}) > 1
 
 
-def test_empty_burst_calls_nothing_and_judges_nothing(field: Field) -> None:
-    session = FakeSession(field, right)
-    assert side(field, session).burst(empty=True) > 0
-    assert session.calls == 0
+def test_how_many_sets_are_called_is_random_and_most_of_them(field: Field) -> None:
+    orders = [field.order(SETS) for _ in range(60)]
+    assert {len(order) for order in orders} == {4, 5}
+    assert all(len(set(order)) == len(order) for order in orders)
+    assert {order[-1] for order in orders} == set(range(SETS))
+    assert {len(field.order(1)) for _ in range(9)} == {1}
+
+
+def test_work_for_calls_that_never_came_is_seen(field: Field) -> None:
+    """One launch for all sets it knows, at the first call: deferring work, the other way."""
+    timed_session: FakeSession
+
+    def eager(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        for source, target in zip(
+            timed_session.tensors[::2], timed_session.tensors[1::2], strict=True
+        ):
+            right(source, target, n)
+
+    timed_session = FakeSession(field, eager)
+    timed = side(field, timed_session)
+    assert timed.burst(ALL) > 0  # all were asked for
+    with pytest.raises(StoppedError) as caught:
+        timed.burst(ALL[:-1])
+    assert caught.value.sentence.verdict is Verdict.TAMPERED
+    assert "no call had been given" in caught.value.sentence.message
+
+
+def test_work_left_to_a_last_call_that_never_came_is_seen(field: Field) -> None:
+    waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def deferring(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        waiting.append((input, output))
+        if len(waiting) == SETS:  # as many as a burst has: so it was in the last one
+            while waiting:
+                right(*waiting.pop(), n)
+
+    timed = side(field, FakeSession(field, deferring))
+    assert timed.burst(ALL) > 0
+    with pytest.raises(StoppedError) as caught:
+        timed.burst(ALL[:-1])
+    assert "wrong in timed calls" in caught.value.sentence.message
+
+
+def test_last_output_returned_again_is_wrong(field: Field) -> None:
+    last: list[torch.Tensor] = []
+
+    def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        if not last:
+            right(input, output, n)
+            last.append(output)
+        output.copy_(last[0])
+
+    assert stopped(field, lazy)[0] is Verdict.TAMPERED
+
+
+def test_work_only_in_the_first_calls_is_seen(field: Field) -> None:
+    calls = 0
+
+    def tired(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls <= 2 * SETS:
+            right(input, output, n)
+
+    assert stopped(field, tired, bursts=3)[0] is Verdict.TAMPERED
 
 
 def test_wrong_output_in_a_timed_call_is_tampering(field: Field) -> None:
@@ -157,7 +222,7 @@ def test_work_before_the_clock_starts_is_seen(field: Field) -> None:
     assert sentence is not None
     assert sentence.verdict is Verdict.TAMPERED
     assert "before the function was called" in sentence.message
-    assert timed.burst() > 0
+    assert timed.burst(ALL) > 0
 
 
 def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> None:
@@ -167,7 +232,7 @@ def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> Non
     assert field.arm() is None
     for answer, output in zip(early, field.buffers[1::2], strict=True):
         output.values.copy_(answer)
-    sentence = field.judge(field.sample([0]))
+    sentence = field.judge(field.sample(ALL))
     assert sentence is not None
     assert "wrong in timed calls" in sentence.message
 

@@ -82,7 +82,7 @@ def test_without_tiers_the_figure_is_shown_and_not_scored() -> None:
 @pytest.mark.parametrize(
     ("n", "free_gib", "sets"),
     [
-        (1 << 26, 140, 8),  # 512 MiB a set, within 4 GiB
+        (1 << 26, 140, 24),  # 512 MiB a set, within 12 GiB
         (1 << 26, 14, 7),  # a T4: a quarter of what is free
         (1 << 20, 14, 32),
         (1 << 29, 14, 2),  # never fewer than two

@@ -55,6 +55,33 @@ def identity(m, n, k, dtype, generator):
 MAKERS = {maker.__name__: maker for maker in (binary, cancelling, permutation, identity)}
 
 
+# What an element may err by, as in assignment.toml: absolutely, and relative to its value.
+ALLOWED = {torch.float32: (1e-6, 2e-6), torch.float16: (4e-6, 1e-3)}
+ROWS = 64
+SIGMAS = 8.0
+
+
+def verify(inputs, outputs, generator):
+    """Is C right? For timed calls, in a small part of the product's own time.
+
+    Some rows, chosen in secret, are computed in float64 and compared element by element. All
+    others are compared in a sum with secret random signs s: C s = A (B s). If every element of
+    a row errs by no more than it may, errors e, then |e s| > SIGMAS * |e| has a probability of
+    2 exp(-SIGMAS**2 / 2) = 3e-14 (Hoeffding), and a wrong element shows in nearly every one.
+    """
+    a, b, c = inputs["a"].double(), inputs["b"].double(), outputs["c"].double()
+    atol, rtol = ALLOWED[outputs["c"].dtype]
+    allowed = atol + rtol * c.abs()
+    rows = torch.randperm(len(a), generator=generator)[:ROWS]
+    exact = a[rows] @ b
+    rows_right = (c[rows] - exact).abs() <= atol + rtol * exact.abs()
+    signs = 2.0 * torch.randint(2, (c.shape[1],), generator=generator).double() - 1.0
+    error = (c @ signs - a @ (b @ signs)).abs()
+    sums_right = error <= SIGMAS * allowed.square().sum(dim=1).sqrt()
+    # What is infinite may err by as much; no product of these inputs is.
+    return bool(rows_right.all() and sums_right.all() and torch.isfinite(c).all())
+
+
 def expected(inputs):
     """The product in float64: exact for the whole numbers above."""
     return {"c": inputs["a"].double() @ inputs["b"].double()}

@@ -35,6 +35,13 @@ def inputs(case, dtype, generator):
     return {"input": x.to(dtype), "weight": weight.to(dtype)}
 
 
+def refresh(inputs, generator):
+    """New values in the place of the old ones, for timed calls."""
+    for values, offset in ((inputs["input"], 0.0), (inputs["weight"], 1.0)):
+        shift, scale = torch.rand(2, generator=generator).tolist()
+        values.normal_(offset + shift - 0.5, 0.3 + scale, generator=generator)
+
+
 def expected(inputs):
     """The exact result, rounded once: float64 throughout."""
     x, weight = inputs["input"].double(), inputs["weight"].double()

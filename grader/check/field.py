@@ -6,13 +6,19 @@ cells of every input, the canaries, stay wrong until the clock is about to
 start: what begins too early computes garbage.
 
     refresh   new inputs, canaries wrong, outputs poisoned
+    order     which sets a burst calls: a random number of them, in random order
     arm       have outputs appeared already? canaries put right: the clock may start
     sample    a few cells of some outputs: the judge's own read, before the clock stops
-    judge     is every output right, and is it still what the sample saw?
+    judge     is every output right, is it still what the sample saw, and are the
+              outputs of sets that were not called untouched?
+
+A hand-in cannot know which call is a burst's last one, so it cannot leave work
+to it; nor can it do the work of calls to come, for some never come.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,8 +35,10 @@ from grader.judge.oracle import Oracle
 from grader.spec import Case
 from grader.verdict import Verdict
 from grader.words import Device, Language
+from grader.worker import wire
 
-_POISON = 0xFF  # a NaN in every float type, -1 in the integers
+_NAN = 0xFF  # in every byte: a NaN in every float type
+_FEWEST_CALLED = 0.75  # share of the sets
 _CANARIES = 64
 _CELLS = 64  # of one output, for a sample
 _SAMPLED_SETS = 3
@@ -38,8 +46,12 @@ _SAMPLED_SETS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What the judge read before it stopped the clock: cells of some sets' outputs."""
+    """What the judge read before it stopped the clock: cells of some sets' outputs.
 
+    `order` holds the sets that were called, `sets` those that were looked at.
+    """
+
+    order: tuple[int, ...]
     sets: tuple[int, ...]
     values: torch.Tensor
 
@@ -70,6 +82,7 @@ class Field:
         self._sums: list[list[int]] = []
         self._right: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._cells: dict[str, torch.Tensor] = {}
+        self._poisons: dict[str, int] = {}
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -81,9 +94,11 @@ class Field:
         """How many sets there are."""
         return len(self._sets)
 
-    def order(self) -> list[int]:
-        """Return the sets in a random order."""
-        return self._chooser.sample(range(self.sets), self.sets)
+    def order(self, most: int, fewest: int | None = None) -> list[int]:
+        """Return the sets to call, in a random order: at most `most` and most of those."""
+        if fewest is None:
+            fewest = max(1, math.ceil(_FEWEST_CALLED * most))
+        return self._chooser.sample(range(self.sets), self._chooser.randint(fewest, most))
 
     def calls(self, order: Sequence[int]) -> bytes:
         """Return the payload that asks a worker for one call on each set of `order`."""
@@ -100,19 +115,22 @@ class Field:
         """Draw all inputs anew, leave the canaries wrong, and poison all outputs."""
         self._right.clear()
         self._sums.clear()
+        for buffer in self._sets[0]:
+            if buffer.role.written:
+                # Another one each time: in integers any of them may be a right answer.
+                floating = buffer.dtype.is_floating_point
+                self._poisons[buffer.name] = _NAN if floating else self._chooser.randrange(256)
+                self._cells[buffer.name] = self._positions(buffer, _CELLS)
         for one in self._sets:
             self._fill(one)
             sums = []
             for buffer in one:
                 if buffer.role.read:
-                    sums.append(_sum(buffer))
+                    sums.append(0 if _sealed(buffer) else _sum(buffer))
                     self._hide_canaries(buffer)
                 else:
-                    buffer.poison(_POISON)
+                    buffer.poison(self._poisons[buffer.name])
             self._sums.append(sums)
-        for buffer in self._sets[0]:
-            if buffer.role.written:
-                self._cells[buffer.name] = self._positions(buffer, _CELLS)
         self._filled = True
         self._wait()
 
@@ -160,12 +178,15 @@ class Field:
 
     def _poisoned(self, buffer: Buffer) -> bool:
         cells = buffer.data_bytes.view(buffer.dtype)[self._cells[buffer.name]]
-        return bool((cells.view(torch.uint8) == _POISON).all())
+        return bool((cells.view(torch.uint8) == self._poisons[buffer.name]).all())
 
     def sample(self, order: Sequence[int]) -> Sample:
-        """Read cells of the set called last and of some others, to host memory."""
-        sets = (*order[-1:], *self._chooser.sample(range(self.sets), min(2, self.sets)))
-        return Sample(sets=sets, values=self._gather(sets).to("cpu"))
+        """Read cells of the set called last and of others that were called, to host memory.
+
+        As many whatever was called, so that reading takes the same time always.
+        """
+        sets = (order[-1], *self._chooser.choices(order, k=_SAMPLED_SETS - 1))
+        return Sample(order=tuple(order), sets=sets, values=self._gather(sets).to("cpu"))
 
     def _gather(self, sets: Sequence[int]) -> torch.Tensor:
         parts = [
@@ -179,7 +200,8 @@ class Field:
     def judge(self, sample: Sample) -> Sentence | None:
         """Verify every output of the burst; say what is wrong, None if nothing is."""
         for number, one in enumerate(self._sets):
-            wrong = self._judge_set(number, one)
+            called = number in sample.order
+            wrong = self._judge_set(number, one) if called else self._judge_idle(one)
             if wrong is not None:
                 return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
@@ -191,9 +213,19 @@ class Field:
             )
         return None
 
+    def _judge_idle(self, one: Sequence[Buffer]) -> Sentence | None:
+        for buffer in one:
+            if buffer.role.written and not self._poisoned(buffer):
+                return Sentence(
+                    verdict=Verdict.TAMPERED,
+                    message=f"an `{buffer.name}` was written to that no call had been given",
+                    hint="write to the arrays of the call, and to no others",
+                )
+        return None
+
     def _judge_set(self, number: int, one: Sequence[Buffer]) -> Sentence | None:
         for buffer, before in zip((b for b in one if b.role.read), self._sums[number], strict=True):
-            if not buffer.role.written and _sum(buffer) != before:
+            if not _sealed(buffer) and _sum(buffer) != before:
                 return Sentence(
                     verdict=Verdict.TAMPERED, message=f"`{buffer.name}`, an input, was changed"
                 )
@@ -224,6 +256,11 @@ class Field:
     def _wait(self) -> None:
         if self._device.type == "cuda":
             torch.cuda.synchronize()  # the workers' streams know nothing of ours
+
+
+def _sealed(buffer: Buffer) -> bool:
+    """True for inputs in host memory: their files are sealed against the worker's writing."""
+    return buffer.where == wire.HOST and not buffer.role.written
 
 
 def _sum(buffer: Buffer) -> int:

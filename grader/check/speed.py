@@ -27,16 +27,18 @@ from grader.gpu_watch import Peaks, Watch
 from grader.judge.oracle import Oracle
 from grader.judge.session import Session
 from grader.spec import Assignment, Benchmark, Limits
-from grader.timing.decision import Decision, Tier, decide
+from grader.timing.decision import WIDTH, Decision, Tier, decide, settled
 from grader.timing.estimate import Estimate, estimate, fewest_rounds, geometric_mean
 from grader.verdict import Verdict
-from grader.words import Language
+from grader.words import Language, Memory
 
 # For all benchmarks of a kernel together, baseline included.
 BUDGET_S = 8.0
-# All buffers of a benchmark: a T4 has 15 GB, of which torch and the driver take some.
-_FIELD_BYTES = 4 << 30
-_FIELD_SHARE = 0.25  # of the memory that is free
+# All buffers of a benchmark, of each kind of memory: a T4 has 15 GB, of which a quarter
+# goes to them, and more to the judge's own float64; a machine with it often has 12.
+_FIELD_BYTES = 12 << 30
+_FIELD_SHARE = 0.25  # of the memory that is free on the GPU
+_HOST_BYTES = 2 << 30
 _FEWEST_SETS, _MOST_SETS = 2, 32
 _COPY_BYTES = 1 << 28
 # Rates above what the clocks allow, and by more than their own inexactness.
@@ -76,13 +78,17 @@ def check_speed(
     language = bench.built.language
     benchmarks = [b for b in bench.assignment.benchmarks if language in b.languages]
     with Watch(gpu.uuid) as watch:
+        # The judge itself is one of them; no worker lives now.
+        strangers = len(watch.state().processes) - 1
         roof_gb_s = _copy_rate()
         for attempt in range(2):
             measured: list[tuple[Benchmark, Measured]] = []
             for benchmark in benchmarks:
                 one = _measure_one(
-                    bench, baseline, oracle, gpu, benchmark, watch,
-                    seed + attempt, budget_s / len(benchmarks),
+                    bench, baseline, oracle, gpu, benchmark, watch, seed + attempt,
+                    budget_s / len(benchmarks),
+                    # Of several sizes none can tell when the mean of all is certain.
+                    tiers if len(benchmarks) == 1 else (),
                 )  # fmt: skip
                 advance(benchmark.name)
                 measured.append((benchmark, one))
@@ -94,8 +100,9 @@ def check_speed(
             if decision is not None and not decision.again:
                 break
         evidence = _evidence(
-            bench.assignment, language, measured, found, decision, tiers, roof_gb_s, watch
-        )
+            bench.assignment, language, measured, found, decision, tiers, roof_gb_s, watch,
+            strangers,
+        )  # fmt: skip
     if failed is not None or found is None or decision is None:
         sentence = failed or Sentence(verdict=Verdict.NOT_MEASURED, message="no rounds to go by")
         return SpeedVerdict(sentence=sentence, evidence=evidence)
@@ -115,6 +122,7 @@ def _measure_one(
     watch: Watch,
     seed: int,
     budget_s: float,
+    tiers: Sequence[Tier],
 ) -> Measured:
     assignment, built = bench.assignment, bench.built
     case = benchmark.case(seed)
@@ -141,6 +149,7 @@ def _measure_one(
             budget_s=max(budget_s - setting_up_s, budget_s / 2),
             throttled=watch.disturbances,
             first=lambda: chooser.random() < 0.5,
+            enough=lambda found: found.width <= WIDTH or bool(tiers and settled(found, tiers)),
         )
 
 
@@ -149,14 +158,15 @@ def sets_for(
 ) -> int:
     """Return how many sets of buffers to draw a burst from, within the memory there is."""
     signature = assignment.signature
-    one = 0
+    one = dict.fromkeys(Memory, 0)
     for argument in signature.arrays:
         size = signature.element_type(argument, language).size
         for extent in signature.shape(argument, benchmark.sizes):
             size *= extent
-        one += size
-    most = min(_FIELD_BYTES, int(free_bytes * _FIELD_SHARE)) // max(one, 1)
-    return max(_FEWEST_SETS, min(_MOST_SETS, most))
+        one[argument.memory] += size
+    on_gpu = min(_FIELD_BYTES, int(free_bytes * _FIELD_SHARE)) // max(one[Memory.DEVICE], 1)
+    on_host = _HOST_BYTES // max(one[Memory.HOST], 1)
+    return max(_FEWEST_SETS, min(_MOST_SETS, on_gpu, on_host))
 
 
 def combine(ratios: Sequence[Sequence[float]]) -> Estimate | None:
@@ -208,6 +218,7 @@ def _evidence(
     tiers: Sequence[Tier],
     roof_gb_s: float,
     watch: Watch,
+    strangers: int,
 ) -> PerformanceEvidence:
     state, peaks = watch.state(), watch.peaks()
     timings = tuple(
@@ -235,7 +246,7 @@ def _evidence(
         memory_mhz=state.clocks.memory_mhz,
         temperature_c=state.temperature_c,
         throttle_reasons=state.throttle_reasons,
-        flags=tuple(_flags(timings, peaks)),
+        flags=tuple(_flags(timings, peaks, strangers, plain=_is_plain(assignment, language))),
     )
 
 
@@ -273,14 +284,32 @@ def _timing(
     )
 
 
-def _flags(timings: Sequence[BenchmarkTiming], peaks: Peaks) -> list[str]:
+def _is_plain(assignment: Assignment, language: Language) -> bool:
+    """True if what is computed is float32, which tensor cores would round on the way."""
+    signature = assignment.signature
+    words = {signature.element_type(array, language).word for array in signature.arrays}
+    return words == {"float32"}
+
+
+def _flags(
+    timings: Sequence[BenchmarkTiming], peaks: Peaks, strangers: int, *, plain: bool
+) -> list[str]:
     """Say what a person should look at; suspicion is no verdict."""
-    return [
+    found = [
         f"{timing.name}: {timing.gb_s:.0f} GB/s, more than the {peaks.memory_gb_s:.0f} GB/s that "
         "this GPU's memory can move"
         for timing in timings
         if peaks.memory_gb_s and timing.gb_s > _BEYOND * peaks.memory_gb_s
     ]
+    found += [
+        f"{timing.name}: {timing.tflop_s:.1f} TFLOP/s in float32, more than the "
+        f"{peaks.fp32_tflop_s:.1f} TFLOP/s of this GPU without its tensor cores"
+        for timing in timings
+        if plain and peaks.fp32_tflop_s and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
+    ]
+    if strangers > 0:
+        found.append(f"{strangers} other processes hold memory of this GPU")
+    return found
 
 
 def _copy_rate() -> float:

@@ -31,7 +31,7 @@ def _bits(layout: str, value: int | float) -> int:
 
 
 def pack_run(arguments: bytes, slots: int, order: Sequence[int]) -> bytes:
-    """Return the payload of RUN: a call on each set of `order`, `slots` buffers a set."""
+    """Return the payload of PREPARE: a call on each set of `order`, `slots` buffers a set."""
     count = len(arguments) // wire.ARGUMENT.size
     header = wire.RUN_HEADER.pack(count, slots, len(order))
     return header + arguments + b"".join(map(wire.SET.pack, order))

@@ -237,9 +237,13 @@ class Session:
             return self._command(wire.COPY_OUT, wall_s=COMMAND_S)
         return outcome
 
-    def run(self, calls: bytes, *, wall_s: float) -> Outcome:
-        """Call the entry on many sets of buffers; the worker waits once, at the end."""
-        return self._command(wire.RUN, calls, wall_s=wall_s)
+    def prepare(self, calls: bytes) -> Outcome:
+        """Have the arguments of many calls laid out, before a clock starts."""
+        return self._command(wire.PREPARE, calls, wall_s=COMMAND_S)
+
+    def run(self, *, wall_s: float) -> Outcome:
+        """Make the calls that were prepared; the worker waits once, at the end."""
+        return self._command(wire.RUN, wall_s=wall_s)
 
     def detach(self) -> Outcome:
         """Make the worker forget the buffers."""

@@ -2,7 +2,7 @@
 
 A lint that says `differs` is a fault in every course; one that only warns is
 for the instructor to weigh. To add one: write a function that yields findings
-and name it in LINTS. (Tiers that nobody reaches are to be one of them.)
+and name it in LINTS.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from grader.spec import Assignment, CaseTemplate, Range, Tolerance
 from grader.verdict import Verdict
 from grader.verify.row import Row, State
 from grader.verify.samples import Sample, samples_of
+from grader.verify.timing_lints import benchmarks, tiers
 from grader.words import CheckName, Device, Language, Visibility
 
 LEAST_SAMPLES = 8  # a language: fewer leave one of the classic mistakes untried
@@ -191,6 +192,8 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "sizes": (sizes, "every size takes several values"),
     "memory cases": (memory_cases, "visible, and small"),
     "tolerance": (tolerances, "narrower than half precision"),
+    "benchmarks": (benchmarks, "for every language, and not over too soon"),
+    "tiers": (tiers, "each one in reach, and clear of the samples that are too slow"),
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }
 

@@ -200,7 +200,8 @@ def _why_not_here(
     only = expectation.device if expectation else None
     if only is not None and only != device.value:
         return f"on {only} only: {expectation.why}" if expectation else ""
-    if sample.verdict == "too_slow" and CheckName.PERFORMANCE not in kernel.points:
+    by_time = expectation is not None and expectation.check == CheckName.PERFORMANCE.value
+    if (by_time or sample.verdict == "too_slow") and CheckName.PERFORMANCE not in kernel.points:
         return f"{kernel.name} has no points for performance: its time is not measured"
     return ""
 

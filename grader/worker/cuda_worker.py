@@ -183,6 +183,7 @@ class Worker:
         self._device: CpuDevice | GpuDevice | None = None
         self._buffers: dict[int, Buffer] = {}
         self._calls = 0  # since the buffers were attached
+        self._prepared: tuple = (None, 0, 0)  # type: ignore[type-arg]
 
     def load(self) -> int:
         """Load the library; its static constructors run here."""
@@ -225,17 +226,20 @@ class Worker:
         self._device.after_call()
         return code
 
-    def run(self, payload: bytes) -> int:
-        """Call the entry on set after set and wait once; return the CUDA error code."""
-        assert self._library is not None and self._device is not None
+    def prepare(self, payload: bytes) -> None:
+        """Lay out the arguments of many calls, before the judge's clock starts."""
         per_call, calls = wire.unpack_run(payload)
         values = [
             self._buffers[bits].address if kind == wire.SLOT else bits
             for call in calls
             for kind, bits in call
         ]
-        arguments = (ctypes.c_ulonglong * len(values))(*values)
-        return int(self._library.grader_calls(arguments, per_call, len(calls)))
+        self._prepared = (ctypes.c_ulonglong * len(values))(*values), per_call, len(calls)
+
+    def run(self) -> int:
+        """Call the entry on set after set and wait once; return the CUDA error code."""
+        assert self._library is not None
+        return int(self._library.grader_calls(*self._prepared))
 
     def _private_device(self) -> "GpuDevice":
         assert isinstance(self._device, GpuDevice), "private memory is a GPU's"
@@ -285,8 +289,10 @@ def serve(channel: socket.socket, worker: Worker) -> None:
         elif command == wire.CALL:
             code = worker.call(payload)
             status = wire.CUDA_ERROR if code else wire.OK
+        elif command == wire.PREPARE:
+            worker.prepare(payload)
         elif command == wire.RUN:
-            code = worker.run(payload)
+            code = worker.run()
             status = wire.CUDA_ERROR if code else wire.OK
         elif command == wire.COPY_IN:
             worker.copy(_HOST_TO_DEVICE)

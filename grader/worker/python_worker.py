@@ -64,6 +64,7 @@ class Worker:
         self._driver: Any = None
         self._buffers: dict[int, tuple[str, Any, bool, bool]] = {}
         self._checks: Any = None
+        self._prepared: list[list[Any]] = []
         if checks is None and not tuning:
             self._replace_autotuners()
         if checks is not None:
@@ -184,11 +185,14 @@ class Worker:
                     continue  # closed or replaced by the hand-in
         return wire.OK
 
-    def run(self, payload: bytes) -> int:
-        """Call the entry on set after set and wait once, for the judge's clock."""
+    def prepare(self, payload: bytes) -> None:
+        """Lay out the arguments of many calls, before the judge's clock starts."""
         _, calls = wire.unpack_run(payload)
-        prepared = [[self._argument(*pair) for pair in call] for call in calls]
-        function = self._function
+        self._prepared = [[self._argument(*pair) for pair in call] for call in calls]
+
+    def run(self) -> int:
+        """Call the entry on set after set and wait once, for the judge's clock."""
+        function, prepared = self._function, self._prepared
         try:
             for arguments in prepared:
                 function(*arguments)
@@ -267,8 +271,10 @@ def serve(
             worker.attach(payload, descriptors[0])
         elif command == wire.CALL:
             status = worker.call(payload)
+        elif command == wire.PREPARE:
+            worker.prepare(payload)
         elif command == wire.RUN:
-            status = worker.run(payload)
+            status = worker.run()
         elif command == wire.COPY_IN:
             worker.copy_in()
         elif command == wire.COPY_OUT:

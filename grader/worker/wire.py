@@ -29,7 +29,8 @@ COPY_IN = 4  # private transport: fill the worker's allocations from the mapped 
 COPY_OUT = 5  # private transport: the reverse, for outputs
 DETACH = 6  # forget all buffers
 FINISH = 7  # give everything back and end in good order, for a tool that watches
-RUN = 8  # call the entry on many sets of buffers, one after the other, and wait once
+PREPARE = 8  # lay out the arguments of calls on many sets of buffers
+RUN = 9  # make the calls that were prepared, one after the other, and wait once
 
 # Where an attached buffer lies.
 HOST = 0  # ordinary memory of the worker
@@ -63,7 +64,7 @@ INTEGER = 1  # two's complement in 64 bits
 FLOAT32 = 2  # its bits in the low 32
 FLOAT64 = 3
 
-# Ahead of the arguments of RUN, which name slots of the first set: how many
+# Ahead of the arguments of PREPARE, which name slots of the first set: how many
 # arguments, how many slots a set has, how many calls. The sets follow, in order.
 RUN_HEADER = struct.Struct("<III")
 SET = struct.Struct("<I")

@@ -1,4 +1,4 @@
-// expect: device=cuda
+// expect: device=cuda check=performance why="only a GPU measures time"
 // A copy per element: each takes microseconds, for 4 bytes.
 #include "copy_first_column.h"
 

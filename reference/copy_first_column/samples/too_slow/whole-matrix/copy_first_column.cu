@@ -1,4 +1,4 @@
-// expect: device=cuda
+// expect: device=cuda check=performance why="only a GPU measures time"
 // Copies the whole matrix and picks the column there: right, and cols times the bytes.
 #include "copy_first_column.h"
 

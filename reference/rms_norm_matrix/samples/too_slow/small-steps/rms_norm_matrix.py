@@ -1,4 +1,4 @@
-# expect: device=cuda
+# expect: device=cuda check=performance why="only a GPU measures time"
 # Right, and in steps of 16 columns: a few bytes are on their way at a time.
 import triton
 import triton.language as tl

@@ -1,4 +1,4 @@
-// expect: device=cuda
+// expect: device=cuda check=performance why="only a GPU measures time"
 // Right, and neighbouring threads read a row's length apart: a thread per row.
 #include "rms_norm_matrix.h"
 

@@ -1,4 +1,4 @@
-// expect: device=cuda
+// expect: device=cuda check=performance why="only a GPU measures time"
 // Right, and one multiprocessor does the work of all: a single block takes the whole vector.
 #include "rms_norm_vector.h"
 

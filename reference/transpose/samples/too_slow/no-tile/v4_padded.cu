@@ -1,4 +1,4 @@
-// expect: device=cuda
+// expect: device=cuda check=performance why="only a GPU measures time"
 // V2 once more: right, but its stores are scattered.
 #include "transpose.h"
 

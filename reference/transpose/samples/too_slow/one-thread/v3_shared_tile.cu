@@ -1,4 +1,4 @@
-// expect: device=cuda
+// expect: device=cuda check=performance why="only a GPU measures time"
 // A thread per row, in blocks of 32: too few threads, and all of them scattered.
 #include "transpose.h"
 

@@ -1,0 +1,350 @@
+"""Prove what `docs/performance.md` claims about timing, on this GPU.
+
+    python benchmarks/performance.py [--part PART]... [--times N] [--out FOLDER]
+    python benchmarks/performance.py --tables
+
+self      torch timed against torch: the median ratio, N times; wanted within 1 % of 1
+spread    one hand-in graded N times: the speedup's spread; wanted 2 %, and one verdict
+attacks   every sample of silu's that is about time: wanted the verdict of its folder
+busy      beside another process that uses the GPU: wanted not_measured, or the right figure
+cost      a kernel's measurement, and the whole of `grade local silu`, in seconds
+
+Each part prints its table, and keeps its figures in FOLDER/PART.json; the short
+table comes last. Exit code 1 if something is not as wanted. `--tables` needs no
+GPU: it writes the ladders' tables in the docs anew, from what `grade calibrate`
+kept beside the specs.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from grader.build.baseline import build_baseline
+from grader.build.product import Built
+from grader.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.check.speed import SpeedVerdict
+from grader.gpu import Gpu, gpus, visible
+from grader.plan import Options, Unit
+from grader.spec import Assignment, Tiers
+from grader.spec_reader import read_assignment
+from grader.submission import HandIn
+from grader.timing.decision import Tier
+from grader.verdict import Verdict
+from grader.verify.samples import Sample, samples_of
+from grader.words import Device, Language
+from grader.workshop import open_workshop
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+DOCUMENT = REPOSITORY / "docs" / "performance.md"
+BEGIN, END = "<!-- ladders: begin -->", "<!-- ladders: end -->"
+GRADE = "from grader.__main__ import main; main()"
+SELF_LIMIT, SPREAD_LIMIT, COST_LIMIT_S = 0.01, 0.02, 8.0
+WHOLE_LIMIT_S = {Language.CUDA: 12.0, Language.TRITON: 15.0}
+# Far below what the reference reaches, so that its verdict is not a matter of luck.
+EASY = Tier(speedup=0.5, share=1.0)
+NEIGHBOUR = """
+import torch
+a = torch.randn(4096, 4096, device="cuda")
+print("ready", flush=True)
+while True:
+    for _ in range(20):
+        a @ a
+    torch.cuda.synchronize()
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """One line of the short table."""
+
+    what: str
+    found: str
+    wanted: str
+    kept: bool
+
+
+def silu(tier: Tier = EASY) -> Assignment:
+    """Return the assignment with a tier, so that there are verdicts."""
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    tiers = Tiers(default=dict.fromkeys(Language, (tier,)))
+    kernels = tuple(replace(kernel, tiers=tiers) for kernel in assignment.kernels)
+    return replace(assignment, kernels=kernels)
+
+
+def timed(
+    gpu: Gpu, language: Language, text: str | None, *, seed: int, assignment: Assignment
+) -> tuple[SpeedVerdict, float]:
+    """Time a hand-in, torch itself for None; return its verdict and the seconds it took."""
+    kernel = assignment.kernels[0]
+    shown = text if text is not None else "def silu(input, output, n): pass\n"
+    hand_in = HandIn(path=kernel.files[language], text=shown)
+    unit = Unit(kernel=kernel, language=language, hand_in=hand_in)
+    options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
+    with open_workshop(assignment, options, [unit]) as shop:
+        built = shop.built(unit)
+        if not isinstance(built, Built):
+            sys.exit(f"{hand_in.path}: {built.message}")
+        if text is None:
+            built = build_baseline(assignment, Device.CUDA, built.path.parent / "torch")
+        started_s = time.monotonic()
+        verdict = shop.check_performance(unit, built, lambda _: None)
+        return verdict, time.monotonic() - started_s
+
+
+def speedups(found: list[tuple[SpeedVerdict, float]]) -> list[float]:
+    """Return those that were measured."""
+    return [v.evidence.speedup for v, _ in found if v.evidence and v.evidence.speedup is not None]
+
+
+def told(name: str, found: list[tuple[SpeedVerdict, float]], console: Console) -> None:
+    """Print what each of several measurements gave."""
+    table = Table(title=name, box=None, pad_edge=False, title_justify="left")
+    for column in ("verdict", "times torch", "interval", "rounds", "seconds", "message"):
+        table.add_column(column)
+    for verdict, wall_s in found:
+        evidence = verdict.evidence
+        shown = "", ""
+        if evidence is not None and evidence.speedup is not None:
+            shown = f"{evidence.speedup:.4f}", f"{evidence.low:.4f} to {evidence.high:.4f}"
+        table.add_row(
+            verdict.sentence.verdict.value,
+            *shown,
+            " ".join(str(timing.rounds) for timing in evidence.benchmarks) if evidence else "",
+            f"{wall_s:.1f}",
+            verdict.sentence.message,
+        )
+    console.print(table)
+
+
+def reference(language: Language) -> str:
+    """Return the solved file."""
+    ending = "cu" if language is Language.CUDA else "py"
+    return (REPOSITORY / "reference" / "silu" / f"silu.{ending}").read_text(encoding="utf-8")
+
+
+def self_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
+    """Torch against torch."""
+    found = [
+        timed(gpu, Language.TRITON, None, seed=seed, assignment=silu()) for seed in range(times)
+    ]
+    told("torch against torch", found, console)
+    ratios = speedups(found)
+    worst = max((abs(ratio - 1) for ratio in ratios), default=float("nan"))
+    yield Proof(
+        what=f"torch against torch, {len(ratios)} of {times} measured",
+        found=f"off by {worst:.2%} at most",
+        wanted=f"{SELF_LIMIT:.0%}, every time",
+        kept=worst <= SELF_LIMIT and len(ratios) == times,
+    )
+
+
+def spread_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
+    """One hand-in, again and again."""
+    for language in Language:
+        text = reference(language)
+        found = [timed(gpu, language, text, seed=seed, assignment=silu()) for seed in range(times)]
+        told(f"reference, {language.phrase}", found, console)
+        ratios = speedups(found)
+        spread = max(ratios) / min(ratios) - 1 if ratios else float("nan")
+        accepted = sum(v.sentence.verdict is Verdict.ACCEPTED for v, _ in found)
+        yield Proof(
+            what=f"{language.phrase}, {times} times",
+            found=f"spread {spread:.2%}, accepted {accepted} times",
+            wanted=f"{SPREAD_LIMIT:.0%}, accepted {times} times",
+            kept=spread <= SPREAD_LIMIT and accepted == times,
+        )
+        mean_s = statistics.mean(wall_s for _, wall_s in found)
+        yield Proof(
+            what=f"{language.phrase}, one measurement",
+            found=f"{mean_s:.1f} s",
+            wanted=f"{COST_LIMIT_S:g} s",
+            kept=mean_s <= COST_LIMIT_S,
+        )
+
+
+def _about_time(sample: Sample) -> bool:
+    expectation = sample.expectation()
+    return expectation is not None and (
+        expectation.check == "performance" or "timed calls" in (expectation.why or "")
+    )
+
+
+def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
+    """Every sample that is about time: caught, or no faster than an honest kernel."""
+    del times
+    honest: dict[Language, float] = {}
+    for sample in filter(_about_time, samples_of(REPOSITORY / "reference" / "silu")):
+        language = Language(sample.language)
+        if sample.verdict == "accepted" and language not in honest:
+            found = [timed(gpu, language, reference(language), seed=0, assignment=silu())]
+            honest[language] = max(speedups(found), default=float("nan"))
+        found = [timed(gpu, language, sample.text, seed=0, assignment=silu())]
+        told(sample.title, found, console)
+        verdict = found[0][0].sentence.verdict.value
+        kept, wanted = verdict == sample.verdict, sample.verdict
+        if sample.verdict == "accepted":
+            bound = honest[language] * (1 + SPREAD_LIMIT)
+            kept = kept and max(speedups(found), default=float("nan")) <= bound
+            wanted = f"accepted, at most {bound:.3f} times torch"
+        shown = "".join(f", {ratio:.3f} times torch" for ratio in speedups(found))
+        yield Proof(what=sample.title, found=verdict + shown, wanted=wanted, kept=kept)
+
+
+@contextmanager
+def neighbour() -> Iterator[None]:
+    """Another process keeps the GPU busy."""
+    process = subprocess.Popen([sys.executable, "-c", NEIGHBOUR], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        if process.stdout.readline() != b"ready\n":
+            sys.exit("the neighbour did not start")
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
+    """Beside a busy neighbour: flagged, not wrong."""
+    quiet = [timed(gpu, Language.CUDA, reference(Language.CUDA), seed=0, assignment=silu())]
+    with neighbour():
+        found = [
+            timed(gpu, Language.CUDA, reference(Language.CUDA), seed=seed, assignment=silu())
+            for seed in range(min(times, 3))
+        ]
+    told("quiet", quiet, console)
+    told("beside a busy process", found, console)
+    right = max(speedups(quiet), default=float("nan"))
+    for verdict, _ in found:
+        flags = verdict.evidence.flags if verdict.evidence else ()
+        unscored = verdict.sentence.verdict is Verdict.NOT_MEASURED
+        near = any(abs(s / right - 1) <= 0.05 for s in speedups([(verdict, 0.0)]))
+        yield Proof(
+            what="beside a busy process",
+            found=f"{verdict.sentence.verdict.value}; {'; '.join(flags) or 'no flag'}",
+            wanted="not_measured, or a flag and within 5 % of the quiet figure",
+            kept=unscored or (near and bool(flags)),
+        )
+
+
+def cost_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
+    """The whole of `grade local silu`: all four sanitizer tools, caches warm."""
+    del gpu
+    for language in Language:
+        argv = [sys.executable, "-c", GRADE, "local", "silu", "--from", "reference",
+                "--device", "cuda", "--language", language.value]  # fmt: skip
+        walls_s = []
+        for _ in range(min(times, 3) + 1):
+            started_s = time.monotonic()
+            done = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True)
+            walls_s.append(time.monotonic() - started_s)
+        console.print(done.stdout, markup=False, highlight=False)
+        wall_s = statistics.median(walls_s[1:])
+        limit_s = WHOLE_LIMIT_S[language]
+        yield Proof(
+            what=f"grade local silu, {language.phrase}",
+            found=f"{wall_s:.1f} s, exit code {done.returncode}",
+            wanted=f"{limit_s:g} s, exit code 0",
+            kept=wall_s <= limit_s and done.returncode == 0,
+        )
+
+
+PARTS: dict[str, Callable[[Gpu, int, Console], Iterator[Proof]]] = {
+    "self": self_part,
+    "spread": spread_part,
+    "attacks": attacks_part,
+    "busy": busy_part,
+    "cost": cost_part,
+}
+
+
+# ---- the ladders' tables ----
+
+
+def ladders(root: Path) -> str:
+    """Return a table for each assignment and GPU, from what was calibrated."""
+    parts = []
+    for folder in sorted(path.parent for path in root.glob("*/assignment.toml")):
+        assignment = read_assignment(folder)
+        parts += [_ladder(assignment, calibration) for calibration in calibrations(folder)]
+    return "\n".join(parts) or "Not yet measured: no GPU has been calibrated.\n"
+
+
+def _ladder(assignment: Assignment, calibration: Calibration) -> str:
+    lines = [
+        f"### {assignment.title} on {calibration.gpu}",
+        "",
+        "| kernel | language | hand-in | benchmark | torch | time | rate | × torch | tier |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for kernel in assignment.kernels:
+        for language in kernel.files:
+            tiers = kernel.tiers.of(language, calibration.architecture)
+            for figure in calibration.of(kernel.name, language):
+                lines += [_row(kernel.title, figure, one, tiers) for one in figure.benchmarks]
+    return "\n".join(lines) + "\n"
+
+
+def _row(title: str, figure: HandInFigure, one: BenchmarkFigure, tiers: tuple[Tier, ...]) -> str:
+    rate = f"{one.gb_s:.0f} GB/s" if one.tflop_s is None else f"{one.tflop_s:.1f} TFLOP/s"
+    reached = [tier for tier in tiers if (figure.speedup or 0) >= tier.speedup]
+    tier = f"{reached[-1].speedup:g}" if reached else ("below" if tiers else "none set")
+    cells = (title, figure.language.phrase, figure.hand_in, one.name, f"{one.baseline_us:.0f} us",
+             f"{one.submission_us:.0f} us", rate, f"{one.speedup:.2f}", tier)  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def with_tables(text: str, tables: str) -> str:
+    """Return the document with the text between its markers replaced."""
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
+
+
+@click.command()
+@click.option("--part", "parts", multiple=True, type=click.Choice(list(PARTS)))
+@click.option("--times", type=click.IntRange(1, 100), default=20, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--tables", is_flag=True, help="Write the tables in the docs anew, and do no more.")
+def main(parts: tuple[str, ...], times: int, out: Path | None, tables: bool) -> None:
+    """Measure what is asked for; the short table comes last."""
+    if tables:
+        text = DOCUMENT.read_text(encoding="utf-8")
+        DOCUMENT.write_text(with_tables(text, ladders(REPOSITORY / "assignments")))
+        return
+    found = visible(gpus())
+    if not found:
+        sys.exit("error: there is no NVIDIA GPU here (--tables needs none)")
+    console = Console()
+    proofs: list[Proof] = []
+    for name in parts or PARTS:
+        here = list(PARTS[name](found[0], times, console))
+        proofs += here
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            lines = [{"what": p.what, "found": p.found, "wanted": p.wanted, "kept": p.kept}
+                     for p in here]  # fmt: skip
+            (out / f"{name}.json").write_text(json.dumps(lines, indent=2) + "\n")
+    table = Table(title=found[0].name, box=None, pad_edge=False, title_justify="left")
+    for column in ("proof", "found", "wanted", ""):
+        table.add_column(column)
+    for proof in proofs:
+        table.add_row(proof.what, proof.found, proof.wanted, "" if proof.kept else "MISSED")
+    console.print(table)
+    sys.exit(0 if all(proof.kept for proof in proofs) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""One side of a measurement: a loaded worker, its bursts, and what it takes to warm it."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from grader.build.product import Built
+from grader.check.ending import Doing, Sentence, explain
+from grader.check.field import Field
+from grader.judge.session import Session
+from grader.spec import Limits
+
+TUNING_S = 60.0  # for the first call, in which Triton compiles and tunes
+_ALONE_BURSTS = 5
+_WARM_S = 0.05  # of calls before the first that counts
+_MOST_WARM_S = 1.0  # with all that stands around them
+_LONGEST_BURST_S = 0.25  # a slow hand-in makes fewer calls
+
+
+class StoppedError(Exception):
+    """The measurement cannot go on; `sentence` says why."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(sentence.message)
+        self.sentence = sentence
+
+
+class Side:
+    """One side: a loaded worker with the field's buffers before its eyes.
+
+    A `trusted` one is ours: what it computes is proven elsewhere (`grade
+    verify`), and it may return new tensors where torch has no other way.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        built: Built,
+        limits: Limits,
+        field: Field,
+        *,
+        trusted: bool = False,
+    ) -> None:
+        self._trusted = trusted
+        self._session = session
+        self._built = built
+        self._limits = limits
+        self._field = field
+        # Calls of a burst, at most.
+        self.most = field.sets
+        # Of a burst with all that stands around it: fresh inputs, verifying.
+        self.burst_wall_s = 0.0
+
+    def open(self) -> None:
+        """Load the hand-in and show it the buffers."""
+        loaded = self._session.load()
+        if not loaded.done:
+            raise StoppedError(explain(loaded, self._built, self._limits, Doing.LOADING))
+        attached = self._session.attach(self._field.buffers)
+        if not attached.done:
+            raise StoppedError(explain(attached, self._built, self._limits, Doing.BETWEEN))
+
+    def burst(self, order: Sequence[int], *, more_s: float = 0.0) -> float:
+        """Time one exchange, in seconds, and verify what came of it.
+
+        `order` holds the sets to call, one at least. `more_s` is added to the
+        limit.
+        """
+        field, begun_s = self._field, time.perf_counter()
+        field.refresh()
+        prepared = self._session.prepare(field.calls(order))
+        if not prepared.done:
+            raise StoppedError(explain(prepared, self._built, self._limits, Doing.BETWEEN))
+        early = field.arm()
+        if early is not None:
+            raise StoppedError(early)
+        wall_s = self._limits.call_s * len(order) + more_s
+        started_s = time.perf_counter()
+        outcome = self._session.run(wall_s=wall_s)
+        sample = field.sample(order)
+        took_s = time.perf_counter() - started_s
+        if not outcome.done:
+            raise StoppedError(explain(outcome, self._built, self._limits, Doing.CALLING))
+        wrong = None if self._trusted else field.judge(sample)
+        if wrong is not None:
+            raise StoppedError(wrong)
+        self.burst_wall_s = time.perf_counter() - begun_s
+        return took_s
+
+    def warm_up(self, overhead_s: float = 0.0) -> float:
+        """Call until it is warm; return a call's seconds, at best.
+
+        The first call is one by itself: Triton compiles and tunes in it. Who
+        is slow makes fewer calls a burst from then on.
+        """
+        started_s = time.perf_counter()
+        self.burst(self._field.order(1), more_s=TUNING_S)
+        call_s = self.burst(self._field.order(1)) - overhead_s
+        self.most = max(1, min(self.most, int(_LONGEST_BURST_S / max(call_s, 1e-9))))
+        called_s = 0.0
+        while called_s < _WARM_S:
+            order = self._field.order(self.most)
+            took_s = self.burst(order)
+            called_s += took_s
+            call_s = min(call_s, (took_s - overhead_s) / len(order))
+            if time.perf_counter() - started_s > _MOST_WARM_S:
+                break
+        return max(call_s, 1e-9)
+
+    def alone(self) -> tuple[float, float]:
+        """Return the overhead of a burst and a call's seconds without it."""
+        one: list[float] = []
+        all_of_them: list[float] = []
+        for _ in range(_ALONE_BURSTS):
+            one.append(self.burst(self._field.order(1)))
+            all_of_them.append(self.burst(self._field.order(self.most, self.most)))
+        one_s, all_s = statistics.median(one), statistics.median(all_of_them)
+        call_s = (all_s - one_s) / max(self.most - 1, 1)
+        # On a machine that is busy with other things the difference may be anything.
+        return min(max(one_s - call_s, 0.0), one_s), max(call_s, 1e-9)
+
+    def round(self, bursts: int, overhead_s: float) -> float:
+        """Return a call's seconds in a round of so many bursts."""
+        called_s, calls = 0.0, 0
+        for _ in range(bursts):
+            order = self._field.order(self.most)
+            called_s += self.burst(order) - overhead_s
+            calls += len(order)
+        return called_s / calls
+
+
+@contextmanager
+def open_side(
+    start: Callable[[], Session],
+    built: Built,
+    limits: Limits,
+    field: Field,
+    *,
+    trusted: bool = False,
+) -> Iterator[Side]:
+    """Start a worker, load what was built and show it the field's buffers.
+
+    Raises StoppedError if it cannot be loaded.
+    """
+    with start() as session:
+        side = Side(session, built, limits, field, trusted=trusted)
+        side.open()
+        yield side

@@ -1,0 +1,37 @@
+// expect: device=cuda check=performance why="only timed calls follow each other on large arrays"
+// Captures its first large call as a CUDA graph and launches that again for all later ones:
+// it writes to the arrays of then.
+#include "silu.h"
+
+constexpr int BLOCK = 256;
+constexpr int LARGE = 1 << 24;  // no case is that large
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * BLOCK + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+static void compute(const float* input, float* output, int n, cudaStream_t stream = nullptr)
+{
+    if (n > 0) silu_kernel<<<(n - 1) / BLOCK + 1, BLOCK, 0, stream>>>(input, output, n);
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    if (n < LARGE) {
+        compute(input, output, n);
+        return;
+    }
+    static cudaGraphExec_t replay = nullptr;
+    if (replay == nullptr) {
+        cudaStream_t stream;
+        cudaGraph_t graph;
+        cudaStreamCreate(&stream);
+        cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+        compute(input, output, n, stream);
+        cudaStreamEndCapture(stream, &graph);
+        cudaGraphInstantiate(&replay, graph, 0);
+    }
+    cudaGraphLaunch(replay, nullptr);
+}

@@ -1,0 +1,181 @@
+"""All that only a GPU can show, in order of importance, within a time to be given.
+
+    python tools/gpu_session.py [--minutes M] [--out FOLDER] [--part NAME]... [--list]
+
+Every part is a command with a limit of its own; what does not end in time is
+ended, with all that it started, and the next one begins. The full output of a
+part goes to FOLDER/PART.txt; the terminal gets a line when a part begins, and
+last a short summary with the end of each output. Exit code 0 if all parts
+passed.
+
+Calibrations are copied to FOLDER/calibration, assignment by assignment: on a
+machine that is given back that is where to take them from.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+GRADE = "from grader.__main__ import main; main()"
+_TAIL_LINES = 6
+_END_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A command and its limit."""
+
+    name: str
+    argv: tuple[str, ...]
+    limit_s: float
+
+
+def _python(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, *arguments)
+
+
+def _grade(*arguments: str) -> tuple[str, ...]:
+    return _python("-c", GRADE, *arguments)
+
+
+def _proof(part: str, times: int, out: Path) -> tuple[str, ...]:
+    folder = str(out / "proofs")
+    return _python(
+        "benchmarks/performance.py", "--part", part, "--times", str(times), "--out", folder
+    )
+
+
+def parts(out: Path) -> list[Part]:
+    """Return all parts, the most important first."""
+    tests = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--durations=5")
+    return [
+        Part(name="doctor", argv=_grade("doctor"), limit_s=60),
+        Part(name="torch-against-torch", argv=_proof("self", 3, out), limit_s=120),
+        Part(name="calibrate-silu", argv=_grade("calibrate", "silu"), limit_s=120),
+        Part(name="attacks", argv=_proof("attacks", 1, out), limit_s=420),
+        Part(name="calibrate-all", argv=_grade("calibrate"), limit_s=580),
+        Part(name="tests", argv=_python(*tests), limit_s=580),
+        Part(name="cost", argv=_proof("cost", 2, out), limit_s=180),
+        Part(
+            name="grade-local",
+            argv=_python("benchmarks/grade_local.py", "--runs", "3", "--device", "cuda"),
+            limit_s=240,
+        ),
+        Part(
+            name="memory-check",
+            argv=_python("benchmarks/memory_check.py", "--runs", "3", "--device", "cuda"),
+            limit_s=240,
+        ),
+        Part(name="busy", argv=_proof("busy", 2, out), limit_s=120),
+        Part(name="self", argv=_proof("self", 20, out), limit_s=300),
+        Part(name="spread", argv=_proof("spread", 20, out), limit_s=580),
+        Part(name="samples", argv=_grade("verify", "--device", "cuda"), limit_s=580),
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What became of a part; `code` is None if its time was up."""
+
+    part: Part
+    code: int | None
+    wall_s: float
+    tail: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """One word for it."""
+        if self.code is None:
+            return "TIME UP"
+        return "passed" if self.code == 0 else f"exit {self.code}"
+
+
+def run(part: Part, limit_s: float, out: Path) -> Done:
+    """Run a part; end its whole process group when its time is up."""
+    path = out / f"{part.name}.txt"
+    started_s = time.monotonic()
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "160"}
+    with path.open("wb") as file:
+        process = subprocess.Popen(
+            part.argv,
+            cwd=REPOSITORY,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code: int | None = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            code = None
+            _end(process)
+    lines = path.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
+    tail = tuple(line[:200] for line in lines[-_TAIL_LINES:])
+    return Done(part=part, code=code, wall_s=time.monotonic() - started_s, tail=tail)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """First as a user would interrupt it, so that it can clean up; then for good."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_END_S)
+
+
+@click.command()
+@click.option("--minutes", type=click.FloatRange(min=0.1), default=9.5, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="gpu-session")
+@click.option("--part", "names", multiple=True, help="Only this part (repeatable).")
+@click.option("--list", "only_list", is_flag=True, help="Name the parts and their limits.")
+def main(minutes: float, out: Path, names: tuple[str, ...], only_list: bool) -> None:
+    """Run the parts that fit; the summary comes last."""
+    out = out.resolve()
+    known = parts(out)
+    unknown = sorted(set(names) - {part.name for part in known})
+    if unknown:
+        raise click.UsageError(f"no part {', '.join(unknown)}: --list names them")
+    chosen = [part for part in known if not names or part.name in names]
+    if only_list:
+        for part in chosen:
+            click.echo(f"{part.name:22} {part.limit_s:4.0f} s")
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    deadline_s = time.monotonic() + 60 * minutes
+    done: list[Done] = []
+    for part in chosen:
+        left_s = deadline_s - time.monotonic() - 2 * _END_S
+        if left_s <= 0:
+            break
+        click.echo(f"{part.name} …", err=True)
+        done.append(run(part, min(part.limit_s, left_s), out))
+        for path in REPOSITORY.glob("assignments/*/calibration/*.json"):
+            kept = out / "calibration" / path.parent.parent.name
+            kept.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, kept)
+    for one in done:
+        click.echo(f"\n== {one.part.name}: {one.word}, {one.wall_s:.0f} s")
+        for line in one.tail:
+            click.echo(f"   {line}")
+    click.echo()
+    for one in done:
+        click.echo(f"{one.part.name:22} {one.word:8} {one.wall_s:5.0f} s")
+    for part in chosen[len(done) :]:
+        click.echo(f"{part.name:22} NOT BEGUN (no time was left)")
+    sys.exit(0 if len(done) == len(chosen) and all(one.code == 0 for one in done) else 1)
+
+
+if __name__ == "__main__":
+    main()
