@@ -16,6 +16,7 @@ from grader import entries, score
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
+from grader.identity import identity
 from grader.judge.server import PythonServer
 from grader.own_program import asked_for, grade_program
 from grader.plan import Options, OwnProgram, Unit
@@ -57,7 +58,7 @@ def grade(
         elif assignment.program is not None and asked_for(assignment, options):
             absent = _absence(assignment, submission, assignment.program, options)
             results.append(score.not_submitted(assignment.program, absent))
-        environment = shop.environment()
+        environment = {**shop.environment(), **identity(assignment, submission)}
     return score.assemble(
         assignment,
         results,

@@ -12,8 +12,8 @@ import pytest
 
 from grader import toolchain
 from grader.cache import CACHE_DIR_VARIABLE
+from grader.crew.hands import Hands
 from grader.gpu import Gpu, gpus, visible
-from grader.verify.hands import Hands
 
 if TYPE_CHECKING:
     from course import Course

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.crew.hands import Hands
 from grader.errors import GraderError
-from grader.verify.hands import Hands
 from grader.verify.row import Row, State
 
 
