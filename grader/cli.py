@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import grader
-from grader import catalogue
+from grader import catalogue, class_commands
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
 from grader.interruption import terminable
@@ -176,6 +176,10 @@ def verify(**arguments: Any) -> None:
     from grader.verify.run import verify as run
 
     sys.exit(run(Request(**arguments)))
+
+
+for _command in class_commands.COMMANDS:
+    cli.add_command(_command)
 
 
 @cli.command("list")

@@ -16,6 +16,7 @@ from grader import entries, score
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
+from grader.gpu_turn import sharing
 from grader.identity import identity
 from grader.judge.server import PythonServer
 from grader.own_program import asked_for, grade_program
@@ -46,7 +47,10 @@ def grade(
     units = {kernel.name: _units(assignment, submission, kernel, options) for kernel in kernels}
     everything = [unit for several in units.values() for unit in several]
     own = _own_program(assignment, submission, options)
-    with open_workshop(assignment, options, everything, own, server) as shop:
+    with (
+        sharing(options.gpu.uuid if options.gpu else None),
+        open_workshop(assignment, options, everything, own, server) as shop,
+    ):
         results: list[KernelResult] = []
         for kernel in kernels:
             graded = [_grade_unit(shop, unit, progress) for unit in units[kernel.name]]

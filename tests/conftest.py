@@ -78,3 +78,11 @@ def course(tmp_path: Path) -> Course:
     from course import make_course  # of tests/verify, whose tests alone ask for it
 
     return make_course(tmp_path / "course")
+
+
+@pytest.fixture
+def classroom(tmp_path: Path) -> Path:
+    """A small class's hand-ins."""
+    from classrooms import make_classroom  # of tests/batch, whose tests alone ask for it
+
+    return make_classroom(tmp_path / "hand-ins")

@@ -29,12 +29,11 @@ ORDER = (
     "worker", "capture", "family", "box", "toolchain", "syscall_filter", "fence", "slots",
     "confinement", "sandbox", "isolation",
     # the machine
-    "cache", "identity", "gpu", "gpu_watch", "mps", "doctor", "environment",
+    "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
     "plan", "workshop", "own_program", "pipeline", "local", "crew", "verify", "calibrate",
-    "cli",
-    "__main__",
+    "batch", "class_commands", "cli", "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

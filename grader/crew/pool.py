@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from grader.crew.member import READY
 from grader.errors import GraderError
@@ -36,6 +36,8 @@ _START = (
 _END_S = 15.0
 # In a row: of members that were never ready, or, on request, of any.
 _MOST_DEATHS = 3
+# Addresses and keys of a cluster are no business of a process that grades.
+_CLUSTERS = ("DASK_", "SLURM_")
 
 
 class Task(Protocol):
@@ -48,6 +50,7 @@ class Task(Protocol):
 
 T = TypeVar("T", bound=Task)
 A = TypeVar("A")
+P = TypeVar("P", bound="Pool[Any, Any]")
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +93,7 @@ class Pool(Generic[T, A]):
         self._members: list[_Member[T]] = []
         self._waiting: list[T] = []
 
-    def __enter__(self) -> Pool[T, A]:
+    def __enter__(self: P) -> P:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -173,7 +176,7 @@ class Pool(Generic[T, A]):
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env={**os.environ, **changes},
+                env={**_environment(), **changes},
             )
         channel = Connection(ours.detach())
         self._members.append(_Member(process=process, channel=channel, slot=slot))
@@ -185,6 +188,11 @@ class Pool(Generic[T, A]):
         code = member.process.wait()
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return f"the process that was to do it ended {how}"
+
+
+def _environment() -> dict[str, str]:
+    """Return ours, without what leads to a cluster."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(_CLUSTERS)}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
