@@ -86,4 +86,52 @@ def batch(**arguments: Any) -> None:
     sys.exit(run(Request(**arguments)))
 
 
-COMMANDS = (batch,)
+@click.command()
+@click.argument("first", type=click.Path(path_type=Path, exists=True), metavar="CPU.json")
+@click.argument("second", type=click.Path(path_type=Path, exists=True), metavar="GPU.json")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where the one report goes; a folder for two folders. Default: standard output.",
+)
+def merge(first: Path, second: Path, output: Path | None) -> None:
+    """Fill the pending points of a report in from another machine's (staff).
+
+    \b
+    grade merge cpu.json gpu.json --output both.json
+    grade merge cpu/reports gpu/reports --output both/reports
+
+    Refuses reports of different hand-ins, specs or seeds.
+    """
+    from grader.batch.merge import run_merge
+
+    sys.exit(run_merge(first, second, output))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The page to write.",
+)
+@click.option("--title", default="Leaderboard", show_default=True, help="What stands above it.")
+@click.option(
+    "--names",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A CSV of hand-in and pseudonym, for those who chose one.",
+)
+def leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> None:
+    """Show points and speedups of a class as one page, under pseudonyms (staff).
+
+    \b
+    grade leaderboard graded/ --output leaderboard.html
+    """
+    from grader.batch.leaderboard import write_leaderboard
+
+    count = write_leaderboard(folder, output, title, names)
+    click.echo(f"{count} hand-ins in {output}")
+
+
+COMMANDS = (batch, merge, leaderboard)
