@@ -17,6 +17,8 @@ import ipaddress
 import logging
 import os
 import queue
+import socket
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +35,7 @@ from grader.words import Device
 
 TLS_FILES = ("ca.pem", "cert.pem", "key.pem")
 _CONNECT_S = 30.0
+_PORT = 8786  # Dask's own
 _POLL_S = 0.5
 # Enough for every worker to have its next job, few enough not to fill the scheduler.
 _UNDER_WAY = 4
@@ -125,7 +128,7 @@ class Cluster:
             if not waiting:
                 waiting, self._again = self._again, []
             most = _UNDER_WAY * max(1, sum(w["nthreads"] for w in self._workers().values()))
-            while waiting and len(self._futures) < most:
+            while waiting and len(self._futures) < most and self._connected:
                 job = waiting.pop(0)
                 try:
                     data = parcel.pack(job)
@@ -143,22 +146,32 @@ class Cluster:
             with contextlib.suppress(queue.Empty):
                 while self._futures:
                     future = done.get(timeout=_POLL_S)
+                    job = self._futures.pop(future)
+                    if future.status == "cancelled":  # with its scheduler: nothing was heard
+                        waiting.append(job)
+                        continue
                     heard_s = time.monotonic()
-                    yield self._futures.pop(future), _answer(future)
+                    yield job, _answer(future)
                     future.release()
                     if waiting or self._again:
                         break
+            if waiting and not self._connected:
+                time.sleep(_POLL_S)
             self._check(heard_s)
 
     def _check(self, heard_s: float) -> None:
         silent_s = time.monotonic() - heard_s
-        alive = self._client.status == "running" and self._workers()
+        alive = self._connected and self._workers()
         if silent_s > (PATIENCE_S if alive else self._request.patience_s):
-            what = "has no workers" if self._client.status == "running" else "does not answer"
+            what = "has no workers" if self._connected else "does not answer"
             raise GraderError(
                 f"the cluster {self._request.where} {what}: nothing was heard for {silent_s:.0f} s",
                 tip="mend it and give the same command again: what is graded stays graded",
             )
+
+    @property
+    def _connected(self) -> bool:
+        return bool(self._client.status == "running")
 
     def _workers(self) -> dict[str, Any]:
         try:
@@ -184,6 +197,7 @@ class Cluster:
             return self._stack.enter_context(self._local(distributed))
         if request.where == "slurm":
             return self._stack.enter_context(_slurm(request, security))
+        _knock(request, min(request.patience_s, _CONNECT_S))
         return request.where
 
     def _local(self, distributed: Any) -> Any:
@@ -264,6 +278,23 @@ def _security(request: Request, distributed: Any) -> Any:
         **{f"tls_{role}_cert": str(cert) for role in ("client", "worker", "scheduler")},
         **{f"tls_{role}_key": str(key) for role in ("client", "worker", "scheduler")},
     )
+
+
+def _knock(request: Request, timeout_s: float) -> None:
+    """Wait for a scheduler's first byte: Dask's client waits without end. Raises OSError."""
+    parts = urlsplit(request.where)
+    connection = socket.create_connection((parts.hostname, parts.port or _PORT), timeout_s)
+    with contextlib.closing(connection):
+        connection.settimeout(timeout_s)
+        if parts.scheme == "tls":
+            assert request.tls is not None  # `_security` has seen to that
+            ca, cert, key = (request.tls / name for name in TLS_FILES)
+            context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
+            context.check_hostname = False  # as Dask: whoever has a certificate of ours is ours
+            context.load_cert_chain(cert, key)
+            connection = context.wrap_socket(connection)
+        if not connection.recv(1):
+            raise OSError("it closed the connection")
 
 
 def _loopback(host: str) -> bool:
