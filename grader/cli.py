@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import grader
-from grader import catalogue
+from grader import catalogue, class_commands
 from grader.ci_commands import ci, report
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
@@ -230,6 +230,10 @@ def profile(
         svg=svg,
     )
     sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
+
+
+for _command in class_commands.COMMANDS:
+    cli.add_command(_command)
 
 
 @cli.command("list")

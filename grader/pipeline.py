@@ -17,6 +17,8 @@ from grader import entries, score, unfinished
 from grader.build.product import Built
 from grader.errors import GraderError
 from grader.fingerprint import fingerprint, read_stubs
+from grader.gpu_turn import sharing
+from grader.identity import identity
 from grader.judge.server import PythonServer
 from grader.own_program import asked_for, grade_program
 from grader.plan import Options, OwnProgram, Unit
@@ -94,7 +96,10 @@ def grade(
             hear(report({}))
 
     tell()
-    with open_workshop(assignment, options, everything, own, server) as shop:
+    with (
+        sharing(options.gpu.uuid if options.gpu else None),
+        open_workshop(assignment, options, everything, own, server) as shop,
+    ):
         for grading in gradings:
             grading.begin(shop, progress)
         for check in _BY_COST:
@@ -106,7 +111,7 @@ def grade(
                     grading.go_on()
                     tell()
         environment = shop.environment()
-    return report(environment)
+    return report({**environment, **identity(assignment, submission)})
 
 
 class _Grading:

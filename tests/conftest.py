@@ -12,8 +12,8 @@ import pytest
 
 from grader import confinement, toolchain
 from grader.cache import CACHE_DIR_VARIABLE
+from grader.crew.hands import Hands
 from grader.gpu import Gpu, gpus, visible
-from grader.verify.hands import Hands
 
 if TYPE_CHECKING:
     from course import Course
@@ -84,3 +84,11 @@ def course(tmp_path: Path) -> Course:
 def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let programs on the processor see files: a test's own tools, or their own memory's map."""
     monkeypatch.setitem(confinement._layers, False, confinement.Layers(fence=False))
+
+
+@pytest.fixture
+def classroom(tmp_path: Path) -> Path:
+    """A small class's hand-ins."""
+    from classrooms import make_classroom  # of tests/batch, whose tests alone ask for it
+
+    return make_classroom(tmp_path / "hand-ins")

@@ -30,13 +30,13 @@ ORDER = (
     "worker", "capture", "family", "box", "toolchain", "syscall_filter", "fence", "slots",
     "confinement", "sandbox", "isolation",
     # the machine
-    "cache", "gpu", "gpu_watch", "mps", "doctor", "environment", "calibration",
+    "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",
+    "calibration",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
     "plan", "unfinished", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
-    "gradescope_metadata", "ci", "ci_commands",
-    "verify", "calibrate", "profile", "cli",
-    "__main__",
+    "gradescope_metadata", "ci", "ci_commands", "crew",
+    "verify", "calibrate", "profile", "batch", "class_commands", "cli", "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

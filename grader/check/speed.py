@@ -23,6 +23,7 @@ from grader.check.performance import Measured, measure
 from grader.check.stage import Bench
 from grader.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
 from grader.gpu import Gpu
+from grader.gpu_turn import alone
 from grader.gpu_watch import Peaks, Watch
 from grader.judge.oracle import Oracle
 from grader.judge.session import Session
@@ -77,7 +78,7 @@ def check_speed(
     """
     language = bench.built.language
     benchmarks = [b for b in bench.assignment.benchmarks if language in b.languages]
-    with Watch(gpu.uuid) as watch:
+    with alone(gpu.uuid), Watch(gpu.uuid) as watch:
         # The judge itself is one of them; no worker lives now.
         strangers = len(watch.state().processes) - 1
         roof_gb_s = _copy_rate()

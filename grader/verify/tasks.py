@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from grader.crew.hands import Hands
 from grader.errors import GraderError
 from grader.gpu import Gpu
 from grader.plan import Options
@@ -20,7 +21,6 @@ from grader.spec import Assignment, Kernel
 from grader.submission import HandIn, Submission, read_submission
 from grader.verify import judgement
 from grader.verify.expectation import Expectation
-from grader.verify.hands import Hands
 from grader.verify.row import Row, State
 from grader.verify.samples import Sample
 from grader.words import Device, Language

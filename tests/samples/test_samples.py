@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from grader.catalogue import find_assignments
+from grader.crew.hands import Hands
 from grader.spec import Assignment, CaseTemplate
 from grader.spec_reader import read_assignment
 from grader.verify.expectation import KINDS
-from grader.verify.hands import Hands
 from grader.verify.lints import LEAST_SAMPLES
 from grader.verify.plan import Choice, plan
 from grader.verify.row import State

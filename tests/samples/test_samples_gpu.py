@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.crew.hands import Hands
 from grader.gpu import Gpu
 from grader.spec_reader import read_assignment
-from grader.verify.hands import Hands
 from grader.verify.plan import Choice, plan
 from grader.verify.row import State
 from grader.verify.samples import Sample, find_samples

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.crew.hands import Hands
 from grader.errors import GraderError
-from grader.verify.hands import Hands
 from grader.verify.row import Row, State
 
 
@@ -37,17 +37,21 @@ class Trial:
                 raise GraderError("no more paper")
             case "stumbles":
                 raise KeyError("paper")
+            case "tells its environment":
+                return (self.row(",".join(sorted(os.environ))),)
             case "sleeps":
                 assert self.sign is not None
                 child = subprocess.Popen(["sleep", "600"])
                 self.sign.write_text(f"{os.getpid()} {child.pid}")
                 time.sleep(600)
-        row = Row(
+        return (self.row(str(os.getpid())),)
+
+    def row(self, actual: str) -> Row:
+        return Row(
             assignment="trial",
             subject=self.what,
             check="done",
             state=State.AGREES,
             expected="",
-            actual=str(os.getpid()),
+            actual=actual,
         )
-        return (row,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from course import CUDA, TORCH, Course
 
-from grader.verify.hands import Hands
+from grader.crew.hands import Hands
 from grader.verify.plan import Choice, plan
 from grader.verify.row import Row, State
 from grader.verify.tasks import rows_of

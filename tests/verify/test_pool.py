@@ -79,3 +79,13 @@ def test_leaving_ends_what_is_under_way(tmp_path: Path) -> None:
             raise KeyboardInterrupt
     worker = int(sign.read_text().split()[0])
     assert until(lambda: gone(worker))
+
+
+def test_a_process_is_told_nothing_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tls://head:8786")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with Pool(1) as pool:
+        [row] = results(pool, Trial(what="tells its environment")).values()
+    names = row.actual.split(",")
+    assert "PATH" in names
+    assert not [name for name in names if name.startswith(("DASK_", "SLURM_"))]

@@ -8,30 +8,40 @@ ends this process in order. If the command line dies, the kernel tells us.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from multiprocessing.connection import Connection
 
 from grader import family
+from grader.crew.hands import Hands
 from grader.interruption import terminable
-from grader.verify.hands import Hands
-from grader.verify.tasks import rows_of
+
+# The first message of a process that has come far enough to do tasks.
+READY = "ready"
 
 
-def main(descriptor: int, parent: int, threads: int) -> None:
-    """Do the tasks that come through the channel until it is closed."""
+def main(doer: str, descriptor: int, parent: int, threads: int) -> None:
+    """Do the tasks that come through the channel until it is closed.
+
+    `doer` is "module:function"; the function takes a task and the `Hands`, and
+    what it returns is sent back.
+    """
     with terminable():
         family.end_with_parent(parent)
         # Read by torch when it is imported, by libraries below it as well.
         os.environ.setdefault("OMP_NUM_THREADS", str(threads))
         # An oracle's print must not end up in the table.
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        module, _, function = doer.partition(":")
+        do = getattr(importlib.import_module(module), function)
         hands = Hands()
         with Connection(descriptor) as channel:
             try:
+                channel.send(READY)
                 while True:
                     task = channel.recv()
-                    channel.send(tuple(rows_of(task, hands)))
+                    channel.send(do(task, hands))
             except (EOFError, BrokenPipeError, ConnectionResetError):
                 pass  # there is no more to do, or nobody to do it for
             finally:

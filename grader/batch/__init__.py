@@ -1,0 +1,1 @@
+"""A whole class: its hand-ins graded, its reports merged, summed up and shown."""

@@ -1,0 +1,42 @@
+"""What runs in a Dask worker: it hands a job to a grading process of its own, and waits.
+
+    Dask worker ── thread ──parcel──→ member of a pool of one (torch imported once)
+                   └─ answer, bytes ←──    └── compilers, hand-ins, in their sandbox
+
+The Dask worker runs no student code, and the process that does is given neither
+the scheduler's address nor a key: not in its arguments, its environment, nor as
+a descriptor. It ends with the thread that started it.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from grader.batch.job import PATIENCE_S, Answer, Outcome
+from grader.batch.parcel import Parcel, wrap
+from grader.crew.pool import Pool
+from grader.errors import GraderError
+
+_own = threading.local()
+
+
+def grade_parcel(data: bytes) -> bytes:
+    """Grade one packed job in this thread's process; always an answer, never an exception."""
+    pool: Pool[Parcel, bytes] | None = getattr(_own, "pool", None)
+    if pool is None:
+        pool = _own.pool = Pool[Parcel, bytes](
+            1, "grader.batch.parcel:do", _failed, deaths_end=False, patience_s=PATIENCE_S
+        )
+    try:
+        answers = [answer for _, answer in pool.results([Parcel(data=data)])]
+    except GraderError as error:
+        return _failure(error.message)
+    return answers[0]
+
+
+def _failed(_: Parcel, how: str) -> bytes:
+    return _failure(how)
+
+
+def _failure(problem: str) -> bytes:
+    return wrap(Answer(outcome=Outcome.FAILED, problem=problem))

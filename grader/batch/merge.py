@@ -1,0 +1,232 @@
+"""`grade merge`: the points that one machine left pending, filled in from another's report.
+
+Of two reports on one hand-in the first is the result and the second only fills
+in what the first could not measure, check by check and whole: verdict, points,
+message, evidence. What both judged stays as the first has it; where they differ
+that is told, for the two machines saw the same work. Points, verdicts and the
+language that counts follow anew from the checks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from grader.batch.store import read_report
+from grader.errors import GraderError, UsageError
+from grader.report import write_whole
+from grader.verdict import Verdict, aggregate
+from grader.words import CheckName
+
+EXIT_REFUSED = 1
+# What must be the same, and what it is to a reader.
+_SAME = (
+    ("hand_in_hash", "different hand-ins"),
+    ("spec_hash", "different specs"),
+    ("public_seed", "different seeds (public_seed)"),
+    ("secret_seed", "different seeds (secret_seed)"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The one report, and a sentence for each check that the two judged differently."""
+
+    report: dict[str, Any]
+    filled: int
+    differences: tuple[str, ...]
+
+
+def run_merge(first: Path, second: Path, output: Path | None) -> int:
+    """Merge two reports, or two folders of them by path; return the exit code."""
+    if first.is_dir() != second.is_dir():
+        raise UsageError(
+            f"{first} and {second}: one is a folder", tip="name two reports or two folders"
+        )
+    tell = Console(stderr=True, soft_wrap=True, highlight=False)
+    if not first.is_dir():
+        merged = merge(_read(first), _read(second), f"{first} and {second}")
+        _tell(merged, first.name, tell)
+        text = _text(merged.report)
+        if output is None:
+            print(text, end="")
+        else:
+            _write(output, text)
+        return 0
+    if output is None:
+        raise UsageError("two folders are merged into a third", tip="name it with --output")
+    return _merge_folders(first, second, output, tell)
+
+
+def _merge_folders(first: Path, second: Path, output: Path, tell: Console) -> int:
+    refused = 0
+    paths = sorted(path.relative_to(first) for path in first.rglob("*.json"))
+    found = [(path, report) for path in paths if (report := read_report(first / path)) is not None]
+    if not found:
+        raise UsageError(f"there are no reports in {first}")
+    for path, report in found:
+        other = read_report(second / path)
+        if other is None:
+            tell.print(f"{path}: not in {second}; it stays as it is", markup=False)
+        else:
+            try:
+                merged = merge(report, other, str(path))
+            except UsageError as error:
+                refused += 1
+                tell.print(f"{error.message}: it stays as it is", markup=False)
+            else:
+                _tell(merged, str(path), tell)
+                report = merged.report
+        _write(output / path, _text(report))
+    tell.print(f"{len(found)} reports in {output}, {refused} of them refused", markup=False)
+    return EXIT_REFUSED if refused else 0
+
+
+def merge(first: dict[str, Any], second: dict[str, Any], what: str) -> Merged:
+    """Return the first report with its pending points filled in from the second.
+
+    `what` names the two in messages. Raises UsageError if they are not of one
+    hand-in, spec and seed, or if the grader failed in either.
+    """
+    _check_same(first, second, what)
+    others = {(k["name"], k["language"]): k for k in second["kernels"]}
+    kernels, filled, differences = [], 0, []
+    for kernel in first["kernels"]:
+        other = others.get((kernel["name"], kernel["language"]))
+        if other is None or kernel["language"] is None:
+            kernels.append(kernel)
+            continue
+        checks = _checks(kernel["checks"], other["checks"])
+        filled += sum(new is not old for new, old in zip(checks, kernel["checks"], strict=True))
+        differences += list(_differences(kernel, other))
+        kernels.append(_kernel({**kernel, "checks": checks}))
+    kernels = _counted(kernels)
+    counting = [kernel for kernel in kernels if kernel["counted"]]
+    environment = {**first["environment"], "filled_in_by": _machine(second["environment"])}
+    report = {
+        **first,
+        "verdict": aggregate(Verdict(kernel["verdict"]) for kernel in counting).value,
+        "score": round(sum(kernel["score"] for kernel in counting), 2),
+        "pending": round(sum(kernel["pending"] for kernel in counting), 2),
+        "wall_s": round(first["wall_s"] + (second["wall_s"] if filled else 0.0), 3),
+        "environment": environment if filled else first["environment"],
+        "kernels": kernels,
+    }
+    return Merged(report=report, filled=filled, differences=tuple(differences))
+
+
+def _check_same(first: dict[str, Any], second: dict[str, Any], what: str) -> None:
+    if first["assignment"] != second["assignment"]:
+        raise UsageError(f"{what}: they are of different assignments")
+    for key, difference in _SAME:
+        values = [report["environment"].get(key) for report in (first, second)]
+        if None in values:
+            raise UsageError(
+                f"{what}: one does not tell its `{key}`", tip="grade it anew with this version"
+            )
+        if values[0] != values[1]:
+            raise UsageError(
+                f"{what}: they are of {difference}: {values[0]} and {values[1]}",
+                tip="grade the same hand-in on both machines with the same --seed",
+            )
+    for report in (first, second):
+        if report["score"] is None:
+            raise UsageError(f"{what}: in one of them the grader failed", tip="grade it again")
+
+
+def _checks(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return our checks, those that were not measured replaced by theirs."""
+    others = {(check["check"], check["name"]): check for check in theirs}
+    merged = []
+    for check in ours:
+        other = others.get((check["check"], check["name"]))
+        open_here = check["pending"] > 0 or check["verdict"] == Verdict.NOT_MEASURED.value
+        merged.append(other if open_here and other is not None and _measured(other) else check)
+    correctness = [c for c in merged if c["check"] == CheckName.CORRECTNESS.value]
+    if all(Verdict(check["verdict"]).earns_points for check in correctness):
+        # What waited for cases that were not measured here has been judged there.
+        for index, check in enumerate(merged):
+            other = others.get((check["check"], check["name"]))
+            waited = check["verdict"] == Verdict.SKIPPED.value
+            if waited and other is not None and _measured(other):
+                merged[index] = other
+    return merged
+
+
+def _measured(check: dict[str, Any]) -> bool:
+    unknown = (Verdict.NOT_MEASURED.value, Verdict.GRADER_ERROR.value)
+    return check["verdict"] not in unknown and not check["pending"]
+
+
+def _differences(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]:
+    others = {(check["check"], check["name"]): check for check in second["checks"]}
+    for check in first["checks"]:
+        other = others.get((check["check"], check["name"]))
+        if other is None or not (_measured(check) and _measured(other)):
+            continue
+        verdicts = Verdict(check["verdict"]), Verdict(other["verdict"])
+        if verdicts[0] is not verdicts[1] and all(verdict.judged for verdict in verdicts):
+            phrases = f"{verdicts[0].phrase} in the first, {verdicts[1].phrase} in the second"
+            yield f"{first['name']}, {check['name']}: {phrases}"
+
+
+def _kernel(kernel: dict[str, Any]) -> dict[str, Any]:
+    """Return the kernel with verdict and points of its checks, by the rules of `score`."""
+    checks = kernel["checks"]
+    built = (CheckName.BUILD.value, Verdict.ACCEPTED.value)
+    telling = [c for c in checks if (c["check"], c["verdict"]) != built] or checks
+    return {
+        **kernel,
+        "verdict": aggregate(Verdict(check["verdict"]) for check in telling).value,
+        "score": round(sum(check["score"] for check in checks), 2),
+        "pending": round(sum(check["pending"] for check in checks), 2),
+    }
+
+
+def _counted(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the kernels with the better language of each marked."""
+    marked = []
+    for _, several in groupby(kernels, key=lambda kernel: kernel["name"]):
+        entries = list(several)
+        best = max(entries, key=lambda kernel: (kernel["score"], kernel["pending"]))
+        marked += [{**kernel, "counted": kernel is best} for kernel in entries]
+    return marked
+
+
+def _machine(environment: dict[str, Any]) -> str:
+    named = [("driver", "driver"), ("torch", "torch"), ("grader", "grader")]
+    parts = [str(environment.get("gpu") or environment.get("device") or "unknown")]
+    parts += [f"{word} {environment[key]}" for key, word in named if environment.get(key)]
+    return ", ".join(parts)
+
+
+def _tell(merged: Merged, name: str, tell: Console) -> None:
+    if not merged.filled:
+        tell.print(f"{name}: nothing was pending that the second report knows", markup=False)
+    for difference in merged.differences:
+        tell.print(f"{name}: the reports differ: {difference}", markup=False)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    report = read_report(path)
+    if report is None:
+        raise UsageError(f"{path} is no report of format 1", tip="it is what --json writes")
+    return report
+
+
+def _text(report: dict[str, Any]) -> str:
+    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+    except OSError as error:
+        raise GraderError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,39 @@
+"""A small class of SiLU, and the command `grade` as its user calls it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
+
+
+def make_classroom(folder: Path) -> Path:
+    """Make two hand-ins that are right, one that is wrong, one that is empty."""
+    for name in ("ada", "bob"):
+        (folder / name).mkdir(parents=True)
+        shutil.copy(REPOSITORY / "reference/silu/silu.cu", folder / name)
+    shutil.copytree(REPOSITORY / "reference/silu/samples/wrong_answer/zeros", folder / "cyd")
+    (folder / "dee").mkdir()
+    return folder
+
+
+def grade(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Call the command in a process of its own."""
+    return subprocess.run(
+        [*GRADE, *map(str, arguments)],
+        cwd=REPOSITORY,
+        env=surroundings(),
+        capture_output=True,
+        text=True,
+    )
+
+
+def surroundings() -> dict[str, str]:
+    """Return the environment of a `grade` in a process of its own."""
+    path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "120"}

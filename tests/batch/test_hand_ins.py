@@ -1,0 +1,101 @@
+"""What is found in a class's folder, whoever exported it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from classrooms import REPOSITORY
+
+from grader.batch.gradescope import METADATA, Student, read_metadata
+from grader.batch.hand_ins import asked_in, find_hand_ins
+from grader.errors import UsageError
+from grader.spec_reader import read_assignment
+
+EXPORT = """\
+---
+submission_11:
+  :submitters:
+  - :name: O'Hara, Ann
+    :sid: '0042'
+    :email: ann@example.edu
+  - :name: "Zo\\u00eb"
+    :sid:
+    :email: zoe@example.edu
+  :created_at: 2026-02-12 15:04:05.000000000 Z
+  :score: 3.0
+  :results:
+    tests:
+    - name: "not a student"
+      :email: nobody@example.edu
+    output: |
+      submitters:
+submission_12:
+  :submitters:
+  - :name: '=HYPERLINK("x")'
+    :sid: ~
+  :history: []
+"""
+
+
+def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text(EXPORT)
+    assert read_metadata(tmp_path / METADATA) == {
+        "submission_11": (
+            Student(name="O'Hara, Ann", sid="0042", email="ann@example.edu"),
+            Student(name="Zoë", sid="", email="zoe@example.edu"),
+        ),
+        "submission_12": (Student(name='=HYPERLINK("x")'),),
+    }
+    (tmp_path / "submission_11").mkdir()
+    found = find_hand_ins(tmp_path)
+    assert [place.title for place in found.places] == ["submission_11 (O'Hara, Ann, Zoë)"]
+    assert found.passed_over == (f"submission_12: {METADATA} names it, but it is not here",)
+
+
+def test_metadata_without_submissions_is_refused(tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text("--- {}\n")
+    with pytest.raises(UsageError, match="there is no submission in it"):
+        read_metadata(tmp_path / METADATA)
+
+
+def test_clones_of_a_classroom_are_named_by_their_user(tmp_path: Path) -> None:
+    folder = tmp_path / "silu-submissions"
+    for user in ("octocat", "silu-fan"):
+        (folder / f"silu-{user}" / ".git").mkdir(parents=True)
+    assert [place.name for place in find_hand_ins(folder).places] == ["octocat", "silu-fan"]
+
+
+def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "bob.tar.gz").touch()
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / ".DS_Store").touch()
+    (tmp_path / "link").symlink_to("ada")
+    (tmp_path / ("x" * 220)).mkdir()
+    found = find_hand_ins(tmp_path)
+    assert [place.name for place in found.places] == ["ada", "bob"]
+    assert len(found.passed_over) == 3
+
+
+def test_one_student_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada.zip").touch()
+    with pytest.raises(UsageError, match="would be one student's hand-in"):
+        find_hand_ins(tmp_path)
+
+
+def test_nothing_there_says_where_else(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder"):
+        find_hand_ins(tmp_path / "absent")
+    with pytest.raises(UsageError, match="there are no hand-ins in"):
+        find_hand_ins(tmp_path)
+
+
+def test_assignments_are_those_that_have_folders(tmp_path: Path) -> None:
+    known = [read_assignment(REPOSITORY / "assignments" / name) for name in ("silu", "gemm")]
+    (tmp_path / "ada" / "silu").mkdir(parents=True)
+    assert [a.name for a in asked_in(find_hand_ins(tmp_path), known)] == ["silu"]
+    (tmp_path / "ada" / "silu").rmdir()
+    with pytest.raises(UsageError, match="has a folder named as an assignment"):
+        asked_in(find_hand_ins(tmp_path), known)

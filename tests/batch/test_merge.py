@@ -1,0 +1,160 @@
+"""`grade merge`: pending points filled in from another machine's report, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import sample_reports as samples
+from classrooms import grade
+
+from grader.batch.merge import merge
+from grader.errors import UsageError
+from grader.report import CheckResult, Report, to_json
+from grader.verdict import Verdict, aggregate
+from grader.words import CheckName, Language
+
+SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.json").read_text())
+SAME = {"hand_in_hash": "a1", "spec_hash": "b2", "public_seed": 0, "secret_seed": 7}
+TIMED = CheckResult(
+    check=CheckName.PERFORMANCE,
+    name="performance",
+    verdict=Verdict.ACCEPTED,
+    score=20.0,
+    max_score=20.0,
+    message="1.2 times as fast as torch",
+)
+
+
+def report(*checks: CheckResult, **environment: object) -> dict[str, Any]:
+    kernel = samples.kernel(*checks, verdict=aggregate(c.verdict for c in checks))
+    made: Report = samples.report(kernel)
+    values = to_json(made)
+    values["environment"] = {**values["environment"], **SAME, **environment}
+    return values
+
+
+def on_cpu(*checks: CheckResult, **environment: object) -> dict[str, Any]:
+    judged = checks or (samples.build(), samples.visible(), samples.unmeasured())
+    return report(*judged, device="cpu", **environment)
+
+
+def on_gpu(*checks: CheckResult, **environment: object) -> dict[str, Any]:
+    judged = checks or (samples.build(), samples.visible(), TIMED)
+    return report(*judged, **{"device": "cuda", "gpu": "NVIDIA H200", **environment})
+
+
+def test_pending_points_are_filled_in() -> None:
+    first = on_cpu()
+    assert (first["score"], first["pending"]) == (40, 20)
+    merged = merge(first, on_gpu(), "two")
+    jsonschema.validate(merged.report, SCHEMA)
+    assert (merged.report["score"], merged.report["pending"]) == (60, 0)
+    assert merged.report["verdict"] == "accepted"
+    assert merged.report["environment"]["device"] == "cpu"
+    assert "NVIDIA H200" in merged.report["environment"]["filled_in_by"]
+    assert merged.filled == 1
+    assert not merged.differences
+    assert first == on_cpu(), "the first report itself was changed"
+
+
+def test_a_slow_kernel_gets_its_verdict_too() -> None:
+    slow = replace(TIMED, verdict=Verdict.TOO_SLOW, score=5.0)
+    merged = merge(on_cpu(), on_gpu(samples.build(), samples.visible(), slow), "two")
+    assert (merged.report["score"], merged.report["verdict"]) == (45, "too_slow")
+
+
+def test_what_neither_measured_stays_pending() -> None:
+    merged = merge(on_cpu(), on_cpu(), "two")
+    assert (merged.report, merged.filled) == (on_cpu(), 0)
+
+
+def test_points_never_come_from_what_the_first_judged() -> None:
+    wrong = samples.visible(verdict=Verdict.WRONG_ANSWER, score=0.0, message="wrong")
+    skipped = replace(TIMED, verdict=Verdict.SKIPPED, score=0.0)
+    first = on_cpu(samples.build(), wrong, skipped)
+    merged = merge(first, on_gpu(), "two")
+    assert (merged.report["score"], merged.report["pending"]) == (0, 0)
+    assert merged.report["verdict"] == "wrong_answer"
+    [difference] = merged.differences
+    assert difference.endswith("correctness: wrong answer in the first, accepted in the second")
+
+
+def test_a_kernel_that_the_processor_cannot_run_is_judged_by_the_gpu() -> None:
+    unknown = samples.visible(verdict=Verdict.NOT_MEASURED, score=0.0, pending=40.0)
+    skipped = replace(TIMED, verdict=Verdict.SKIPPED, score=0.0)
+    merged = merge(on_cpu(samples.build(), unknown, skipped), on_gpu(), "two")
+    assert (merged.report["score"], merged.report["pending"]) == (60, 0)
+
+
+def test_the_better_language_is_chosen_anew() -> None:
+    def both(*thirds: CheckResult) -> dict[str, Any]:
+        kernels = [
+            replace(
+                samples.kernel(
+                    samples.build(), samples.visible(score=score), third, verdict=third.verdict
+                ),
+                language=language,
+                counted=language is Language.CUDA,
+            )
+            for language, score, third in zip(Language, (40.0, 39.0), thirds, strict=True)
+        ]
+        values = to_json(samples.report(*kernels))
+        values["environment"] = dict(SAME)
+        return values
+
+    waiting = both(samples.unmeasured(), samples.unmeasured())
+    slow = replace(TIMED, verdict=Verdict.TOO_SLOW, score=0.0)
+    merged = merge(waiting, both(slow, TIMED), "two").report
+    assert [kernel["counted"] for kernel in merged["kernels"]] == [False, True]
+    assert merged["score"] == 59
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hand_in_hash": "other"}, "different hand-ins"),
+        ({"spec_hash": "other"}, "different specs"),
+        ({"secret_seed": 8}, "different seeds"),
+        ({"public_seed": 8}, "different seeds"),
+        ({"spec_hash": None}, "does not tell its `spec_hash`"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        merge(on_cpu(), on_gpu(**changes), "two")
+
+
+def test_a_report_in_which_the_grader_failed_is_refused() -> None:
+    failed = {**on_gpu(), "score": None, "verdict": "grader_error"}
+    with pytest.raises(UsageError, match="the grader failed"):
+        merge(on_cpu(), failed, "two")
+
+
+def test_the_command_merges_files_and_folders(tmp_path: Path) -> None:
+    for folder, made in (("cpu", on_cpu()), ("gpu", on_gpu())):
+        (tmp_path / folder / "silu").mkdir(parents=True)
+        for name in ("ada", "bob"):
+            values = {**made, "environment": {**made["environment"], "hand_in_hash": name}}
+            (tmp_path / folder / "silu" / f"{name}.json").write_text(json.dumps(values))
+    (tmp_path / "gpu/silu/bob.json").unlink()
+    ada = "silu/ada.json"
+
+    done = grade("merge", tmp_path / "cpu" / ada, tmp_path / "gpu" / ada)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["score"] == 60
+
+    done = grade("merge", tmp_path / "cpu", tmp_path / "gpu", "--output", tmp_path / "both")
+    assert done.returncode == 0, done.stderr
+    scores = {p.stem: json.loads(p.read_text())["score"] for p in tmp_path.glob("both/silu/*")}
+    assert scores == {"ada": 60, "bob": 40}
+    assert f"silu/bob.json: not in {tmp_path}" in done.stderr
+
+    done = grade("merge", tmp_path / "cpu" / ada, tmp_path / "cpu/silu/bob.json")
+    assert done.returncode == 2
+    assert "they are of different hand-ins: ada and bob" in done.stderr
