@@ -23,6 +23,7 @@ from grader import catalogue
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
 from grader.interruption import terminable
+from grader.scaffold.command import new
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
 from grader.words import CheckName, Language
@@ -208,6 +209,9 @@ def doctor() -> None:
     from grader.doctor import main as examine
 
     sys.exit(examine())
+
+
+cli.add_command(new)
 
 
 def main() -> None:
