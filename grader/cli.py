@@ -23,6 +23,7 @@ from grader import catalogue
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
 from grader.interruption import terminable
+from grader.release.command import release
 from grader.scaffold.command import new
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
@@ -212,6 +213,7 @@ def doctor() -> None:
 
 
 cli.add_command(new)
+cli.add_command(release)
 
 
 def main() -> None:

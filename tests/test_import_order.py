@@ -32,7 +32,7 @@ ORDER = (
     "cache", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
-    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate", "scaffold",
+    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate", "scaffold", "release",
     "cli",
     "__main__",
 )  # fmt: skip
