@@ -182,7 +182,12 @@ def verify(**arguments: Any) -> None:
 
 @cli.command("list")
 def list_assignments() -> None:
-    """List the assignments with their kernels, files and points."""
+    """List the assignments with their kernels, files and points.
+
+    \b
+    grade list                             those of the course this folder is in
+    GRADE_ASSIGNMENTS=… grade list         those of a course elsewhere
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("assignment", "kernel", "files", "points"):
         table.add_column(column, justify="right" if column == "points" else "left")
@@ -206,7 +211,13 @@ def _all_assignments() -> list[Assignment]:
 
 @cli.command()
 def doctor() -> None:
-    """Say what this machine can grade, what is missing, and how to mend it."""
+    """Say what this machine can grade, what is missing, and how to mend it.
+
+    \b
+    grade doctor                           exit code 0 if anything can be graded
+
+    The command that mends something stands beside what it costs to do without.
+    """
     from grader.doctor import main as examine
 
     sys.exit(examine())
