@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.errors import GraderError
 from grader.stub import stub_text
 
 _KERNEL_FILES = {".cu", ".py"}
@@ -16,12 +17,16 @@ def solved_lines(reference: Path) -> frozenset[str]:
     """Return the lines between TODO and end of an assignment's solved files, no samples.
 
     Lines that stand in a stub as well tell nothing. Empty if there is no folder.
+    Raises GraderError if a file's marks do not pair.
     """
     solved: set[str] = set()
     given: set[str] = set()
     for path in _solved_files(reference):
         text = path.read_text(encoding="utf-8", errors="replace")
-        stub = {line.strip() for line in stub_text(text).splitlines()}
+        try:
+            stub = {line.strip() for line in stub_text(text).splitlines()}
+        except ValueError as error:
+            raise GraderError(f"{path}: {error}") from None
         given |= stub
         solved |= {line.strip() for line in text.splitlines()} - stub
     return frozenset(line for line in solved - given if len(line) >= _LEAST_CHARACTERS)
