@@ -32,8 +32,8 @@ ORDER = (
     "cache", "gpu", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
-    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate", "scaffold", "release",
-    "cli",
+    "plan", "workshop", "own_program", "pipeline", "local", "verify", "calibrate",
+    "scaffold", "release", "cli",
     "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
