@@ -24,6 +24,8 @@ from grader.ci_commands import ci, report
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
 from grader.interruption import terminable
+from grader.release.command import release
+from grader.scaffold.command import new
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
 from grader.words import CheckName, Language
@@ -238,7 +240,12 @@ for _command in class_commands.COMMANDS:
 
 @cli.command("list")
 def list_assignments() -> None:
-    """List the assignments with their kernels, files and points."""
+    """List the assignments with their kernels, files and points.
+
+    \b
+    grade list                             those of the course this folder is in
+    GRADE_ASSIGNMENTS=… grade list         those of a course elsewhere
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("assignment", "kernel", "files", "points"):
         table.add_column(column, justify="right" if column == "points" else "left")
@@ -262,7 +269,13 @@ def _all_assignments() -> list[Assignment]:
 
 @cli.command()
 def doctor() -> None:
-    """Say what this machine can grade, what is missing, and how to mend it."""
+    """Say what this machine can grade, what is missing, and how to mend it.
+
+    \b
+    grade doctor                           exit code 0 if anything can be graded
+
+    The command that mends something stands beside what it costs to do without.
+    """
     from grader.doctor import main as examine
 
     sys.exit(examine())
@@ -270,6 +283,8 @@ def doctor() -> None:
 
 cli.add_command(ci)
 cli.add_command(report)
+cli.add_command(new)
+cli.add_command(release)
 
 
 def main() -> None:

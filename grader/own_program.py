@@ -92,13 +92,15 @@ def _is_right(
     shop: Workshop, unit: Unit, graded: Sequence[KernelResult], progress: Progress
 ) -> bool | None:
     """True if all cases are right; None if this machine cannot say."""
-    done = [
+    checks = [
         check
         for result in graded
         if (result.name, result.language) == (unit.kernel.name, unit.language)
         for check in result.checks
-        if check.check is CheckName.CORRECTNESS
     ]
+    if any(check.verdict is Verdict.FORBIDDEN for check in checks):
+        return False
+    done = [check for check in checks if check.check is CheckName.CORRECTNESS]
     built = shop.built(unit)
     if isinstance(built, Rejected):
         return None if built.verdict.pending else False

@@ -36,7 +36,8 @@ ORDER = (
     "host", "build", "judge", "check", "entries", "score", "formats",
     "plan", "unfinished", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
     "gradescope_metadata", "ci", "ci_commands", "crew",
-    "verify", "calibrate", "profile", "batch", "class_commands", "cli", "__main__",
+    "verify", "calibrate", "profile", "batch", "class_commands", "scaffold", "release", "cli",
+    "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

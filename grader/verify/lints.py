@@ -19,6 +19,7 @@ from grader.verify.samples import Sample, samples_of
 from grader.verify.timing_lints import benchmarks, tiers
 from grader.words import CheckName, Device, Language, Visibility
 
+FILL_IN = "FILL IN"  # what `grade new` leaves to the instructor
 LEAST_SAMPLES = 8  # a language: fewer leave one of the classic mistakes untried
 USUAL_TOTAL = 100.0
 # The tools of the memory check look at every access, some ten to a hundred times slower.
@@ -161,6 +162,15 @@ def samples(assignment: Assignment, reference: Path) -> Iterator[tuple[State, st
             yield State.WARNING, f"no sample in {language.phrase} that must be refused"
 
 
+def filled_in(assignment: Assignment, reference: Path) -> Iterator[tuple[State, str]]:
+    """Places that `grade new` left to the instructor."""
+    solved = [reference / file for part in assignment.parts for file in part.files.values()]
+    files = [path for path in (*sorted(assignment.folder.iterdir()), *solved) if path.is_file()]
+    left = [p.name for p in files if FILL_IN in p.read_text(encoding="utf-8", errors="replace")]
+    if left:
+        yield State.WARNING, f"still in {', '.join(left)}"
+
+
 def _languages(assignment: Assignment) -> list[Language]:
     used = {language for kernel in assignment.kernels for language in kernel.files}
     return [language for language in Language if language in used]
@@ -194,6 +204,7 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "tolerance": (tolerances, "narrower than half precision"),
     "benchmarks": (benchmarks, "for every language, and not over too soon"),
     "tiers": (tiers, "each one in reach, and clear of the samples that are too slow"),
+    "filled in": (filled_in, f"nothing is left that says {FILL_IN}"),
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }
 

@@ -1,0 +1,53 @@
+"""The command `grade release`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.errors import GraderError, UsageError
+
+TARGETS = ("student", "gradescope", "prairielearn", "autolab", "github")
+
+
+@click.command()
+@click.argument("target", type=click.Choice(TARGETS))
+@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The archive: FILE.zip, FILE.tar or FILE.tar.gz.",
+)
+def release(target: str, assignments: tuple[str, ...], output: Path) -> None:
+    """Write an archive for students or for a grading system (staff).
+
+    \b
+    grade release student --output course.zip            all assignments
+    grade release gradescope silu --output silu.zip      upload it as the autograder
+    grade release prairielearn silu --output silu.zip    folders of a course
+    grade release autolab silu --output silu.tar         a lab's autograder
+    grade release github silu --output silu.zip          a template for GitHub Classroom
+
+    No solved file is in any of them; hidden cases are in none that students get.
+    """
+    from grader.local import chosen_assignments
+    from grader.release.pack import ENDINGS, packed
+    from grader.release.targets import entries_of
+
+    if not output.name.endswith(ENDINGS):
+        raise UsageError(f"--output {output}: it must end in {', '.join(ENDINGS)}")
+    if target == "gradescope" and not output.name.endswith(".zip"):
+        raise UsageError(f"--output {output}: Gradescope takes a zip", tip="name it FILE.zip")
+    if not output.absolute().parent.is_dir():
+        raise UsageError(f"--output: there is no folder {output.parent}", tip="make it first")
+    chosen = chosen_assignments(assignments)
+    entries = entries_of(target, chosen, chosen[0].folder.parent.parent)
+    data = packed(entries, output.name)
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise GraderError(f"cannot write {output}: {error.strerror or error}") from error
+    names = ", ".join(assignment.name for assignment in chosen)
+    click.echo(f"{output}: {target}, {names}; {len(entries)} files, {len(data) / 1e6:.1f} MB")

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# PrairieLearn runs this in the container, for each submission. It reads the result
+# only if this ends with exit code 0.
+set -uo pipefail
+
+GRADE="${GRADE_ROOT:-}/grade"
+PYTHON="${GRADE_PYTHON:-/opt/gpu-grade/bin/python}"
+
+mkdir -p "$GRADE/results"
+cd "$GRADE/serverFilesCourse/gpu-grade" || exit 3
+exec "$PYTHON" -m grader ci @NAME@ \
+    --from "$GRADE/student" \
+    --format prairielearn \
+    --output "$GRADE/results/results.json" \
+    --budget @BUDGET@

@@ -1,0 +1,448 @@
+"""`grade release`: each archive is unpacked and used in its platform's folders.
+
+The programs run with this interpreter instead of the image's, and below a folder
+of the test's own instead of /. Where the tests are root they run as root, and once
+as another user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from grader.cli import cli
+from grader.errors import GraderError, SpecError, UsageError
+from grader.release.command import TARGETS
+from grader.release.targets import TARGETS as MADE
+from grader.release.visible import visible_spec
+from grader.spec_reader import read_assignment
+from grader.words import Visibility
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "silu"
+NOBODY = 65534
+FOR_STUDENTS = ("student", "github")
+ENDINGS = {"autolab": ".tar"}
+needs_ci = pytest.mark.skipif("ci" not in cli.commands, reason="there is no `grade ci` yet")
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Every target's archive of one assignment."""
+    folder = tmp_path_factory.mktemp("archives")
+    made = {}
+    for target in TARGETS:
+        made[target] = folder / (target + ENDINGS.get(target, ".zip"))
+        assert released(target, NAME, made[target]).exit_code == 0
+    return made
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that any user may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="release-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def released(target: str, name: str, output: Path) -> Result:
+    return CliRunner().invoke(cli, ["release", target, name, "--output", str(output)])
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack as a person would: with the modes, and what is packed in it as well."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as file:
+            for info in file.infolist():
+                path = Path(file.extract(info, folder))
+                path.chmod(info.external_attr >> 16)
+    else:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder)
+    for inner in folder.glob("*.tar"):
+        with tarfile.open(inner) as tar:
+            tar.extractall(folder)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def solved_text(path: Path) -> set[str]:
+    """Return the lines of code between TODO and end of a solved file."""
+    found, inside = set(), False
+    for line in path.read_text().splitlines():
+        word = line.strip().lstrip("/# ")
+        if word.startswith("TODO(student)"):
+            inside = True
+        elif word == "end":
+            inside = False
+        elif inside and len(line.strip()) > 15 and not line.strip().startswith(("//", "#")):
+            found.add(line.strip())
+    return found
+
+
+# What no archive may hold.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_solution_is_in_it(archives: Mapping[str, Path], tmp_path: Path, target: str) -> None:
+    files = contents(unpack(archives[target], tmp_path))
+    solved = {
+        line
+        for name in ("silu.cu", "silu.py", "main.cu")
+        for line in solved_text(ROOT / "reference" / NAME / name)
+    }
+    assert len(solved) > 20
+    files.pop("autograde.tar", None)  # unpacked as well
+    for path, text in files.items():
+        assert "reference" not in Path(path).parts, path
+        assert "samples" not in Path(path).parts, path
+        own = ROOT / path[path.find("grader/") :]
+        if not (own.is_file() and own.read_text() == text):  # the package is no secret
+            assert not solved & {line.strip() for line in text.splitlines()}, path
+
+
+@pytest.mark.parametrize("target", FOR_STUDENTS)
+@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "assignments").iterdir()))
+def test_no_hidden_case_reaches_a_student(tmp_path: Path, target: str, name: str) -> None:
+    archive = tmp_path / "made.zip"
+    assert released(target, name, archive).exit_code == 0
+    folder = unpack(archive, tmp_path / "unpacked")
+    (spec,) = folder.rglob("assignment.toml")
+    shown, whole = read_assignment(spec.parent), read_assignment(ROOT / "assignments" / name)
+    visible = [case for case in whole.cases if case.visibility is Visibility.VISIBLE]
+    assert list(shown.cases) == visible
+    assert len(visible) < len(whole.cases)
+    assert shown.kernels == whole.kernels
+    assert not re.search(r"hidden|\bmin = |count = ", spec.read_text())
+
+
+@pytest.mark.parametrize("target", sorted(set(TARGETS) - set(FOR_STUDENTS)))
+def test_staff_archives_grade_all_cases(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    (spec,) = unpack(archives[target], tmp_path).rglob("assignment.toml")
+    assert read_assignment(spec.parent).cases == read_assignment(ROOT / "assignments/silu").cases
+
+
+def test_a_solved_file_among_the_stubs_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tree in ("assignments", "reference", "student_template"):
+        shutil.copytree(ROOT / tree / NAME, tmp_path / tree / NAME)
+    shutil.copy(tmp_path / "reference/silu/silu.py", tmp_path / "student_template/silu/silu.py")
+    monkeypatch.chdir(tmp_path)
+    result = released("student", NAME, tmp_path / "course.zip")
+    assert isinstance(result.exception, GraderError)
+    assert "would give a solution away" in result.exception.message
+    assert not (tmp_path / "course.zip").exists()
+
+
+# How archives are made.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_same_course_gives_the_same_bytes(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    again = tmp_path / archives[target].name
+    released(target, NAME, again)
+    assert again.read_bytes() == archives[target].read_bytes()
+
+
+def test_compressed_tars_are_the_same_too(tmp_path: Path) -> None:
+    made = [tmp_path / "one.tar.gz", tmp_path / "two.tgz"]
+    for path in made:
+        assert released("student", NAME, path).exit_code == 0
+    assert made[0].read_bytes() == made[1].read_bytes()
+
+
+def test_the_targets_are_those_of_the_command_line() -> None:
+    assert tuple(MADE) == TARGETS
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["gradescope", "silu", "gemm", "--output", "x.zip"], "is for one assignment, not for 2"),
+        (["gradescope", "--output", "x.zip"], "is for one assignment"),
+        (["gradescope", "silu", "--output", "x.tar"], "Gradescope takes a zip"),
+        (["student", "--output", "x.rar"], "must end in .zip"),
+        (["student", "--output", "nowhere/x.zip"], "there is no folder nowhere"),
+        (["student", "silo", "--output", "x.zip"], "did you mean `silu`?"),
+    ],
+)
+def test_a_wrong_command_line_is_a_sentence(words: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(cli, ["release", *words])
+    assert isinstance(result.exception, UsageError)
+    assert sentence in result.exception.message
+
+
+SPEC = """\
+#:schema file:///home/staff/assignment.schema.json
+title = "x"
+
+# seen
+[[cases]]
+sizes = { n = 1 }
+
+# secret: the reason
+# of two lines
+[[cases]]
+visibility = "hidden"
+[cases.sizes]
+n = { min = 2, max = 9 }
+
+# about limits
+[limits]
+call_s = 3
+
+[[cases]]
+sizes = { n = [
+  2,
+] }
+[[cases]]
+sizes = { n = 77 }
+visibility = "after_due_date"
+"""
+
+
+def test_hidden_tables_go_with_their_comments_and_nothing_else_does() -> None:
+    assert (
+        visible_spec(SPEC, Path("x.toml"))
+        == """\
+title = "x"
+
+# seen
+[[cases]]
+sizes = { n = 1 }
+
+# about limits
+[limits]
+call_s = 3
+
+[[cases]]
+sizes = { n = [
+  2,
+] }
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[[cases]]\nsizes = { n = 1 }\nvisibility = "hidden"\n', "no visible case"),
+        ("cases = [{ sizes = { n = 1 } }]\n", "cannot be divided"),
+    ],
+)
+def test_a_spec_that_cannot_be_shown(text: str, sentence: str) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        visible_spec(text, Path("x.toml"))
+
+
+# What they do when unpacked.
+
+
+def run(
+    command: list[str], folder: Path, *, user: int | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run without this repository on the path: what is unpacked must be enough."""
+    kept = ("PATH", "GRADE_CACHE_DIR")
+    environment = {key: os.environ[key] for key in kept if key in os.environ}
+    environment |= {"HOME": str(folder), "GRADE_PYTHON": sys.executable, **variables}
+    return subprocess.run(
+        command, cwd=folder, env=environment, user=user, group=user,
+        extra_groups=[] if user is not None else None,
+        capture_output=True, text=True, timeout=110,
+    )  # fmt: skip
+
+
+def hand_in(name: str, folder: Path) -> Path:
+    """Copy one of the hand-ins to a folder: good, wrong, hostile."""
+    source = {
+        "good": ROOT / "reference/silu/silu.cu",
+        "wrong": ROOT / "reference/silu/samples/wrong_answer/swapped-sign/silu.cu",
+        "hostile": ROOT / "tests/hand_ins/forges_a_report.cu",
+    }[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, folder / "silu.cu")
+    return folder
+
+
+def test_a_student_grades_the_stubs_and_a_solution(
+    archives: Mapping[str, Path], place: Path
+) -> None:
+    course = unpack(archives["student"], place) / "gpu-assignments"
+    grade = [sys.executable, "-m", "grader", "local", NAME, "--device", "cpu"]
+    untouched = run(grade, course)
+    assert "not submitted" in untouched.stdout, untouched
+    solved = hand_in("good", place / "homework")
+    report = place / "report.json"
+    words = ["--from", str(solved), "--language", "cuda", "--json", str(report)]
+    done = run([*grade, *words], course)
+    kernel = json.loads(report.read_text())["kernels"][0]
+    assert kernel["verdict"] == "accepted", done.stdout
+    assert str(ROOT) not in done.stdout
+
+
+METADATA = {
+    "id": 7,
+    "created_at": "2026-02-10T14:22:33.000000-08:00",
+    "assignment": {
+        "due_date": "2026-02-11T23:59:00.000000-08:00",
+        "late_due_date": None,
+        "release_date": "2026-02-01T00:00:00.000000-08:00",
+        "group_size": None,
+        "group_submission": False,
+        "id": 25828,
+        "course_id": 1234,
+        "title": "SiLU",
+        "total_points": "100.0",
+    },
+    "submission_method": "upload",
+    "users": [{"email": "student@example.com", "id": 1, "name": "A Student"}],
+    "previous_submissions": [],
+}
+
+
+def gradescope_at(archives: Mapping[str, Path], place: Path, kind: str) -> Path:
+    """Lay out /autograder as Gradescope does; return it."""
+    autograder = place / "autograder"
+    source = unpack(archives["gradescope"], autograder / "source")
+    shutil.copy(source / "run_autograder", autograder / "run_autograder")
+    hand_in(kind, autograder / "submission")
+    (autograder / "submission_metadata.json").write_text(json.dumps(METADATA))
+    return autograder
+
+
+SCORES = {"good": (80, 100), "wrong": (0, 0), "hostile": (0, 40)}
+
+
+def gradescope_points(result: Mapping[str, Any]) -> float:
+    if result.get("score") is not None:
+        return float(result["score"])
+    return sum(float(test.get("score", 0)) for test in result["tests"])
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_gradescope(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    autograder = gradescope_at(archives, place, kind)
+    done = run([str(autograder / "run_autograder")], autograder, GRADE_ROOT=str(place))
+    assert done.returncode == 0, done
+    result = json.loads((autograder / "results/results.json").read_text())
+    least, most = SCORES[kind]
+    assert least <= gradescope_points(result) <= most, result
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_prairielearn(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    course = unpack(archives["prairielearn"], place / "course")
+    info = json.loads((course / "questions/silu/info.json").read_text())
+    shutil.copytree(course / "serverFilesCourse", place / "grade/serverFilesCourse")
+    hand_in(kind, place / "grade/student")
+    entry = info["externalGradingOptions"]["entrypoint"]
+    done = run([f"{place}{entry}"], place, GRADE_ROOT=str(place))
+    assert done.returncode == 0, done
+    result = json.loads((place / "grade/results/results.json").read_text())
+    least, most = SCORES[kind]
+    assert least / 100 <= result["score"] <= most / 100, result
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_autolab(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    made = unpack(archives["autolab"], place / "made")
+    job = place / "job"
+    job.mkdir()
+    shutil.copy(made / "autograde.tar", job)
+    shutil.copy(made / "autograde-Makefile", job / "Makefile")
+    with tarfile.open(job / "handin.tar", "w") as tar:
+        tar.add(hand_in(kind, place / "work") / "silu.cu", "silu.cu")
+    done = run(["make", "--silent"], job)
+    assert done.returncode == 0, done
+    scores = json.loads(done.stdout.rstrip().splitlines()[-1])["scores"]
+    least, most = SCORES[kind]
+    assert least <= sum(scores.values()) <= most, scores
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_github(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    repository = unpack(archives["github"], place / "repository")
+    hand_in(kind, repository / "student_template/silu")
+    workflow = (repository / ".github/workflows/classroom.yml").read_text()
+    step = re.search(r"run: \|\n((?: +python -m grader ci [^\n]*\n)(?: {12}[^\n]*\n)+)", workflow)
+    assert step
+    command = step[1].replace("python -m", "$GRADE_PYTHON -m")
+    output = place / "output"
+    done = run(
+        ["bash", "-euo", "pipefail", "-c", command], repository,
+        RUNNER_TEMP=str(place), GITHUB_OUTPUT=str(output),
+        GITHUB_STEP_SUMMARY=str(place / "summary.md"),
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    assert output.read_text().startswith("result=")
+    result = json.loads((place / "result.json").read_text())
+    least, most = SCORES[kind]
+    assert least <= sum(test["score"] for test in result["tests"]) <= most
+
+
+def reaches(user: int, path: str) -> bool:
+    try:
+        command = [path, "-c", "import torch"]
+        return subprocess.run(command, user=user, capture_output=True).returncode == 0
+    except PermissionError:
+        return False
+
+
+@needs_ci
+@pytest.mark.skipif(os.geteuid() != 0, reason="the tests above ran as an ordinary user")
+def test_gradescope_as_an_ordinary_user(archives: Mapping[str, Path], place: Path) -> None:
+    if not reaches(NOBODY, sys.executable):
+        pytest.skip("no other user may run this interpreter")
+    autograder = gradescope_at(archives, place, "good")
+    for path in (place, *place.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    done = run(
+        [str(autograder / "run_autograder")], autograder, user=NOBODY,
+        GRADE_ROOT=str(place), GRADE_CACHE_DIR=str(place / "cache"),
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    result = json.loads((autograder / "results/results.json").read_text())
+    assert gradescope_points(result) >= SCORES["good"][0]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scripts_are_valid(archives: Mapping[str, Path], tmp_path: Path, target: str) -> None:
+    folder = unpack(archives[target], tmp_path)
+    for path in folder.rglob("*"):
+        if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env bash"):
+            assert path.stat().st_mode & 0o111, path
+            done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+        if "release" not in path.parts and path.is_file() and path.suffix != ".tar":
+            assert not re.search(r"@[A-Z]+@", path.read_text(errors="replace")), path

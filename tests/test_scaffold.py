@@ -1,0 +1,157 @@
+"""`grade new`: files that work at once, and sentences for what does not fit together."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from grader.cli import cli
+from grader.errors import UsageError
+from grader.scaffold.draft import make_draft
+from grader.scaffold.files import course_folder, gaps, write_files
+from grader.spec_reader import read_assignment
+from grader.verify.run import Request, verify
+
+ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
+EVERYTHING = (
+    "a:float32[rows, cols]:in",
+    "w:float16[cols]:in",
+    "i:int32[rows]:in",
+    "y:float16[rows, cols]:out",
+    "s:int32[rows * 2]:out",
+    "result:float64[cols]:inout",
+    "rows:int32",
+    "cols:int32",
+    "mask:float32",
+)
+
+
+def options(arguments: tuple[str, ...]) -> list[str]:
+    return [word for argument in arguments for word in ("--argument", argument)]
+
+
+def run(course: Path, *words: str, answers: str = "") -> Result:
+    return CliRunner().invoke(cli, ["new", *words, "--course", str(course)], input=answers)
+
+
+@pytest.mark.parametrize("arguments", [ADDITION, EVERYTHING], ids=["addition", "everything"])
+def test_a_new_assignment_verifies_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    result = run(tmp_path, "fresh", *options(arguments))
+    assert result.exit_code == 0, result.output
+    monkeypatch.chdir(tmp_path)
+    request = Request(
+        assignments=("fresh",), device="cpu", kernels=(), languages=(), samples=(), jobs=2,
+        repeat=1, seed=0, json_path=None,
+    )  # fmt: skip
+    assert verify(request) == 0
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["n", "n, 3", "n - 1, m", "n // 2 + 1, m, k", "n, m, k, 2", "n % 7 + 1"],
+)
+def test_other_shapes_make_a_valid_spec(tmp_path: Path, shape: str) -> None:
+    scalars = [f"{name}:int64" for name in "nmk" if name in shape]
+    draft = make_draft("other", None, [], [f"x:int8[{shape}]:in", "y:int8[4]:out", *scalars])
+    write_files(draft, tmp_path)
+    assignment = read_assignment(tmp_path / "assignments" / "other")
+    assert assignment.max_score == 100
+    assert all(tolerance.exact for tolerance in assignment.tolerances.values())
+
+
+def test_one_language_alone(tmp_path: Path) -> None:
+    assert run(tmp_path, "one", "--language", "cuda", *options(ADDITION)).exit_code == 0
+    files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert "one.cu" in files
+    assert "one.py" not in files
+
+
+def test_what_is_to_be_filled_in_is_listed_with_its_line(tmp_path: Path) -> None:
+    draft = make_draft("fresh", 'Say "hello" \\ twice', [], ADDITION)
+    files = write_files(draft, tmp_path)
+    assert read_assignment(tmp_path / "assignments/fresh").title == 'Say "hello" \\ twice'
+    found = list(gaps(files, tmp_path))
+    for gap in found:
+        line = (tmp_path / gap.file).read_text().splitlines()[gap.line - 1]
+        assert "FILL IN" in line
+    named = {gap.file.name for gap in found}
+    assert named == {"README.md", "assignment.toml", "oracle.py", "fresh.cu", "fresh.py"}
+
+
+@pytest.mark.parametrize("tree", ["assignments", "reference", "student_template"])
+def test_nothing_is_overwritten(tmp_path: Path, tree: str) -> None:
+    (tmp_path / tree / "fresh").mkdir(parents=True)
+    (tmp_path / tree / "fresh" / "mine").write_text("work")
+    result = run(tmp_path, "fresh", *options(ADDITION))
+    assert isinstance(result.exception, UsageError)
+    assert f"{tree}/fresh exists" in result.exception.message
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / tree / "fresh" / "mine"]
+
+
+def test_it_asks_for_what_no_option_told(tmp_path: Path) -> None:
+    answers = ["Scaled", "cuda", "x:float33[n]:in", "x:float32[n]:in", "y:float32[n]:out",
+               "n:int32", ""]  # fmt: skip
+    result = run(tmp_path, "scale", answers="\n".join(answers) + "\n")
+    assert result.exit_code == 0, result.output
+    assert "`float33` is no type; did you mean `float32`?" in result.output
+    assignment = read_assignment(tmp_path / "assignments/scale")
+    assert assignment.title == "Scaled"
+    assert [argument.name for argument in assignment.signature.arguments] == ["x", "y", "n"]
+
+
+def test_answers_that_end_early_are_no_interruption(tmp_path: Path) -> None:
+    result = run(tmp_path, "scale", answers="Scaled\n")
+    assert isinstance(result.exception, UsageError)
+    assert "ended before all was told" in result.exception.message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["x:float32[n]:in", "n:int32"], "there is no output"),
+        (["y:float32[n]:out", "n:int32"], "there is no input"),
+        (["x:float32[n]:in", "y:float32[n]:out"], "`n` in the shape of `x` is no argument"),
+        (["x:float32[4]:in", "y:float32[4]:out"], "every shape is fixed"),
+        (["x:float32[n]:into", "y:float32[n]:out", "n:int32"], "`into` is no role"),
+        (["x:float[n]:in", "y:float32[n]:out", "n:int32"], "`float` is no type"),
+        (["x float32"], "`x float32` is no argument"),
+        (["x:float32[2 +]:in"], "is not an arithmetic expression"),
+        (["x:float32[n**2]:in", "y:float32[n]:out", "n:int32"], "too much for a skeleton"),
+        (["n:int32=many"], "`many` is no number"),
+        (["x:float32[n - 9999]:in", "y:float32[n]:out", "n:int32"], "no room for ordinary"),
+        (["int:float32[n]:in", "y:float32[n]:out", "n:int32"], "keyword of CUDA C++"),
+        (["x:float32[n]:in", "x:float32[n]:out", "n:int32"], "choose another"),
+    ],
+)
+def test_what_does_not_fit_together_is_a_sentence(
+    tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    with pytest.raises(UsageError, match=sentence.replace("+", r"\+")) as caught:
+        write_files(make_draft("fresh", None, [], arguments), tmp_path)
+    assert str(tmp_path) not in caught.value.message
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["Fresh", "3d", "a-b", "../up", "int", ""])
+def test_a_name_that_cannot_be_one(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError):
+        write_files(make_draft(name, None, [], ADDITION), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_course_is_the_nearest_folder_with_assignments(tmp_path: Path) -> None:
+    inner = tmp_path / "assignments" / "silu"
+    inner.mkdir(parents=True)
+    assert course_folder(inner) == tmp_path
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    result = run(tmp_path, "fresh", *options(ADDITION))
+    assert "cannot write" in str(result.exception)
