@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from course import Course
 
 
+# Hand-ins that start processes or threads for ever.
+FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet")
+
+
 @functools.cache
 def why_no_gpu() -> str | None:
     """Return why tests marked gpu cannot run here, None if they can."""
@@ -35,6 +39,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in marked:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+    # Last: beside them the machine may refuse other tests a process.
+    items.sort(key=lambda item: any(word in item.nodeid for word in FLOODS))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -38,7 +38,6 @@ _REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports 
 _FOLDER_FILLED = f"wrote more than {sandbox.Limits().folder_mib} MiB, or too many files"
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
-
 _OF_STATUS = {
     wire.OK: Happening.DONE,
     wire.EXCEPTION: Happening.EXCEPTION,
@@ -228,10 +227,8 @@ class Session:
 
     def call(self, arguments: bytes, *, private: bool) -> Outcome:
         """Call the entry once; with private buffers, copy in before and out after."""
-        if private:
-            outcome = self._command(wire.COPY_IN, wall_s=COMMAND_S)
-            if not outcome.done:
-                return outcome
+        if private and not (copied := self._command(wire.COPY_IN, wall_s=COMMAND_S)).done:
+            return copied
         outcome = self._command(wire.CALL, arguments, wall_s=self._limits.call_s)
         if outcome.done and private:
             return self._command(wire.COPY_OUT, wall_s=COMMAND_S)

@@ -1,4 +1,4 @@
-# attack: group=fill verdict=runtime_error|time_limit
+# attack: group=fill verdict=memory_limit|runtime_error|time_limit
 # Forks for ever.
 import os
 import time
