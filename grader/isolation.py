@@ -36,6 +36,7 @@ from grader.level import Isolation, Level
 from grader.worker import try_to_escape
 
 _PROBE_S = 60.0  # it takes a tenth of a second; starting CUDA on a cold machine, some
+_SOCKET_FOLDER_BYTES = 90  # a socket's path has room for 107 in all
 
 # With these in a hand-in's reach, nothing that it was graded for can be relied on.
 _GRAVE = frozenset(
@@ -168,6 +169,8 @@ def _listeners(folder: Path, undo: contextlib.ExitStack) -> dict[str, object]:
         port = tcp.getsockname()[1]
     named = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     abstract = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    if len(os.fsencode(folder)) > _SOCKET_FOLDER_BYTES:
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(dir="/tmp", prefix="grade-")))
     path, name = str(folder / "socket"), f"gpu-grade-probe-{secrets.token_hex(8)}"
     named.bind(path)
     named.listen()

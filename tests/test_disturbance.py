@@ -78,7 +78,7 @@ def below(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 def alive(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 
@@ -169,7 +169,9 @@ def test_two_runs_beside_each_other(tmp_path: Path) -> None:
     file, scratch = tmp_path / "report.json", tmp_path / "scratch"
     more = ("--json", str(file))
     with grading(source, scratch, *more) as one, grading(source, scratch, *more) as other:
-        assert one.wait(_PATIENCE_S) == other.wait(_PATIENCE_S) == 0
+        codes = one.wait(_PATIENCE_S), other.wait(_PATIENCE_S)
+        told = [done.communicate()[1].decode() for done in (one, other)]
+    assert codes == (0, 0), told
     assert json.loads(file.read_text())["verdict"] == "accepted"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hand_in", "report.json", "scratch"]
     assert list(scratch.iterdir()) == []
