@@ -8,15 +8,18 @@ as nvcc has for CUDA C++.
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from grader import sandbox
 from grader.box import box
 from grader.build.product import Built, Rejected
+from grader.cache import cached_folder, content_key
 from grader.evidence import BuildEvidence, Diagnostic
 from grader.verdict import Verdict
 from grader.worker import triton_compile
@@ -29,12 +32,46 @@ _RUN = 'exec "$@" < launches.json'
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Rejected | None:
     """Compile each distinct launch; return why one is rejected, None if none is.
 
+    The same file with the same launches is compiled once and remembered.
     What cannot be tried (an argument that cannot be rebuilt, a compiler that
     breaks down) is nobody's fault and rejects nothing.
     """
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
+    asked = json.dumps(distinct[:_MOST_LAUNCHES])
+    text = built.path.read_bytes()
+    reports: list[dict[str, Any]] = []
+
+    def make(folder: Path) -> None:
+        reports.append(_compile(built, asked))
+        results = reports[0].get("results", [])
+        if not results or any(result.get("error") for result in results):
+            raise _NotAcceptedError
+        (folder / "launches.json").write_text(asked)
+
+    try:
+        cached_folder("triton-gate", content_key(_version(), text, asked), make)
+    except _NotAcceptedError:
+        for result in reports[0].get("results", []):
+            if result.get("error"):
+                return _rejected(built, result["error"], str(reports[0].get("triton")))
+    return None
+
+
+class _NotAcceptedError(Exception):
+    """Not everything compiled: nothing to remember."""
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
+def _compile(built: Built, launches: str) -> dict[str, Any]:
+    """Compile the launches, a JSON list, and return what the compiler's program reported."""
     with box("grade-gate-") as folder:
-        (folder / "launches.json").write_text(json.dumps(distinct[:_MOST_LAUNCHES]))
+        (folder / "launches.json").write_text(launches)
         shutil.copyfile(built.path, folder / built.path.name)
         program = [sys.executable, "-I", triton_compile.__file__, built.path.name]
         ended = sandbox.run(
@@ -43,11 +80,7 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Reject
             environment=sandbox.clean_environment(folder),
             wall_s=_WALL_S,
         )
-    report = _report(ended.output)
-    for result in report.get("results", []):
-        if result.get("error"):
-            return _rejected(built, result["error"], str(report.get("triton")))
-    return None
+    return _report(ended.output)
 
 
 def _report(output: str) -> dict[str, Any]:
