@@ -28,7 +28,7 @@ demo: .venv/.ready
 	$(BIN)/grade local $(ASSIGNMENT) --from $(FROM)
 
 test: .venv/.ready-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 gpu-test: .venv/.ready-test
 	$(BIN)/python -m pytest -m gpu

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet")
 
 
+def is_flood(item: pytest.Item) -> bool:
+    return any(word in item.nodeid for word in FLOODS)
+
+
 @functools.cache
 def why_no_gpu() -> str | None:
     """Return why tests marked gpu cannot run here, None if they can."""
@@ -39,8 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in marked:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
-    # Last: beside them the machine may refuse other tests a process.
-    items.sort(key=lambda item: any(word in item.nodeid for word in FLOODS))
+    # Last, and one after the other: beside them the machine may refuse others a process.
+    for item in items:
+        if is_flood(item):
+            item.add_marker(pytest.mark.xdist_group("floods"))
+    items.sort(key=is_flood)
 
 
 @pytest.fixture(scope="session", autouse=True)
