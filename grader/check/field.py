@@ -28,7 +28,7 @@ import torch
 
 from grader.check.ending import Sentence
 from grader.check.stage import Bench
-from grader.judge.arguments import pack_arguments, pack_run
+from grader.judge.arguments import call_arguments, pack_run
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.compare import accepts
 from grader.judge.oracle import Oracle
@@ -102,14 +102,8 @@ class Field:
 
     def calls(self, order: Sequence[int]) -> bytes:
         """Return the payload that asks a worker for one call on each set of `order`."""
-        slots = {argument.name: slot for slot, argument in enumerate(self._signature.arrays)}
-        arguments = self._signature.arguments
-        kinds = [(a, self._signature.element_type(a, self._language)) for a in arguments]
-        values = [
-            slots[a.name] if a.is_array else self._signature.scalar(a, self._case.sizes)
-            for a in arguments
-        ]
-        return pack_run(pack_arguments(kinds, values), len(slots), order)
+        arguments = call_arguments(self._signature, self._language, self._case.sizes)
+        return pack_run(arguments, len(self._signature.arrays), order)
 
     def refresh(self) -> None:
         """Draw all inputs anew, leave the canaries wrong, and poison all outputs."""

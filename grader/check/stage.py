@@ -14,7 +14,7 @@ import torch
 
 from grader.build.product import Built
 from grader.errors import GraderError
-from grader.judge.arguments import pack_arguments
+from grader.judge.arguments import call_arguments
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.compare import Comparison, compare, poison_bytes
 from grader.judge.oracle import CaseData
@@ -101,14 +101,7 @@ class Stage:
 
     def arguments(self) -> bytes:
         """Return the payload of CALL."""
-        slots = {argument.name: slot for slot, argument in enumerate(self._signature.arrays)}
-        arguments = self._signature.arguments
-        kinds = [(a, self._signature.element_type(a, self._language)) for a in arguments]
-        values = [
-            slots[a.name] if a.is_array else self._signature.scalar(a, self._case.sizes)
-            for a in arguments
-        ]
-        return pack_arguments(kinds, values)
+        return call_arguments(self._signature, self._language, self._case.sizes)
 
     def compare(self, snapshots: Mapping[str, torch.Tensor]) -> list[Comparison]:
         """Compare each output with the oracle's values."""

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from grader.signature import Argument, ElementType
+from grader.signature import Argument, ElementType, Signature
+from grader.words import Language
 from grader.worker import wire
+
+
+def call_arguments(
+    signature: Signature, language: Language, sizes: Mapping[str, int | float]
+) -> bytes:
+    """Return the payload of CALL for a case's sizes; arrays lie in slots in their order."""
+    slots = {argument.name: slot for slot, argument in enumerate(signature.arrays)}
+    kinds = [(a, signature.element_type(a, language)) for a in signature.arguments]
+    values = [
+        slots[a.name] if a.is_array else signature.scalar(a, sizes) for a in signature.arguments
+    ]
+    return pack_arguments(kinds, values)
 
 
 def pack_arguments(
