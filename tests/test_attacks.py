@@ -34,6 +34,7 @@ from grader.syscall_filter import NUMBERS
 from grader.words import Device
 
 CORPUS = attacks()
+FIND_NVCC = toolchain.find_nvcc  # on the processor the attacks do without nvcc's gate
 PLANTED = (Path("/tmp/grade-planted"), Path("/dev/shm/grade-planted"), cache_root() / "planted")
 
 
@@ -291,7 +292,10 @@ def test_an_attack(bench: Bench, scratch: Path, words: dict[str, str], attack: A
 @pytest.mark.parametrize(
     "attack", [one for one in CORPUS if one.gpu], ids=lambda one: one.path.name
 )
-def test_an_attack_on_a_gpu(bench: Bench, words: dict[str, str], attack: Attack) -> None:
+def test_an_attack_on_a_gpu(
+    bench: Bench, words: dict[str, str], attack: Attack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "find_nvcc", FIND_NVCC)
     graded = bench.grade(attack.hand_in(bench.root, words), device="cuda")
     assert graded.verdict in attack.verdicts, graded.failed
     is_well_after(bench, attack.suffix, "cuda")

@@ -299,5 +299,5 @@ def test_bad_hand_ins_under_the_real_tools(
 ) -> None:
     (tmp_path / "silu.cu").write_text(text)
     found = on_gpu(first_gpu, silu, tmp_path)
-    assert found.verdict is verdict, found
+    assert found.verdict is verdict, found.message
     assert phrase in found.message
