@@ -215,7 +215,7 @@ def test_answers_kept_from_an_earlier_call_are_wrong(field: Field, key: str) -> 
 
 def test_work_before_the_clock_starts_is_seen(field: Field) -> None:
     timed = side(field, FakeSession(field, right))
-    field.refresh()
+    field.refresh(ALL)
     for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
         right(input.values, output.values, N)
     sentence = field.arm()
@@ -227,7 +227,7 @@ def test_work_before_the_clock_starts_is_seen(field: Field) -> None:
 
 def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> None:
     side(field, FakeSession(field, right))
-    field.refresh()
+    field.refresh(ALL)
     early = [torch.nn.functional.silu(buffer.values) for buffer in field.buffers[::2]]
     assert field.arm() is None
     for answer, output in zip(early, field.buffers[1::2], strict=True):
@@ -239,7 +239,7 @@ def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> Non
 
 def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:
     order = list(range(SETS))
-    field.refresh()
+    field.refresh(ALL)
     assert field.arm() is None
     sample = field.sample(order)  # "done", says the worker, and works on
     for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):

@@ -55,6 +55,14 @@ def identity(m, n, k, dtype, generator):
 MAKERS = {maker.__name__: maker for maker in (binary, cancelling, permutation, identity)}
 
 
+def refresh(inputs, generator):
+    """New values in the place of the old ones, for timed calls: "random" once more."""
+    for values in (inputs["a"], inputs["b"]):
+        offset, scale = torch.rand(2, generator=generator).tolist()
+        root = inputs["k"] ** 0.5
+        values.normal_((offset - 0.5) / root, (scale + 0.5) / root, generator=generator)
+
+
 # What an element may err by, as in assignment.toml: absolutely, and relative to its value.
 ALLOWED = {torch.float32: (1e-6, 2e-6), torch.float16: (4e-6, 1e-3)}
 ROWS = 64

@@ -1,12 +1,12 @@
 """Many sets of buffers for one benchmark, with inputs that nobody has seen before.
 
 What a hand-in could keep from an earlier call is worth nothing in the next:
-before every burst all inputs are drawn anew and all outputs poisoned. A few
-cells of every input, the canaries, stay wrong until the clock is about to
-start: what begins too early computes garbage.
+before a burst the inputs that it will be given are drawn anew and all outputs
+are poisoned. A few cells of every such input, the canaries, stay wrong until
+the clock is about to start: what begins too early computes garbage.
 
-    refresh   new inputs, canaries wrong, outputs poisoned
     order     which sets a burst calls: a random number of them, in random order
+    refresh   new inputs for those, canaries wrong, outputs poisoned
     arm       have outputs appeared already? canaries put right: the clock may start
     sample    a few cells of some outputs: the judge's own read, before the clock stops
     judge     is every output right, is it still what the sample saw, and are the
@@ -14,13 +14,16 @@ start: what begins too early computes garbage.
 
 A hand-in cannot know which call is a burst's last one, so it cannot leave work
 to it; nor can it do the work of calls to come, for some never come.
+
+On a GPU the arithmetic of all this takes less than asking for it: what can be
+asked of all sets at once is asked once, and waited for once.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -28,9 +31,9 @@ import torch
 
 from grader.check.ending import Sentence
 from grader.check.stage import Bench
+from grader.check.timed_outputs import TimedOutputs
 from grader.judge.arguments import call_arguments, pack_run
 from grader.judge.buffers import Buffer, make_buffer
-from grader.judge.compare import accepts
 from grader.judge.oracle import Oracle
 from grader.spec import Case
 from grader.verdict import Verdict
@@ -56,6 +59,21 @@ class Sample:
     values: torch.Tensor
 
 
+class _Set:
+    """The buffers of one call."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
+        self.read = [b for b in buffers if b.role.read]
+        self.written = [b for b in buffers if b.role.written]
+        self.poisonable = [b for b in self.written if not b.role.read]
+        # As they lie in memory, for reading and writing single cells.
+        self.flat = {b.name: b.data_bytes.view(b.dtype) for b in buffers}
+        self.filled = False
+        self.poisoned = False
+        self.sums: list[torch.Tensor] = []
+
+
 class Field:
     """The buffers of `sets` calls; made by `open_field`."""
 
@@ -68,26 +86,26 @@ class Field:
         made: Sequence[Sequence[Buffer]],
         seed: int,
     ) -> None:
-        self._bench = bench
         self._oracle = oracle
         self._case = case
         self._language = language
-        self._sets = made
+        self._sets = [_Set(one) for one in made]
         self._signature = bench.assignment.signature
-        self._tolerance = bench.assignment.tolerance(case, language)
         self._chooser = random.Random(seed)
         self._device = torch.device("cuda" if bench.built.device is Device.CUDA else "cpu")
         self._generator = torch.Generator(self._device).manual_seed(seed)
-        self._filled = False
-        self._sums: list[list[int]] = []
+        tolerance = bench.assignment.tolerance(case, language)
+        self._outputs = TimedOutputs(oracle, case, tolerance, self._generator)
+        self._order: Sequence[int] = ()
         self._right: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._cells: dict[str, torch.Tensor] = {}
+        # Of integers every pattern may be a right answer: theirs is another one each time.
         self._poisons: dict[str, int] = {}
 
     @property
     def buffers(self) -> list[Buffer]:
         """All buffers, set after set: the order of the slots."""
-        return [buffer for one in self._sets for buffer in one]
+        return [buffer for one in self._sets for buffer in one.buffers]
 
     @property
     def sets(self) -> int:
@@ -105,42 +123,50 @@ class Field:
         arguments = call_arguments(self._signature, self._language, self._case.sizes)
         return pack_run(arguments, len(self._signature.arrays), order)
 
-    def refresh(self) -> None:
-        """Draw all inputs anew, leave the canaries wrong, and poison all outputs."""
+    def refresh(self, order: Sequence[int]) -> None:
+        """Draw the inputs of these sets anew, leave their canaries wrong, poison all outputs."""
+        self._order = tuple(order)
         self._right.clear()
-        self._sums.clear()
-        for buffer in self._sets[0]:
-            if buffer.role.written:
-                # Another one each time: in integers any of them may be a right answer.
-                floating = buffer.dtype.is_floating_point
-                self._poisons[buffer.name] = _NAN if floating else self._chooser.randrange(256)
-                self._cells[buffer.name] = self._positions(buffer, _CELLS)
-        for one in self._sets:
+        self._choose()
+        canaries = {b.name: self._positions(b, _CANARIES) for b in self._sets[0].read}
+        for number in order:
+            one = self._sets[number]
             self._fill(one)
-            sums = []
-            for buffer in one:
-                if buffer.role.read:
-                    sums.append(0 if _sealed(buffer) else _sum(buffer))
-                    self._hide_canaries(buffer)
-                else:
+            one.sums = [_sum(one.flat[b.name]) for b in one.read if not _sealed(b)]
+            for buffer in one.read:
+                self._hide(one.flat[buffer.name], canaries[buffer.name])
+        for number, one in enumerate(self._sets):
+            for buffer in one.poisonable:
+                # What no call has been given since is as it was.
+                kept = one.poisoned and buffer.dtype.is_floating_point and number not in order
+                if not kept:
                     buffer.poison(self._poisons[buffer.name])
-            self._sums.append(sums)
-        self._filled = True
-        self._wait()
+            one.poisoned = True
 
-    def _fill(self, one: Sequence[Buffer]) -> None:
+    def _choose(self) -> None:
+        for buffer in self._sets[0].written:
+            floating = buffer.dtype.is_floating_point
+            self._poisons[buffer.name] = _NAN if floating else self._chooser.randrange(256)
+            self._cells[buffer.name] = self._positions(buffer, _CELLS)
+
+    def _fill(self, one: _Set) -> None:
         """Draw inputs; where the oracle can change old ones in place, that is enough."""
-        read = [buffer for buffer in one if buffer.role.read]
-        if self._filled and self._oracle.refreshes:
-            self._oracle.refresh(self._case, {b.name: b.values for b in read}, self._generator)
-            return
+        if self._oracle.refreshes:
+            pattern = next((other for other in self._sets if other.filled), None)
+            if not one.filled and pattern is not None:
+                for buffer in one.read:
+                    one.flat[buffer.name].copy_(pattern.flat[buffer.name])
+            one.filled = one.filled or pattern is not None
+            if one.filled:
+                inputs = {b.name: b.values for b in one.read}
+                self._oracle.refresh(self._case, inputs, self._generator)
+                return
         fresh = self._oracle.inputs(self._case, self._language, self._generator)
-        for buffer in read:
+        for buffer in one.read:
             buffer.fill(fresh[buffer.name])
+        one.filled = True
 
-    def _hide_canaries(self, buffer: Buffer) -> None:
-        flat = buffer.data_bytes.view(buffer.dtype)
-        places = self._positions(buffer, min(_CANARIES, flat.numel()))
+    def _hide(self, flat: torch.Tensor, places: torch.Tensor) -> None:
         right = flat[places]
         # Other values of the same array: nothing tells them from right ones.
         flat[places] = right.roll(1) if right.numel() > 1 else torch.zeros_like(right)
@@ -148,31 +174,37 @@ class Field:
 
     def _positions(self, buffer: Buffer, count: int) -> torch.Tensor:
         elements = buffer.size // buffer.dtype.itemsize
-        places = [self._chooser.randrange(elements) for _ in range(count)]
-        return torch.tensor(sorted(set(places)), device=buffer.whole.device)
+        places = {self._chooser.randrange(elements) for _ in range(count)}
+        return torch.tensor(sorted(places), device=buffer.whole.device)
 
     def arm(self) -> Sentence | None:
         """Put the canaries right; say so if outputs have appeared by now."""
-        early = [
-            buffer
-            for one in self._sets
-            for buffer in one
-            if not buffer.role.read and not self._poisoned(buffer)
-        ]
+        called = (self._sets[number] for number in self._order)
+        early = self._touched(called)
         for flat, places, right in self._right:
             flat[places] = right
         self._wait()
-        if early:
+        if early is not None:
             return Sentence(
                 verdict=Verdict.TAMPERED,
-                message=f"`{early[0].name}` was written to before the function was called",
+                message=f"`{early}` was written to before the function was called",
                 hint="end every thread, stream and kernel before the function returns",
             )
         return None
 
-    def _poisoned(self, buffer: Buffer) -> bool:
-        cells = buffer.data_bytes.view(buffer.dtype)[self._cells[buffer.name]]
-        return bool((cells.view(torch.uint8) == self._poisons[buffer.name]).all())
+    def _touched(self, sets: Iterable[_Set]) -> str | None:
+        """Return the name of an output whose cells are no longer poisoned, None if all are."""
+        asked = [
+            (buffer, one.flat[buffer.name][self._cells[buffer.name]].view(torch.uint8))
+            for one in sets
+            for buffer in one.poisonable
+        ]
+        if not asked:
+            return None
+        still = [(cells == self._poisons[buffer.name]).all() for buffer, cells in asked]
+        if bool(torch.stack(still).all()):
+            return None
+        return next(buffer.name for (buffer, _), one in zip(asked, still, strict=True) if not one)
 
     def sample(self, order: Sequence[int]) -> Sample:
         """Read cells of the set called last and of others that were called, to host memory.
@@ -184,20 +216,38 @@ class Field:
 
     def _gather(self, sets: Sequence[int]) -> torch.Tensor:
         parts = [
-            buffer.data_bytes.view(buffer.dtype)[self._cells[buffer.name]].view(torch.uint8)
+            self._sets[number].flat[buffer.name][self._cells[buffer.name]].view(torch.uint8)
             for number in sets
-            for buffer in self._sets[number]
-            if buffer.role.written
+            for buffer in self._sets[number].written
         ]
         return torch.cat(parts)
 
+    def forget(self, order: Sequence[int]) -> None:
+        """Count the outputs of these sets as written to, for the next refresh."""
+        for number in order:
+            self._sets[number].poisoned = False
+
     def judge(self, sample: Sample) -> Sentence | None:
         """Verify every output of the burst; say what is wrong, None if nothing is."""
-        for number, one in enumerate(self._sets):
-            called = number in sample.order
-            wrong = self._judge_set(number, one) if called else self._judge_idle(one)
-            if wrong is not None:
-                return wrong
+        self.forget(sample.order)
+        called = [self._sets[number] for number in sample.order]
+        idle = [one for number, one in enumerate(self._sets) if number not in sample.order]
+        wrong = self._judge_inputs(called) or self._judge_guards(called)
+        if wrong is None and (touched := self._touched(idle)) is not None:
+            wrong = Sentence(
+                verdict=Verdict.TAMPERED,
+                message=f"an `{touched}` was written to that no call had been given",
+                hint="write to the arrays of the call, and to no others",
+            )
+        if wrong is None and not all(map(self._is_right, called)):
+            wrong = Sentence(
+                verdict=Verdict.TAMPERED,
+                message="outputs were right in the cases and wrong in timed calls",
+                hint="every call gets new values at an address that may be the same: keep nothing "
+                "from one call to the next",
+            )
+        if wrong is not None:
+            return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
             return Sentence(
                 verdict=Verdict.TAMPERED,
@@ -207,44 +257,27 @@ class Field:
             )
         return None
 
-    def _judge_idle(self, one: Sequence[Buffer]) -> Sentence | None:
-        for buffer in one:
-            if buffer.role.written and not self._poisoned(buffer):
-                return Sentence(
-                    verdict=Verdict.TAMPERED,
-                    message=f"an `{buffer.name}` was written to that no call had been given",
-                    hint="write to the arrays of the call, and to no others",
-                )
-        return None
+    def _judge_inputs(self, called: Sequence[_Set]) -> Sentence | None:
+        names = [b.name for one in called for b in one.read if not _sealed(b)]
+        before = [total for one in called for total in one.sums]
+        after = [_sum(one.flat[b.name]) for one in called for b in one.read if not _sealed(b)]
+        if not names or torch.equal(torch.stack(before), torch.stack(after)):
+            return None
+        changed = next(n for n, b, a in zip(names, before, after, strict=True) if b != a)
+        return Sentence(verdict=Verdict.TAMPERED, message=f"`{changed}`, an input, was changed")
 
-    def _judge_set(self, number: int, one: Sequence[Buffer]) -> Sentence | None:
-        for buffer, before in zip((b for b in one if b.role.read), self._sums[number], strict=True):
-            if not _sealed(buffer) and _sum(buffer) != before:
-                return Sentence(
-                    verdict=Verdict.TAMPERED, message=f"`{buffer.name}`, an input, was changed"
-                )
-        for buffer in one:
-            if buffer.breach() is not None:
-                message = f"wrote outside `{buffer.name}` in a timed call"
-                return Sentence(verdict=Verdict.MEMORY_ERROR, message=message)
-        inputs = {b.name: b.values for b in one if b.role.read}
-        outputs = {b.name: b.values for b in one if b.role.written}
-        if not self._is_right(inputs, outputs):
-            return Sentence(
-                verdict=Verdict.TAMPERED,
-                message="outputs were right in the cases and wrong in timed calls",
-                hint="every call gets new values at an address that may be the same: keep nothing "
-                "from one call to the next",
-            )
-        return None
+    def _judge_guards(self, called: Sequence[_Set]) -> Sentence | None:
+        buffers = [buffer for one in called for buffer in one.buffers]
+        intact = [buffer.intact() for buffer in buffers]
+        if bool(torch.stack([one.to(self._device) for one in intact]).all()):
+            return None
+        broken = next(b.name for b, one in zip(buffers, intact, strict=True) if not one)
+        message = f"wrote outside `{broken}` in a timed call"
+        return Sentence(verdict=Verdict.MEMORY_ERROR, message=message)
 
-    def _is_right(self, inputs: dict[str, torch.Tensor], outputs: dict[str, torch.Tensor]) -> bool:
-        if self._oracle.verifies:
-            return self._oracle.verify(self._case, inputs, outputs, self._generator)
-        expected = self._oracle.expected(self._case, self._oracle.given(self._case, inputs))
-        return all(
-            bool(accepts(outputs[name], wanted.to(outputs[name].device), self._tolerance).all())
-            for name, wanted in expected.items()
+    def _is_right(self, one: _Set) -> bool:
+        return self._outputs.right(
+            {b.name: b.values for b in one.read}, {b.name: b.values for b in one.written}
         )
 
     def _wait(self) -> None:
@@ -257,12 +290,12 @@ def _sealed(buffer: Buffer) -> bool:
     return buffer.where == wire.HOST and not buffer.role.written
 
 
-def _sum(buffer: Buffer) -> int:
+def _sum(flat: torch.Tensor) -> torch.Tensor:
     """Return a sum over the bits of the data: cheap, and enough to see a change."""
-    data = buffer.data_bytes
+    data = flat.view(torch.uint8)
     whole = data.numel() // 4 * 4
-    rest = int(data[whole:].sum(dtype=torch.int64))
-    return int(data[:whole].view(torch.int32).sum(dtype=torch.int64)) * 1021 + rest
+    rest = data[whole:].sum(dtype=torch.int64)
+    return data[:whole].view(torch.int32).sum(dtype=torch.int64) * 1021 + rest
 
 
 @contextmanager

@@ -8,15 +8,18 @@
      every output of the burst is verified
 
 A burst is one such exchange: calls on most sets of buffers, how many and in
-which order is random. A round is as many bursts as make ROUND_S, on each side,
-the sides taking turns in random order; it gives one ratio.
+which order is random. A round is a burst of each side, in random order, and one
+of a single call of the baseline; it gives one ratio. Many short rounds, not a
+few long ones: what comes between the clock and the kernels now and then spoils
+one of many, and the median does not see it (docs/decisions/rounds.md).
 
     T(m calls) = overhead + m · call
 
 The overhead (messages, launching, the GPU's change from one process to the
 other, the judge's read) is the same on both sides. It is found from the
-baseline's bursts of one call and of all, and taken off on both sides. Never
-from the hand-in's: one that is slow only in short bursts would gain by it.
+baseline's bursts of one call and of most, over all rounds, and taken off on both
+sides. Never from the hand-in's: one that is slow only in short bursts would gain
+by it.
 
 The baseline is a worker of the same build that runs the oracle's `baseline`.
 It is timed alone before the hand-in's worker exists, and the two figures must
@@ -25,6 +28,7 @@ agree: what disturbs the baseline disturbs the measurement.
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -34,7 +38,7 @@ from typing import TypeVar
 from grader.build.product import Built
 from grader.check.ending import Sentence
 from grader.check.field import Field
-from grader.check.side import Side, StoppedError, open_side
+from grader.check.side import Burst, Side, StoppedError, open_side, overhead_s, per_call_s
 from grader.errors import GraderError
 from grader.judge.session import Session
 from grader.spec import Limits
@@ -42,12 +46,11 @@ from grader.timing.decision import NOISE, WIDTH
 from grader.timing.estimate import Estimate, estimate, fewest_rounds
 from grader.verdict import Verdict
 
-ROUND_S = 0.03  # of kernels on each side; the clock's own jitter is some 10 us
 MOST_ROUNDS = 400
 # The baseline beside the hand-in's worker against alone. Slower: a hand-in that hogs
 # the machine gains no more by it than a student is given for noise. Faster: drift.
 SLOWER, FASTER = NOISE, 0.1
-_WANTED_ROUNDS = 15
+_ENOUGH_ROUNDS = 15  # a few may agree by chance
 _FEWEST_ROUNDS = 9  # where the budget does not hold as many: a slow GPU
 _HOPELESS = 3  # times the budget
 _SKIPPED_MOST = 0.5  # share of rounds that may be left out for throttling
@@ -105,24 +108,26 @@ def measure(
     """
     limits = Limits(call_s=_RUN_S, load_s=_RUN_S, memory_mib=1 << 20)
     deadline_s = time.monotonic() + budget_s
+    collecting = gc.isenabled()
+    gc.disable()  # it may begin at any moment, and takes milliseconds
     try:
         with open_side(baseline[1], baseline[0], limits, field, trusted=True) as torch_side:
             _guarded(torch_side.warm_up)
-            overhead_s, alone_s = _guarded(torch_side.alone)
+            ones, alone_s = _guarded(torch_side.alone)
             with open_side(submission[1], submission[0], submission[2], field) as side:
-                call_s = side.warm_up(overhead_s)
+                call_s = side.warm_up(overhead_s(ones, alone_s))
                 if call_s * fewest_rounds() > _HOPELESS * budget_s:
                     return Measured(failure=_hopeless(call_s, alone_s))
+                rounds = _Rounds(torch_side, side, ones, alone_s)
                 both_s = torch_side.burst_wall_s + side.burst_wall_s
-                # As many as make a round, but so few that the budget holds enough rounds.
-                affordable = (deadline_s - time.monotonic()) / (_WANTED_ROUNDS * both_s)
-                bursts = max(1, round(min(ROUND_S / (alone_s * torch_side.most), affordable)))
-                rounds = _Rounds(torch_side, side, bursts, overhead_s, alone_s)
-                least_s = time.monotonic() + _FEWEST_ROUNDS * bursts * both_s
+                least_s = time.monotonic() + _FEWEST_ROUNDS * both_s
                 rounds.take(max(deadline_s, least_s), throttled, first, enough)
                 return rounds.measured()
     except StoppedError as stopped:
         return Measured(failure=stopped.sentence)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _hopeless(call_s: float, alone_s: float) -> Sentence:
@@ -141,17 +146,23 @@ def _guarded(step: Callable[[], _Result]) -> _Result:
         raise GraderError(f"the baseline failed: {stopped.sentence.message}") from None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """One round as the clock saw it: bursts of the baseline, of one call and of most, and ours."""
+
+    one_s: float
+    baseline: Burst
+    submission: Burst
+
+
 class _Rounds:
     """The rounds of two sides that are warm."""
 
-    def __init__(
-        self, torch_side: Side, side: Side, bursts: int, overhead_s: float, alone_s: float
-    ) -> None:
-        self._sides = torch_side, side
-        self._bursts = bursts
-        self._overhead_s = overhead_s
+    def __init__(self, torch_side: Side, side: Side, ones: Sequence[float], alone_s: float) -> None:
+        self._torch_side, self._side = torch_side, side
+        self._ones = tuple(ones)
         self._alone_s = alone_s
-        self._kept: list[Round] = []
+        self._kept: list[_Taken] = []
         self._discarded = 0
 
     def take(
@@ -165,45 +176,67 @@ class _Rounds:
         patience_s = max(deadline_s - time.monotonic(), 0.0)
         while len(self._kept) < MOST_ROUNDS:
             taken = self._round(first())
-            if throttled() or min(taken.baseline_s, taken.submission_s) <= 0:
+            if throttled():
                 self._discarded += 1
             else:
                 self._kept.append(taken)
             over = time.monotonic() >= deadline_s
-            found = self._estimate()
-            if found is not None and (over or enough(found)):
+            rounds = self._rounds()
+            if len(rounds) >= fewest_rounds() and (
+                over or (len(rounds) >= _ENOUGH_ROUNDS and enough(_estimate(rounds)))
+            ):
                 return
             if over and self._discarded > _SKIPPED_MOST * (self._discarded + len(self._kept)):
                 return
             if time.monotonic() >= deadline_s + patience_s:
                 return
 
-    def _round(self, torch_first: bool) -> Round:
-        torch_side, side = self._sides
+    def _round(self, torch_first: bool) -> _Taken:
+        one_s = _guarded(lambda: self._torch_side.timed(1)).took_s
         if torch_first:
-            baseline_s = _guarded(lambda: torch_side.round(self._bursts, self._overhead_s))
-        submission_s = side.round(self._bursts, self._overhead_s)
+            baseline = _guarded(self._torch_side.timed)
+        submission = self._side.timed()
         if not torch_first:
-            baseline_s = _guarded(lambda: torch_side.round(self._bursts, self._overhead_s))
-        return Round(baseline_s=baseline_s, submission_s=submission_s)
+            baseline = _guarded(self._torch_side.timed)
+        return _Taken(one_s=one_s, baseline=baseline, submission=submission)
 
-    def _estimate(self) -> Estimate | None:
-        if len(self._kept) < fewest_rounds():
-            return None
-        return estimate([one.ratio for one in self._kept])
+    def _overhead_s(self) -> float:
+        """Return the overhead of a burst, from all that is known by now."""
+        ones = [*self._ones, *(taken.one_s for taken in self._kept)]
+        if not self._kept:
+            return overhead_s(ones, self._alone_s)
+        return overhead_s(ones, per_call_s(ones, [taken.baseline for taken in self._kept]))
+
+    def _rounds(self) -> tuple[Round, ...]:
+        """Return the rounds, the overhead taken off; without those that it leaves nothing of."""
+        off_s = self._overhead_s()
+        rounds = (
+            Round(
+                baseline_s=(taken.baseline.took_s - off_s) / taken.baseline.calls,
+                submission_s=(taken.submission.took_s - off_s) / taken.submission.calls,
+            )
+            for taken in self._kept
+        )
+        return tuple(one for one in rounds if min(one.baseline_s, one.submission_s) > 0)
 
     def measured(self) -> Measured:
         """Return what came of it, or why it proves nothing."""
-        together_s = statistics.median(r.baseline_s for r in self._kept) if self._kept else 0.0
+        rounds = self._rounds()
+        together_s = statistics.median(r.baseline_s for r in rounds) if rounds else 0.0
+        discarded = self._discarded + len(self._kept) - len(rounds)
         return Measured(
-            rounds=tuple(self._kept),
-            found=self._estimate(),
-            failure=_untrusted(self._kept, self._discarded, self._alone_s, together_s),
+            rounds=rounds,
+            found=_estimate(rounds) if len(rounds) >= fewest_rounds() else None,
+            failure=_untrusted(rounds, discarded, self._alone_s, together_s),
             alone_s=self._alone_s,
-            overhead_s=self._overhead_s,
-            calls_per_round=self._bursts * self._sides[1].most,
-            discarded=self._discarded,
+            overhead_s=self._overhead_s(),
+            calls_per_round=self._side.most,
+            discarded=discarded,
         )
+
+
+def _estimate(rounds: Sequence[Round]) -> Estimate:
+    return estimate([one.ratio for one in rounds])
 
 
 def _untrusted(

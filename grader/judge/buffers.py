@@ -115,6 +115,12 @@ class Buffer:
     def _guard_views(self) -> tuple[torch.Tensor, torch.Tensor]:
         return self.whole[:GUARD_BYTES], self.whole[GUARD_BYTES + self.size :]
 
+    def intact(self) -> torch.Tensor:
+        """Return whether no guard byte has changed, where the data lies: nobody has to wait."""
+        assert self._guards is not None, "not armed"
+        pairs = zip(self._guard_views(), self._guards, strict=True)
+        return torch.stack([(view == guard).all() for view, guard in pairs]).all()
+
     def breach(self) -> int | None:
         """Return the byte offset of the first guard byte changed, None if none.
 

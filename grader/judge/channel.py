@@ -55,6 +55,10 @@ class Channel:
         message = wire.COMMAND.pack(self._number, command) + payload
         socket.send_fds(self._ours, [message], list(descriptors))
 
+    def look_until(self, eager_s: float) -> None:
+        """Look for an answer again and again for so long: to be woken up would take longer."""
+        wire.look_until(self._ours, eager_s)
+
     def answer(self) -> Answer | None:
         """Return the answer if it is there, None if not (or the worker is gone)."""
         data = self._receive()

@@ -279,8 +279,10 @@ class Worker:
 
 def serve(channel: socket.socket, worker: Worker) -> None:
     """Carry out commands until the judge closes the channel."""
+    eager_s = 0.0
     while True:
-        number, command, payload, descriptors = wire.receive(channel)
+        number, command, payload, descriptors = wire.receive(channel, eager_s)
+        eager_s = wire.EAGER_S if command == wire.PREPARE else 0.0
         status, code = wire.OK, 0
         if command == wire.LOAD:
             status = worker.load()

@@ -11,12 +11,15 @@ Descriptors in every worker: 0 /dev/null, 1 and 2 the captured output, and:
 """
 
 import os
+import select
 import socket
 import struct
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
 Result = TypeVar("Result")
+_clock = time.perf_counter  # before a hand-in can put another in its place
 
 CHANNEL_FD = 3
 REPORT_FD = 4
@@ -71,6 +74,9 @@ SET = struct.Struct("<I")
 
 MESSAGE_BYTES = 32768
 
+# Between PREPARE and RUN the judge puts a few cells right; it then waits for a burst.
+EAGER_S = 0.05
+
 # The order is the wire code of an element type.
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64")
 
@@ -89,8 +95,14 @@ def unpack_run(payload: bytes) -> tuple[int, list[list[tuple[int, int]]]]:
     ]
 
 
-def receive(channel: socket.socket) -> tuple[int, int, bytes, list[int]]:
-    """Return (number, command, payload, descriptors); EOFError if the judge is gone."""
+def receive(
+    channel: socket.socket, eager_s: float = 0.0
+) -> tuple[int, int, bytes, list[int]]:
+    """Return (number, command, payload, descriptors); EOFError if the judge is gone.
+
+    For `eager_s` it looks again and again: to be woken up would take longer.
+    """
+    look_until(channel, eager_s)
     data, descriptors, _, _ = _or_lost(socket.recv_fds, channel, MESSAGE_BYTES, 8)
     if not data:
         raise EOFError
@@ -101,6 +113,17 @@ def receive(channel: socket.socket) -> tuple[int, int, bytes, list[int]]:
 def answer(channel: socket.socket, number: int, status: int = OK, code: int = 0) -> None:
     """Answer the command `number`."""
     _or_lost(channel.send, ANSWER.pack(number, status, code))
+
+
+def look_until(channel: socket.socket, eager_s: float) -> None:
+    """Return when there is something to read, or an end, or after `eager_s`; never sleep."""
+    if not eager_s:
+        return
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    until_s = _clock() + eager_s
+    while not poll.poll(0) and _clock() < until_s:
+        os.sched_yield()  # on a single core the other side needs it
 
 
 def _or_lost(function: Callable[..., Result], *arguments: object) -> Result:

@@ -19,11 +19,12 @@ def transpose_kernel(
     COLS: tl.constexpr,  # columns of a tile, a power of two
 ):
     """output[col, row] = input[row, col] for this program's tile."""
-    # TODO(student): about 8 lines
-    # 1. Where am I: the tile of this program, and which of its elements exist.
-    tiles_across = tl.cdiv(cols, COLS)
-    first_row = (tl.program_id(0) // tiles_across).to(tl.int64) * ROWS
-    first_col = (tl.program_id(0) % tiles_across).to(tl.int64) * COLS
+    # TODO(student): about 9 lines
+    # 1. Where am I: the tile of this program, and which of its elements exist. Tiles go down the
+    #    input: what neighbouring programs store lies side by side.
+    tiles_down = tl.cdiv(rows, ROWS)
+    first_row = (tl.program_id(0) % tiles_down).to(tl.int64) * ROWS
+    first_col = (tl.program_id(0) // tiles_down).to(tl.int64) * COLS
     row = first_row + tl.arange(0, ROWS)[:, None]
     col = first_col + tl.arange(0, COLS)[None, :]
     mask = (row < rows) & (col < cols)
