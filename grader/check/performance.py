@@ -17,9 +17,8 @@ one of many, and the median does not see it (docs/decisions/rounds.md).
 
 The overhead (messages, launching, the GPU's change from one process to the
 other, the judge's read) is the same on both sides. It is found from the
-baseline's bursts of one call and of most, over all rounds, and taken off on both
-sides. Never from the hand-in's: one that is slow only in short bursts would gain
-by it.
+baseline's bursts of one call and of most, and taken off on both sides. Never
+from the hand-in's: one that is slow only in short bursts would gain by it.
 
 The baseline is a worker of the same build that runs the oracle's `baseline`.
 It is timed alone before the hand-in's worker exists, and the two figures must
@@ -50,6 +49,9 @@ MOST_ROUNDS = 400
 # The baseline beside the hand-in's worker against alone. Slower: a hand-in that hogs
 # the machine gains no more by it than a student is given for noise. Faster: drift.
 SLOWER, FASTER = NOISE, 0.1
+# A burst's overhead beside the hand-in's worker against alone. Some more is what a second
+# worker costs; a hand-in that makes it still larger must not gain by it.
+_DEARER = 1.25
 _ENOUGH_ROUNDS = 15  # a few may agree by chance
 _FEWEST_ROUNDS = 9  # where the budget does not hold as many: a slow GPU
 _HOPELESS = 3  # times the budget
@@ -201,11 +203,13 @@ class _Rounds:
         return _Taken(one_s=one_s, baseline=baseline, submission=submission)
 
     def _overhead_s(self) -> float:
-        """Return the overhead of a burst, from all that is known by now."""
-        ones = [*self._ones, *(taken.one_s for taken in self._kept)]
+        """Return the overhead of a burst as it is now, but not much more than it was alone."""
+        alone_s = overhead_s(self._ones, self._alone_s)
         if not self._kept:
-            return overhead_s(ones, self._alone_s)
-        return overhead_s(ones, per_call_s(ones, [taken.baseline for taken in self._kept]))
+            return alone_s
+        ones = [taken.one_s for taken in self._kept]
+        now_s = overhead_s(ones, per_call_s(ones, [taken.baseline for taken in self._kept]))
+        return min(now_s, _DEARER * alone_s)
 
     def _rounds(self) -> tuple[Round, ...]:
         """Return the rounds, the overhead taken off; without those that it leaves nothing of."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import psutil
 import torch
 
 from grader.build.product import Built
@@ -35,12 +36,12 @@ from grader.words import Language, Memory
 
 # For all benchmarks of a kernel together, baseline included.
 BUDGET_S = 8.0
-# All buffers of a benchmark, of each kind of memory: a T4 has 15 GB, of which a quarter
-# goes to them, and more to the judge's own float64; a machine with it often has 12.
-_FIELD_BYTES = 12 << 30
-_FIELD_SHARE = 0.25  # of the memory that is free on the GPU
-_HOST_BYTES = 2 << 30
-_FEWEST_SETS, _MOST_SETS = 2, 32
+# All buffers of a benchmark, of each kind of memory: the longer a burst is, the less do its
+# ends matter. Of a T4's 15 GB a quarter goes to them, and more to the judge's own float64.
+_FIELD_BYTES = 32 << 30
+_HOST_BYTES = 8 << 30
+_FIELD_SHARE = 0.25  # of the memory that is free
+_FEWEST_SETS, _MOST_SETS = 2, 64
 _COPY_BYTES = 1 << 28
 # Rates above what the clocks allow, and by more than their own inexactness.
 _BEYOND = 1.05
@@ -135,7 +136,13 @@ def _measure_one(
         oracle,
         case,
         built.language,
-        sets=sets_for(assignment, benchmark, built.language, gpu.memory_free_mib << 20),
+        sets=sets_for(
+            assignment,
+            benchmark,
+            built.language,
+            gpu.memory_free_mib << 20,
+            psutil.virtual_memory().available,
+        ),
         seed=seed,
     ) as field:
         setting_up_s = time.monotonic() - started_s
@@ -155,7 +162,11 @@ def _measure_one(
 
 
 def sets_for(
-    assignment: Assignment, benchmark: Benchmark, language: Language, free_bytes: int
+    assignment: Assignment,
+    benchmark: Benchmark,
+    language: Language,
+    free_bytes: int,
+    host_free_bytes: int,
 ) -> int:
     """Return how many sets of buffers to draw a burst from, within the memory there is."""
     signature = assignment.signature
@@ -166,7 +177,7 @@ def sets_for(
             size *= extent
         one[argument.memory] += size
     on_gpu = min(_FIELD_BYTES, int(free_bytes * _FIELD_SHARE)) // max(one[Memory.DEVICE], 1)
-    on_host = _HOST_BYTES // max(one[Memory.HOST], 1)
+    on_host = min(_HOST_BYTES, int(host_free_bytes * _FIELD_SHARE)) // max(one[Memory.HOST], 1)
     return max(_FEWEST_SETS, min(_MOST_SETS, on_gpu, on_host))
 
 

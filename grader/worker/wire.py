@@ -95,9 +95,7 @@ def unpack_run(payload: bytes) -> tuple[int, list[list[tuple[int, int]]]]:
     ]
 
 
-def receive(
-    channel: socket.socket, eager_s: float = 0.0
-) -> tuple[int, int, bytes, list[int]]:
+def receive(channel: socket.socket, eager_s: float = 0.0) -> tuple[int, int, bytes, list[int]]:
     """Return (number, command, payload, descriptors); EOFError if the judge is gone.
 
     For `eager_s` it looks again and again: to be woken up would take longer.
