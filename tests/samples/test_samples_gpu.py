@@ -27,9 +27,11 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
-def test_the_gpus_tools_see_what_the_sample_says(first_gpu: Gpu, sample: Sample) -> None:
+def test_the_gpus_tools_see_what_the_sample_says(
+    first_gpu: Gpu, hands: Hands, sample: Sample
+) -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
     planned = plan(assignment, REPOSITORY, Choice(gpu=first_gpu, samples=(sample.title,)))
     for task in planned.tasks:
-        for row in task.do(Hands()):
+        for row in task.do(hands):
             assert row.state in (State.AGREES, State.ELSEWHERE), row
