@@ -16,8 +16,10 @@ never written is known by its bits.
 from __future__ import annotations
 
 import fcntl
+import functools
 import mmap
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +48,12 @@ class _CudaBytes:
             "data": (address, False),
             "version": 3,
         }
+
+
+@functools.cache
+def _generator(device: torch.device) -> torch.Generator:
+    """Return this process's source of secret bytes on a GPU."""
+    return torch.Generator(device).manual_seed(secrets.randbits(63))
 
 
 def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
@@ -101,13 +109,14 @@ class Buffer:
         """Fill the guards with fresh secret bytes."""
         guards = []
         for view in self._guard_views():
-            secret = np.frombuffer(bytearray(os.urandom(view.numel())), dtype=np.uint8)
             if view.is_cuda:
-                view.copy_(torch.from_numpy(secret))
+                # There are up to 2 MiB behind the data: drawn there, not here.
+                view.random_(0, 256, generator=_generator(view.device))
                 guards.append(view.clone())
             else:
                 # By numpy: torch shares 64 KiB out to threads, and on a busy machine
                 # waits some 20 ms for the one that does not get its turn.
+                secret = np.frombuffer(bytearray(os.urandom(view.numel())), dtype=np.uint8)
                 np.copyto(view.numpy(), secret)
                 guards.append(torch.from_numpy(secret))
         self._guards = guards[0], guards[1]
