@@ -27,6 +27,7 @@ from grader.evidence import CorrectnessEvidence
 from grader.isolation import isolation
 from grader.judge.server import PythonServer
 from grader.plan import Options, OwnProgram, Unit
+from grader.private_files import private_files
 from grader.spec import Assignment, Case
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language, Visibility
@@ -56,7 +57,7 @@ def open_workshop(
     A `server` that is lent stays the lender's: it is used, not closed.
     """
     isolation(gpu=options.device is Device.CUDA)
-    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
+    with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = Pool(max_workers=4, thread_name_prefix="build")
         shop = Workshop(assignment, options, Path(folder), pool, server)
         try:

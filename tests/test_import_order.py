@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "grader"
 # In the order in which data flows. A package stands for all of its modules.
 ORDER = (
     # the vocabulary
-    "words", "verdict", "errors", "crowded", "level", "interruption", "counter_bounds", "evidence",
-    "report", "report_reader",
+    "words", "verdict", "errors", "crowded", "private_files", "level", "interruption",
+    "counter_bounds", "evidence", "report", "report_reader",
     # text from and for people
     "printable", "progress", "toml_source",
     # the spec

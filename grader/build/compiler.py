@@ -156,7 +156,7 @@ def _run_once(
             # Not there: a compiler that was told to do nothing. The caller sees no product.
             with contextlib.suppress(OSError):
                 output.write_bytes(box.read(scratch / output.name, _FILE_MIB << 20))
-                output.chmod(0o755)  # a program is to be executed
+                output.chmod(0o700)  # a program is to be executed
         return ended
 
 
