@@ -28,6 +28,7 @@ from rich import progress as rich_progress
 from rich.console import Console
 from rich.table import Column
 
+from grader.crowded import patiently
 from grader.printable import encodable, one_line
 
 # A reader of a log wants to know that it lives, not each of a thousand cases.
@@ -154,7 +155,7 @@ class LiveProgress(Progress):
 
     def __enter__(self) -> LiveProgress:
         self.tell(self._display.start)
-        self._redrawing.start()
+        patiently(self._redrawing.start)
         return self
 
     def __exit__(

@@ -25,6 +25,7 @@ from typing import Any
 
 from grader.errors import GraderError
 from grader.evidence import Evidence
+from grader.private_files import give_to_user
 from grader.verdict import Verdict
 from grader.words import CheckName, Language, Visibility
 
@@ -142,6 +143,7 @@ def write_whole(path: Path, text: str) -> None:
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise OSError(errno.EINVAL, "it is there and is not a regular file")
         with scratch.open("xb") as file:
+            give_to_user(file.fileno())
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())

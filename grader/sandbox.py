@@ -39,6 +39,7 @@ from pathlib import Path
 from grader import box, family
 from grader.capture import Capture
 from grader.confinement import Confinement, Layers, confinement
+from grader.launch import launch
 from grader.worker import confine
 
 _POLL_S = 0.05  # between two looks at memory and processes
@@ -258,7 +259,8 @@ def spawn(
 
     The program owns the folder `cwd` and sees nothing else of ours. With
     `report`, it gets a pipe of its own for what it has to tell, on the number
-    that follows the given ones. `gpu` and `layers` are `confinement`'s.
+    that follows the given ones. `gpu` and `layers` are `confinement`'s. Raises
+    GraderError if the machine has no room for a process.
     """
     confined = confinement(cwd, gpu=gpu, layers=layers)
     descriptors = dict(descriptors or {})
@@ -268,19 +270,17 @@ def spawn(
         descriptors[max(descriptors, default=2) + 1] = report_ends[1]
     settings = limits.settings(sorted(descriptors), confined)
     command = [sys.executable, "-I", "-S", str(_CONFINE), json.dumps(settings), *argv]
-    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    # Two steps through high numbers, so that no source is overwritten before its turn.
-    moves = [(null, 0), (writing, 1), (writing, 2), *((o, t) for t, o in descriptors.items())]
-    high = max(200, *(source + 1 for source, _ in moves))
-    actions = [(os.POSIX_SPAWN_DUP2, source, high + i) for i, (source, _) in enumerate(moves)]
-    actions += [(os.POSIX_SPAWN_DUP2, high + i, target) for i, (_, target) in enumerate(moves)]
+    moves = [(writing, 1), (writing, 2), *((ours, its) for its, ours in descriptors.items())]
     try:
-        with family.hold():
-            pid = os.posix_spawn(sys.executable, command, dict(environment), file_actions=actions)
-            family.register(pid)
+        pid = launch(command, environment, moves)
         pidfd = os.pidfd_open(pid)
+    except BaseException:
+        os.close(reading)
+        if report_ends is not None:
+            os.close(report_ends[0])
+        confined.end()
+        raise
     finally:
-        os.close(null)
         os.close(writing)
         if report_ends is not None:
             os.close(report_ends[1])

@@ -21,6 +21,7 @@ import threading
 import time
 from pathlib import Path
 
+from grader.crowded import patiently
 from grader.errors import GraderError
 
 # Given to nobody by Debian, Fedora and systemd, and below 65,536: containers that
@@ -80,12 +81,17 @@ def hand_over(folder: Path, user: int) -> None:
 def kill_all_of(user: int) -> None:
     """Kill every process of the user; return when there is none.
 
-    Raises GraderError if they multiply faster than they can be killed.
+    Raises GraderError if they multiply faster than they can be killed, or if
+    there is no room for the process that does it.
     """
     deadline_s = time.monotonic() + _KILL_S
-    while True:
+
+    def kill() -> None:
         # A child that becomes the user: `kill(-1)` reaches all that it may signal at once.
         subprocess.run([sys.executable, "-I", "-S", "-c", _KILL, str(user)], check=False)
+
+    while True:
+        patiently(kill)
         if not processes_of(user):
             return
         if time.monotonic() > deadline_s:

@@ -31,6 +31,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.crowded import patiently
+
 # A cold nvcc on a network file system takes seconds; a hanging wrapper takes for ever.
 PROBE_TIMEOUT_S = 20.0
 
@@ -270,13 +272,15 @@ def _version_after(word: str) -> Callable[[Path], str]:
 def _output(command: list[str], *, accept_failure: bool = False) -> str:
     """Run a probe and return what it printed on both streams; raise `_UnfitError` if it failed."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=PROBE_TIMEOUT_S,
-            check=False,
+        done = patiently(
+            lambda: subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=PROBE_TIMEOUT_S,
+                check=False,
+            )
         )
     except subprocess.TimeoutExpired:
         if accept_failure:

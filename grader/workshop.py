@@ -10,7 +10,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +21,13 @@ from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
 from grader.build.program import ProgramBuilds, Target
 from grader.build.unit import Checked, build, build_checked
+from grader.crowded import Pool
 from grader.environment import describe
 from grader.evidence import CorrectnessEvidence
 from grader.isolation import isolation
 from grader.judge.server import PythonServer
 from grader.plan import Options, OwnProgram, Unit
+from grader.private_files import private_files
 from grader.spec import Assignment, Case
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language, Visibility
@@ -55,8 +57,8 @@ def open_workshop(
     A `server` that is lent stays the lender's: it is used, not closed.
     """
     isolation(gpu=options.device is Device.CUDA)
-    with tempfile.TemporaryDirectory(prefix="grade-") as folder:
-        pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="build")
+    with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
+        pool = Pool(max_workers=4, thread_name_prefix="build")
         shop = Workshop(assignment, options, Path(folder), pool, server)
         try:
             shop.start(units, own)
@@ -78,7 +80,7 @@ class Workshop:
         assignment: Assignment,
         options: Options,
         folder: Path,
-        pool: ThreadPoolExecutor,
+        pool: Pool,
         server: PythonServer | None,
     ) -> None:
         self._assignment = assignment
@@ -130,11 +132,8 @@ class Workshop:
     def abandon(self) -> None:
         """End the builds under way, which nobody wants any more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        builds: list[Future[Any]] = [
-            *self._builds.values(),
-            *self._checked.values(),
-            *(self._program.futures if self._program is not None else ()),
-        ]
+        own = self._program.futures if self._program is not None else ()
+        builds: list[Future[Any]] = [*self._builds.values(), *self._checked.values(), *own]
         while not all(future.done() for future in builds):
             # Again and again: a build may be about to start its next program.
             family.kill_all()

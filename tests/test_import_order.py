@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "grader"
 # In the order in which data flows. A package stands for all of its modules.
 ORDER = (
     # the vocabulary
-    "words", "verdict", "errors", "level", "interruption", "counter_bounds", "evidence", "report",
-    "report_reader",
+    "words", "verdict", "errors", "crowded", "private_files", "level", "interruption",
+    "counter_bounds", "evidence", "report", "report_reader",
     # text from and for people
     "printable", "progress", "toml_source",
     # the spec
@@ -27,7 +27,7 @@ ORDER = (
     # the submission
     "archive", "submission",
     # programs that we do not trust
-    "worker", "capture", "family", "box", "toolchain", "syscall_filter", "fence", "slots",
+    "worker", "capture", "family", "launch", "box", "toolchain", "syscall_filter", "fence", "slots",
     "confinement", "sandbox", "isolation",
     # the machine
     "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",

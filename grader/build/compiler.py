@@ -14,6 +14,8 @@ content of all that goes in, so that an unchanged file is never compiled twice.
 from __future__ import annotations
 
 import contextlib
+import errno
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from pathlib import Path
 from grader import box, sandbox
 from grader.build import diagnostics
 from grader.cache import cached_folder, content_key
+from grader.crowded import patiently
 from grader.errors import GraderError
 from grader.evidence import BuildEvidence
 from grader.verdict import Verdict
@@ -30,6 +33,10 @@ LIBRARY = "kernel.so"
 _TRAMPOLINE = "trampoline"
 # A kernel's library has some 100 KiB; an array of gigabytes in it is no kernel's.
 _FILE_MIB = 256
+# A compiler's driver, refused a process: what it says of a file begins with the file's name.
+_REFUSED = re.compile(
+    r"^\S*(?:g\+\+|gcc|clang|collect2)\S*: fatal error: .*fork: Resource temporarily", re.M
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +128,13 @@ def compile_sources(
 def _run(
     compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
 ) -> sandbox.Ended:
+    return patiently(lambda: _run_once(compiler, sources, source, output, wall_s))
+
+
+def _run_once(
+    compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
+) -> sandbox.Ended:
+    """Compile; raise BlockingIOError if the machine had no room for one of its processes."""
     with box.box("grade-build-") as scratch:
         for part in compiler.parts():
             shutil.copyfile(part, scratch / part.name)
@@ -134,13 +148,15 @@ def _run(
             wall_s=wall_s,
             limits=sandbox.Limits(file_mib=_FILE_MIB),
         )
+        if not ended.ok and _REFUSED.search(ended.output):
+            raise BlockingIOError(errno.EAGAIN, "a compiler could not start its parts")
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
         if ended.ok:
             # Not there: a compiler that was told to do nothing. The caller sees no product.
             with contextlib.suppress(OSError):
                 output.write_bytes(box.read(scratch / output.name, _FILE_MIB << 20))
-                output.chmod(0o755)  # a program is to be executed
+                output.chmod(0o700)  # a program is to be executed
         return ended
 
 

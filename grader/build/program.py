@@ -11,7 +11,7 @@ student's kernels is right.
 from __future__ import annotations
 
 import re
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -22,6 +22,7 @@ from grader.build.host import host_object_compiler, host_program_compiler, prepa
 from grader.build.nvcc import nvcc_gate, nvcc_object_compiler, nvcc_program_compiler
 from grader.build.product import Built, Rejected
 from grader.build.unit import first_error, last_word, missing, unfit
+from grader.crowded import Pool
 from grader.spec import Assignment
 from grader.submission import HandIn
 from grader.verdict import Verdict
@@ -49,9 +50,7 @@ class Target:
 class ProgramBuilds:
     """main.cu and its programs under way: `part` is the object, one program for each kernel."""
 
-    def __init__(
-        self, assignment: Assignment, main: HandIn, target: Target, pool: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, assignment: Assignment, main: HandIn, target: Target, pool: Pool) -> None:
         self._assignment = assignment
         self._main = main
         self._target = target
@@ -96,7 +95,7 @@ def build_main(assignment: Assignment, hand_in: HandIn, target: Target) -> Built
     if cxx is None:
         return missing("g++", "CUDA C++ cannot run on this machine's processor")
     gate = toolchain.find_nvcc()
-    with ThreadPoolExecutor(1, thread_name_prefix="gate") as side:
+    with Pool(1, thread_name_prefix="gate") as side:
         theirs = (
             side.submit(_compile_main, assignment, hand_in, target, nvcc_gate(gate), hand_in.text)
             if gate is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from grader.build.product import Built, Rejected
 from grader.build.python import build_python
 from grader.build.taken import taken_names
 from grader.build.trampoline import trampoline
+from grader.crowded import Pool
 from grader.evidence import BuildEvidence
 from grader.host import Mode
 from grader.spec import Assignment
@@ -69,7 +69,7 @@ def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built 
     student's fault.
     """
     nvcc = toolchain.find_nvcc()
-    with ThreadPoolExecutor(1, thread_name_prefix="gate") as side:
+    with Pool(1, thread_name_prefix="gate") as side:
         gate = (
             side.submit(_compile, assignment, hand_in, Device.CUDA, nvcc_gate(nvcc), hand_in.text)
             if nvcc is not None

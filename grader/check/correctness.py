@@ -30,6 +30,7 @@ from grader.judge.compare import Comparison
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Happening, Outcome
 from grader.judge.pattern import Scene, describe
+from grader.judge.room import NoRoomError
 from grader.judge.session import Session
 from grader.spec import Case
 from grader.verdict import Verdict
@@ -185,6 +186,13 @@ class _CaseRun:
         self._returned = False  # a value, which nobody looks at
 
     def judge(self) -> _Judged:
+        """Judge the case, and whether the hand-in leaves room on the GPU to do so."""
+        try:
+            return self._show_and_call()
+        except NoRoomError as error:
+            return _failed(self._stage.without(self._session, error))
+
+    def _show_and_call(self) -> _Judged:
         """Show the worker its buffers, call, look, and take them away again."""
         with self._stage.buffers() as buffers:
             attached = self._session.attach(buffers)

@@ -47,6 +47,7 @@ _CUDA_ERRORS = {
 }
 _CUDA_HINTS = {
     1: "look at the launch (at most 1024 threads a block) and at the arguments of CUDA calls",
+    2: "free what is allocated (cudaFree) before the function returns",
     7: "use fewer threads per block, or fewer registers or less shared memory",
     9: "check grid and block: at least 1 each, and at most 1024 threads a block",
     12: "a pitch is the distance from row to row in bytes, and a row must not be longer",

@@ -35,6 +35,7 @@ from grader.check.timed_outputs import TimedOutputs
 from grader.judge.arguments import call_arguments, pack_run
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.oracle import Oracle
+from grader.judge.room import gpu_errors
 from grader.spec import Case
 from grader.verdict import Verdict
 from grader.words import Device, Language
@@ -305,28 +306,30 @@ def open_field(
     """Allocate `sets` sets of the buffers of `case` for the time of the block.
 
     `language` chooses the element types: the baseline computes in those of the
-    hand-in that it is compared with.
+    hand-in that it is compared with. Raises NoRoomError if the GPU has no memory
+    left for them, or for what the block does with them.
     """
     signature = bench.assignment.signature
     made: list[list[Buffer]] = []
-    try:
-        for _ in range(sets):
-            made.append([])
-            for argument in signature.arrays:
-                made[-1].append(
-                    make_buffer(
-                        name=argument.name,
-                        role=argument.role,
-                        kind=signature.element_type(argument, language),
-                        shape=signature.shape(argument, case.sizes),
-                        memory=argument.memory,
-                        device=bench.built.device,
-                        private=False,
-                        driver=bench.driver,
+    with gpu_errors():
+        try:
+            for _ in range(sets):
+                made.append([])
+                for argument in signature.arrays:
+                    made[-1].append(
+                        make_buffer(
+                            name=argument.name,
+                            role=argument.role,
+                            kind=signature.element_type(argument, language),
+                            shape=signature.shape(argument, case.sizes),
+                            memory=argument.memory,
+                            device=bench.built.device,
+                            private=False,
+                            driver=bench.driver,
+                        )
                     )
-                )
-        yield Field(bench, oracle, case, language, made, seed)
-    finally:
-        for one in made:
-            for buffer in one:
-                buffer.close()
+            yield Field(bench, oracle, case, language, made, seed)
+        finally:
+            for one in made:
+                for buffer in one:
+                    buffer.close()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from grader import sandbox
@@ -20,6 +19,7 @@ from grader.check.host_findings import locator
 from grader.check.memory_verdict import MemoryVerdict, Seen, add_up
 from grader.check.stage import Bench
 from grader.check.walk import Prepared, walk
+from grader.crowded import Pool
 from grader.evidence import Finding, ToolRun
 from grader.judge.session import Session
 from grader.toolchain import Tool
@@ -45,7 +45,7 @@ def check_gpu_memory(
         return seen
 
     most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
-    with ThreadPoolExecutor(most, thread_name_prefix="sanitizer") as pool:
+    with Pool(most, thread_name_prefix="sanitizer") as pool:
         seen = list(pool.map(run, sanitizer.TOOLS))
     if any(map(_in_doubt, seen)) and not _fails_without_a_tool(bench, cases):
         seen = [_could_not_run(one) if _in_doubt(one) else one for one in seen]

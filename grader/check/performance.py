@@ -38,7 +38,9 @@ from grader.build.product import Built
 from grader.check.ending import Sentence
 from grader.check.field import Field
 from grader.check.side import Burst, Side, StoppedError, open_side, overhead_s, per_call_s
+from grader.check.stage import who_held_it
 from grader.errors import GraderError
+from grader.judge.room import NoRoomError, gpu_errors
 from grader.judge.session import Session
 from grader.spec import Limits
 from grader.timing.decision import NOISE, WIDTH
@@ -116,15 +118,22 @@ def measure(
         with open_side(baseline[1], baseline[0], limits, field, trusted=True) as torch_side:
             _guarded(torch_side.warm_up)
             ones, alone_s = _guarded(torch_side.alone)
-            with open_side(submission[1], submission[0], submission[2], field) as side:
-                call_s = side.warm_up(overhead_s(ones, alone_s))
-                if call_s * fewest_rounds() > _HOPELESS * budget_s:
-                    return Measured(failure=_hopeless(call_s, alone_s))
-                rounds = _Rounds(torch_side, side, ones, alone_s)
-                both_s = torch_side.burst_wall_s + side.burst_wall_s
-                least_s = time.monotonic() + _FEWEST_ROUNDS * both_s
-                rounds.take(max(deadline_s, least_s), throttled, first, enough)
-                return rounds.measured()
+            try:
+                with (
+                    gpu_errors(),
+                    open_side(submission[1], submission[0], submission[2], field) as side,
+                ):
+                    call_s = side.warm_up(overhead_s(ones, alone_s))
+                    if call_s * fewest_rounds() > _HOPELESS * budget_s:
+                        return Measured(failure=_hopeless(call_s, alone_s))
+                    rounds = _Rounds(torch_side, side, ones, alone_s)
+                    both_s = torch_side.burst_wall_s + side.burst_wall_s
+                    least_s = time.monotonic() + _FEWEST_ROUNDS * both_s
+                    rounds.take(max(deadline_s, least_s), throttled, first, enough)
+                    return rounds.measured()
+            except NoRoomError:
+                # Its worker has ended: if there is room now, the hand-in had it.
+                return Measured(failure=who_held_it(submission[0], lambda: field.refresh([0])))
     except StoppedError as stopped:
         return Measured(failure=stopped.sentence)
     finally:

@@ -23,6 +23,7 @@ from grader.check.stage import Bench, Stage
 from grader.evidence import BrokenRule, RulesEvidence
 from grader.judge.buffers import Buffer
 from grader.judge.oracle import CaseData
+from grader.judge.room import NoRoomError
 from grader.judge.session import Session
 from grader.spec import Case
 from grader.verdict import Verdict
@@ -89,23 +90,27 @@ def _without_launches(
             if not outcome.done or broken:
                 break
             stage = Stage(bench, case, data(case))
-            with stage.buffers() as buffers:
-                outcome = session.attach(buffers)
-                if not outcome.done:
-                    break
-                stage.fill(buffers, poison=0)
-                before = _outputs(buffers)
-                outcome = session.call(stage.arguments(), private=bench.private)
-                after = _outputs(buffers)
-                if case.visibility is Visibility.VISIBLE:  # a name tells the sizes
-                    run.append(case.name)
-                written += sum(_changed(before[name], after[name]) for name in after)
-                if written:
-                    broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
-                for record in outcome.told:
-                    flags += _torch(record)
-                if session.alive:
-                    outcome = session.detach() if outcome.done else outcome
+            try:
+                with stage.buffers() as buffers:
+                    outcome = session.attach(buffers)
+                    if not outcome.done:
+                        break
+                    stage.fill(buffers, poison=0)
+                    before = _outputs(buffers)
+                    outcome = session.call(stage.arguments(), private=bench.private)
+                    after = _outputs(buffers)
+                    if case.visibility is Visibility.VISIBLE:  # a name tells the sizes
+                        run.append(case.name)
+                    written += sum(_changed(before[name], after[name]) for name in after)
+                    if written:
+                        broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
+                    for record in outcome.told:
+                        flags += _torch(record)
+                    if session.alive:
+                        outcome = session.detach() if outcome.done else outcome
+            except NoRoomError as error:
+                flags.append(f"without launches: {stage.without(session, error).message}")
+                break
         if not outcome.done:
             flags.append(f"without launches it did not end well: {outcome.happening.value}")
     return RulesEvidence(

@@ -27,6 +27,7 @@ from grader.gpu import Gpu
 from grader.gpu_turn import alone
 from grader.gpu_watch import Peaks, Watch
 from grader.judge.oracle import Oracle
+from grader.judge.room import gpu_errors
 from grader.judge.session import Session
 from grader.spec import Assignment, Benchmark, Limits
 from grader.timing.decision import WIDTH, Decision, Tier, decide, settled
@@ -82,7 +83,8 @@ def check_speed(
     with alone(gpu.uuid), Watch(gpu.uuid) as watch:
         # The judge itself is one of them; no worker lives now.
         strangers = len(watch.state().processes) - 1
-        roof_gb_s = _copy_rate()
+        with gpu_errors(2 * _COPY_BYTES):
+            roof_gb_s = _copy_rate()
         for attempt in range(2):
             measured: list[tuple[Benchmark, Measured]] = []
             for benchmark in benchmarks:

@@ -6,20 +6,25 @@ outputs' snapshots compared. What is made of it is the check's business.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 
 from grader.build.product import Built
+from grader.check.ending import Sentence
 from grader.errors import GraderError
 from grader.judge.arguments import call_arguments
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.compare import Comparison, compare, poison_bytes
 from grader.judge.oracle import CaseData
+from grader.judge.room import NoRoomError, gpu_errors
 from grader.judge.server import PythonServer
+from grader.judge.session import Session
 from grader.spec import Assignment, Case
+from grader.verdict import Verdict
 from grader.words import Device
 from grader.worker import cuda_driver
 
@@ -37,6 +42,36 @@ class Bench:
     server: PythonServer | None
     driver: cuda_driver.Driver | None
     private: bool
+
+
+# A process that is dead has given its memory back, but the driver may be tidying up.
+_FREED_S = 3.0
+_AGAIN_S = 0.1
+
+
+def who_held_it(built: Built, again: Callable[[], object]) -> Sentence:
+    """Say that the hand-in, whose worker has ended, held all of the GPU's memory.
+
+    `again` is what had failed for want of memory. Raises NoRoomError if it
+    still fails: then it was not the hand-in.
+    """
+    deadline_s = time.monotonic() + _FREED_S
+    while True:
+        try:
+            with gpu_errors():
+                again()
+        except NoRoomError:
+            if time.monotonic() >= deadline_s:
+                raise
+            time.sleep(_AGAIN_S)
+        else:
+            return Sentence(
+                verdict=Verdict.MEMORY_LIMIT,
+                message=f"{built.entry} kept so much of the GPU's memory from earlier calls that "
+                "too little was left for this one",
+                hint=f"{built.entry} frees what it allocates (cudaFree, or `del` in Python) "
+                "before it returns",
+            )
 
 
 class Stage:
@@ -68,26 +103,47 @@ class Stage:
 
     @contextmanager
     def buffers(self) -> Iterator[list[Buffer]]:
-        """Make the case's buffers for the time of the block."""
+        """Make the case's buffers for the time of the block.
+
+        Raises NoRoomError if the GPU has no memory left for them, or for what
+        the block does with them; GraderError if it fails otherwise.
+        """
         made: list[Buffer] = []
-        try:
-            for argument in self._signature.arrays:
-                made.append(
-                    make_buffer(
-                        name=argument.name,
-                        role=argument.role,
-                        kind=self._signature.element_type(argument, self._language),
-                        shape=self._signature.shape(argument, self._case.sizes),
-                        memory=argument.memory,
-                        device=self._bench.built.device,
-                        private=self._bench.private,
-                        driver=self._bench.driver,
+        with gpu_errors():
+            try:
+                for argument in self._signature.arrays:
+                    made.append(
+                        make_buffer(
+                            name=argument.name,
+                            role=argument.role,
+                            kind=self._signature.element_type(argument, self._language),
+                            shape=self._signature.shape(argument, self._case.sizes),
+                            memory=argument.memory,
+                            device=self._bench.built.device,
+                            private=self._bench.private,
+                            driver=self._bench.driver,
+                        )
                     )
-                )
-            yield made
-        finally:
-            for buffer in made:
-                buffer.close()
+                yield made
+            finally:
+                for buffer in made:
+                    buffer.close()
+
+    def without(self, session: Session, error: NoRoomError) -> Sentence:
+        """End the worker and say that it held the memory which `error` says is missing.
+
+        Raises NoRoomError if there is no more room without it: then it was not
+        the hand-in, nor if it had ended before.
+        """
+        if not session.alive:
+            raise error
+        session.close()
+        return who_held_it(self._bench.built, self._try_again)
+
+    def _try_again(self) -> None:
+        with self.buffers() as buffers:
+            for buffer in buffers:
+                buffer.breach()  # takes memory of torch's own
 
     def fill(self, buffers: list[Buffer], *, poison: int) -> None:
         """Set all buffers for a call; `poison` chooses the first or second byte."""

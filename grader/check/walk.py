@@ -14,6 +14,8 @@ from typing import Any
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.stage import Bench, Stage
 from grader.judge.oracle import CaseData
+from grader.judge.outcome import Outcome
+from grader.judge.room import NoRoomError
 from grader.judge.session import Session
 from grader.spec import Case, Limits
 
@@ -44,22 +46,38 @@ def walk(
     wrong = False
     for case, data in cases:
         stage = Stage(bench, case, data)
-        with stage.buffers() as buffers:
-            doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
-            for number in range(calls):
-                if not outcome.done:
-                    break
-                # Another poison the second time: what the first call wrote is not there.
-                stage.fill(buffers, poison=number)
-                doing = Doing.CALLING
-                outcome = session.call(stage.arguments(), private=bench.private)
-                told += outcome.told
-                snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-                if outcome.done:
-                    wrong = wrong or not all(c.accepted for c in stage.compare(snapshots))
-            if outcome.done:
-                doing, outcome = Doing.BETWEEN, session.detach()
+        try:
+            doing, outcome, right = _call(bench, session, stage, told, calls)
+        except NoRoomError as error:
+            return Walk(failure=stage.without(session, error), wrong=wrong, told=tuple(told))
+        wrong = wrong or not right
         if not outcome.done:
             failure = explain(outcome, bench.built, limits, doing, case=case.name)
             return Walk(failure=failure, wrong=wrong, told=tuple(told))
     return Walk(failure=None, wrong=wrong, told=tuple(told))
+
+
+def _call(
+    bench: Bench, session: Session, stage: Stage, told: list[dict[str, Any]], calls: int
+) -> tuple[Doing, Outcome, bool]:
+    """Call it `calls` times on one case; return what it did last, the outcome, and if all is right.
+
+    What the worker says meanwhile goes into `told`.
+    """
+    right = True
+    with stage.buffers() as buffers:
+        doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
+        for number in range(calls):
+            if not outcome.done:
+                break
+            # Another poison the second time: what the first call wrote is not there.
+            stage.fill(buffers, poison=number)
+            doing = Doing.CALLING
+            outcome = session.call(stage.arguments(), private=bench.private)
+            told += outcome.told
+            snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+            if outcome.done:
+                right = right and all(c.accepted for c in stage.compare(snapshots))
+        if outcome.done:
+            doing, outcome = Doing.BETWEEN, session.detach()
+    return doing, outcome, right

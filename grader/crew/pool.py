@@ -25,6 +25,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, Protocol, TypeVar
 
 from grader.crew.member import READY
+from grader.crowded import patiently
 from grader.errors import GraderError
 
 # As in the process that starts it: installed, or run from a folder.
@@ -168,15 +169,17 @@ class Pool(Generic[T, A]):
         changes = self._slots[slot] if self._slots else {}
         ours, theirs = socket.socketpair()
         with theirs:
-            process = subprocess.Popen(
-                [
-                    *(sys.executable, "-c", _START, json.dumps(sys.path), self._doer),
-                    *(str(theirs.fileno()), str(os.getpid()), str(self._threads)),
-                ],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                env={**_environment(), **changes},
+            process = patiently(
+                lambda: subprocess.Popen(
+                    [
+                        *(sys.executable, "-c", _START, json.dumps(sys.path), self._doer),
+                        *(str(theirs.fileno()), str(os.getpid()), str(self._threads)),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    env={**_environment(), **changes},
+                )
             )
         channel = Connection(ours.detach())
         self._members.append(_Member(process=process, channel=channel, slot=slot))

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from grader.crowded import patiently
+
 ADDR2LINE = "addr2line"
 _LINE = re.compile(r"^(.*):(\d+|\?)(?: \(discriminator \d+\))?$")
 
@@ -83,5 +85,7 @@ def _student_frame(frames: tuple[Place, ...], names: set[str]) -> Place | None:
 
 
 def _run(command: list[str], text: str) -> str:
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    done = patiently(
+        lambda: subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    )
     return done.stdout

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from grader.errors import ToolError
+from grader.errors import GraderError, ToolError
+from grader.judge.room import NoRoomError, gpu_errors
 from grader.signature import ElementType
 from grader.words import Device, Memory, Role
 from grader.worker import cuda_driver, wire
@@ -186,7 +187,8 @@ def make_buffer(
     """Allocate the memory of one array argument, guards armed.
 
     `private` asks for a file from which the worker fills an exact allocation
-    of its own. `driver` is needed for shared memory on a GPU.
+    of its own. `driver` is needed for shared memory on a GPU. Raises
+    NoRoomError if the GPU has no memory left, GraderError if it fails otherwise.
     """
     dtype = getattr(torch, kind.word)
     size = kind.size
@@ -215,7 +217,11 @@ def make_buffer(
         whole=whole,
         _release=release,
     )
-    buffer.arm()
+    try:
+        buffer.arm()
+    except BaseException:  # the GPU may have no room for the guards' copies
+        buffer.close()
+        raise
     return buffer
 
 
@@ -232,39 +238,54 @@ def _file_memory(name: str, size: int, *, sealed_input: bool) -> tuple[torch.Ten
 
 
 def _cuda_memory(size: int, driver: cuda_driver.Driver) -> tuple[torch.Tensor, int, Any]:
-    granule = driver.granularity()
+    with gpu_errors():
+        granule = driver.granularity()
     total = -(-(size + 2 * GUARD_BYTES) // granule) * granule
-    address, descriptor = driver.create_shared(total)
+    address, descriptor = _create_shared(total, driver)
     whole = torch.as_tensor(_CudaBytes(address, total), device="cuda")
 
     def release() -> None:
-        torch.cuda.synchronize()
-        driver.unmap(address, total)
+        with gpu_errors():
+            torch.cuda.synchronize()
+            driver.unmap(address, total)
 
     return whole, descriptor, release
+
+
+def _create_shared(total: int, driver: cuda_driver.Driver) -> tuple[int, int]:
+    try:
+        with gpu_errors(total):
+            return driver.create_shared(total)
+    except NoRoomError:
+        torch.cuda.empty_cache()  # what torch keeps here for later is nobody else's fault
+    with gpu_errors(total):
+        return driver.create_shared(total)
 
 
 def open_gpu() -> tuple[cuda_driver.Driver, bool]:
     """Open the GPU in this process; return the driver, and whether memory can be shared.
 
-    Raises ToolError if torch cannot use it.
+    Raises ToolError if torch cannot use it, GraderError if it fails.
     """
     if not torch.cuda.is_available():
         raise ToolError(
             f"torch {torch.__version__} cannot use this machine's GPU",
             tip="`grade doctor` says why; `--device cpu` grades without it",
         )
-    torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
-    driver = cuda_driver.Driver()
-    return driver, _sharing_works(driver)
+    with gpu_errors():
+        torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
+        driver = cuda_driver.Driver()
+        return driver, _sharing_works(driver)
 
 
 def _sharing_works(driver: cuda_driver.Driver) -> bool:
     """Probe whether memory of the GPU can be exported (it cannot on WSL2)."""
     try:
         size = driver.granularity()
-        address, descriptor = driver.create_shared(size)
-    except cuda_driver.CudaError:
+        address, descriptor = _create_shared(size, driver)
+    except NoRoomError:
+        raise  # a GPU that is full says nothing about sharing
+    except (cuda_driver.CudaError, GraderError):
         return False
     os.close(descriptor)
     driver.unmap(address, size)

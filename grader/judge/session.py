@@ -240,7 +240,7 @@ class Session:
 
     def run(self, *, wall_s: float) -> Outcome:
         """Make the calls that were prepared; the worker waits once, at the end."""
-        return self._command(wire.RUN, wall_s=wall_s, eager_s=wire.EAGER_S)
+        return self._command(wire.RUN, wall_s=wall_s)
 
     def detach(self) -> Outcome:
         """Make the worker forget the buffers."""
@@ -266,7 +266,6 @@ class Session:
         descriptors: tuple[int, ...] = (),
         *,
         wall_s: float,
-        eager_s: float = 0.0,
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
         self._program.drain()
@@ -275,7 +274,7 @@ class Session:
             # If it is gone already, the wait below sees how.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
                 self._channel.send(command, payload, descriptors)
-            self._channel.look_until(eager_s)
+            self._channel.look_until(wire.EAGER_S if command == wire.RUN else 0.0)
             end = self._program.wait_for(self._channel.fileno(), deadline_s)
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:

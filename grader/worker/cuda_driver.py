@@ -99,15 +99,23 @@ class Driver:
             ctypes.c_ulonglong(0),
         )
         descriptor = ctypes.c_int()
-        self._call(
-            "cuMemExportToShareableHandle",
-            ctypes.byref(descriptor),
-            handle,
-            _POSIX_FD,
-            ctypes.c_ulonglong(0),
-        )
+        try:
+            self._call(
+                "cuMemExportToShareableHandle",
+                ctypes.byref(descriptor),
+                handle,
+                _POSIX_FD,
+                ctypes.c_ulonglong(0),
+            )
+        except CudaError:
+            self._call("cuMemRelease", handle)
+            raise
         os.set_inheritable(descriptor.value, False)
-        return self._map(handle, size), descriptor.value
+        try:
+            return self._map(handle, size), descriptor.value
+        except CudaError:
+            os.close(descriptor.value)  # it keeps the memory alive
+            raise
 
     def import_shared(self, descriptor: int, size: int) -> int:
         """Map memory that another process created; return its address here."""
@@ -121,22 +129,33 @@ class Driver:
         return self._map(handle, size)
 
     def _map(self, handle: ctypes.c_ulonglong, size: int) -> int:
+        """Map the memory and give up the handle, whatever comes of it."""
         address = ctypes.c_ulonglong()
-        self._call(
-            "cuMemAddressReserve",
-            ctypes.byref(address),
-            ctypes.c_size_t(size),
-            ctypes.c_size_t(0),
-            ctypes.c_ulonglong(0),
-            ctypes.c_ulonglong(0),
-        )
-        self._call("cuMemMap", address, ctypes.c_size_t(size), ctypes.c_size_t(0), handle,
-                   ctypes.c_ulonglong(0))  # fmt: skip
-        # The mapping keeps the memory alive; the handle is not needed further.
-        self._call("cuMemRelease", handle)
+        try:
+            self._call(
+                "cuMemAddressReserve",
+                ctypes.byref(address),
+                ctypes.c_size_t(size),
+                ctypes.c_size_t(0),
+                ctypes.c_ulonglong(0),
+                ctypes.c_ulonglong(0),
+            )
+            try:
+                self._call("cuMemMap", address, ctypes.c_size_t(size), ctypes.c_size_t(0), handle,
+                           ctypes.c_ulonglong(0))  # fmt: skip
+            except CudaError:
+                self._call("cuMemAddressFree", address, ctypes.c_size_t(size))
+                raise
+        finally:
+            # The mapping keeps the memory alive; the handle is not needed further.
+            self._call("cuMemRelease", handle)
         access = _AccessDescription(_Location(_ON_DEVICE, self.device), _READ_WRITE)
-        self._call("cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access),
-                   ctypes.c_size_t(1))  # fmt: skip
+        try:
+            self._call("cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access),
+                       ctypes.c_size_t(1))  # fmt: skip
+        except CudaError:
+            self.unmap(address.value, size)
+            raise
         return address.value
 
     def unmap(self, address: int, size: int) -> None:

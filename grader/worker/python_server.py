@@ -16,6 +16,7 @@ initialised here: a context does not survive a fork, an import does.
 """
 
 import ctypes
+import errno
 import json
 import os
 import socket
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 else:
     import confine
     import wire
+
+
+_FORK_S = 5.0
 
 
 def prepare(device: str) -> dict[str, str]:
@@ -72,21 +76,37 @@ def prepare(device: str) -> dict[str, str]:
 def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # type: ignore[type-arg]
     """Fork a worker, orphan it to the judge, and return (pid, pidfd)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    between = os.fork()
+    between = _fork()
     if between == 0:
-        # Asked before the fork: it may be gone when the worker first runs.
-        go_between = os.getpid()
-        worker = os.fork()
-        if worker == 0:
-            _become_worker(request, descriptors, go_between)
-        pidfd = os.pidfd_open(worker)
-        socket.send_fds(theirs, [str(worker).encode()], [pidfd])
-        os._exit(0)
+        try:
+            # Asked before the fork: it may be gone when the worker first runs.
+            go_between = os.getpid()
+            worker = _fork()
+            if worker == 0:
+                _become_worker(request, descriptors, go_between)
+            pidfd = os.pidfd_open(worker)
+            socket.send_fds(theirs, [str(worker).encode()], [pidfd])
+        finally:
+            os._exit(0)  # never back into the server's loop
     theirs.close()
     data, pidfds, _, _ = socket.recv_fds(ours, 64, 1)
     ours.close()
     os.waitpid(between, 0)  # from here on the worker is the judge's child
+    if not pidfds:
+        raise SystemExit("no worker could be forked")  # the judge tries with another server
     return int(data), pidfds[0]
+
+
+def _fork() -> int:
+    """Fork, and try again for a while where the machine has no room for a process."""
+    deadline_s = time.monotonic() + _FORK_S
+    while True:
+        try:
+            return os.fork()
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.ENOMEM) or time.monotonic() > deadline_s:
+                raise
+        time.sleep(0.05)
 
 
 def _become_worker(request: dict, descriptors: list[int], between: int) -> None:  # type: ignore[type-arg]

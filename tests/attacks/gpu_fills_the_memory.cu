@@ -1,10 +1,12 @@
-// attack: group=gpu verdict=accepted device=cuda
-// Takes all memory of the GPU and never gives it back.
+// attack: group=gpu verdict=memory_limit device=cuda
+// Takes all memory of the GPU, to the last pages, and never gives it back.
 @RIGHT@
 
 extern "C" void silu(const float* input, float* output, int n) {
   right(input, output, n);
   void* memory;
-  while (cudaMalloc(&memory, 64 << 20) == cudaSuccess) {}
+  for (size_t size = 1 << 30; size >= 4096; size /= 2) {
+    while (cudaMalloc(&memory, size) == cudaSuccess) {}
+  }
   cudaGetLastError();
 }

@@ -1,5 +1,5 @@
-// attack: group=gpu verdict=runtime_error device=cuda
-// Resets the device under the judge's shared memory.
+// attack: group=gpu verdict=accepted device=cuda
+// Resets the device under the judge's shared memory: its own context only, the outputs stay right.
 @RIGHT@
 
 extern "C" void silu(const float* input, float* output, int n) {

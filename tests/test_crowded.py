@@ -1,0 +1,187 @@
+"""A machine that has no room for a process or a thread for a while, and one that has none."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader import crowded, sandbox
+from grader.build.compiler import Compiler, compile_file
+from grader.crowded import Pool, patiently
+from grader.errors import GraderError
+from grader.worker import python_server
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowded, "PATIENCE_S", 0.3)
+
+
+def refusing(real: Callable[..., Any], times: int, error: Exception) -> Callable[..., Any]:
+    """Return `real`, which raises `error` so many times before it works."""
+    left = [times]
+
+    def start(*arguments: Any, **named: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise error
+        return real(*arguments, **named)
+
+    return start
+
+
+NO_PROCESS = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+NO_THREAD = RuntimeError("can't start new thread")
+FOR_EVER = 1 << 30
+
+
+@pytest.mark.parametrize("error", [NO_PROCESS, NO_THREAD, OSError(errno.ENOMEM, "no memory")])
+def test_a_refusal_is_waited_out(error: Exception) -> None:
+    assert patiently(refusing(lambda: "started", 3, error)) == "started"
+
+
+@pytest.mark.parametrize("error", [NO_PROCESS, NO_THREAD])
+def test_a_machine_without_room_is_told_in_words(error: Exception) -> None:
+    with pytest.raises(GraderError, match="no room for more processes") as caught:
+        patiently(refusing(lambda: None, FOR_EVER, error))
+    assert "pids.max" in (caught.value.tip or "")
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(errno.ENOENT, "x"), RuntimeError("other")])
+def test_other_failures_are_not_waited_for(error: Exception) -> None:
+    start = refusing(lambda: None, 1, error)
+    with pytest.raises(type(error)):
+        patiently(start)
+    start()  # it was called once
+
+
+# --- where a grading starts something ------------------------------------------------------------
+
+
+def descriptors() -> list[str]:
+    return sorted(entry.name for entry in Path("/proc/self/fd").iterdir())
+
+
+def run_true(folder: Path) -> sandbox.Ended:
+    return sandbox.run(["true"], cwd=folder, environment={"PATH": os.defpath}, wall_s=20)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    made = tmp_path / "box"
+    made.mkdir()
+    yield made
+    shutil.rmtree(made)
+
+
+def test_a_program_is_started_when_there_is_room_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "posix_spawn", refusing(os.posix_spawn, 3, NO_PROCESS))
+    assert run_true(folder).end is sandbox.End.EXITED
+
+
+def test_a_program_for_which_there_is_no_room_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_true(folder)  # what is opened once only
+    before = descriptors()
+    monkeypatch.setattr(os, "posix_spawn", refusing(os.posix_spawn, FOR_EVER, NO_PROCESS))
+    with pytest.raises(GraderError, match="no room for more processes"):
+        run_true(folder)
+    assert descriptors() == before
+
+
+def test_a_pool_waits_for_its_first_thread_and_does_without_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Pool(4) as pool:
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refusing(threading.Thread.start, 2, NO_THREAD))
+            done = [0]
+
+            def work() -> int:
+                done[0] += 1
+                return done[0]
+
+            assert pool.submit(work).result() == 1
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                threading.Thread, "start", refusing(threading.Thread.start, FOR_EVER, NO_THREAD)
+            )
+            several: list[Future[int]] = [pool.submit(work) for _ in range(5)]
+            assert sorted(one.result() for one in several) == [2, 3, 4, 5, 6]
+
+
+def test_a_pool_without_any_thread_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = refusing(threading.Thread.start, FOR_EVER, NO_THREAD)
+    with Pool(1) as pool, monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        with pytest.raises(GraderError, match="no room for more processes"):
+            pool.submit(int)
+
+
+def test_the_server_for_python_waits_to_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fork", refusing(lambda: 7, 2, NO_PROCESS))
+    assert python_server._fork() == 7
+    monkeypatch.setattr(python_server, "_FORK_S", 0.1)
+    monkeypatch.setattr(os, "fork", refusing(lambda: 7, FOR_EVER, NO_PROCESS))
+    with pytest.raises(BlockingIOError):
+        python_server._fork()
+
+
+# What the tools say, as seen with a limit of one or two processes.
+REFUSED = (
+    "g++: fatal error: cannot execute '/usr/lib/gcc/cc1plus': vfork: Resource temporarily"
+    " unavailable\ncompilation terminated.",
+    "collect2: fatal error: vfork: Resource temporarily unavailable",
+    "gcc: fatal error: cannot execute '/usr/lib/gcc/cc1plus': vfork: Resource temporarily"
+    " unavailable\nnvcc fatal   : Failed to preprocess host compiler properties.",
+)
+BLAMED = (
+    "silu.cu:1:2: error: #error g++: fatal error: vfork: Resource temporarily unavailable",
+    "    1 | #error collect2: fatal error: vfork: Resource temporarily unavailable",
+)
+
+
+@pytest.mark.parametrize(
+    ("says", "ours"), [*((s, True) for s in REFUSED), *((s, False) for s in BLAMED)]
+)
+def test_a_compiler_without_room_is_not_the_students_fault(
+    tmp_path: Path, says: str, ours: bool
+) -> None:
+    tool = tmp_path / "compiler"
+    tool.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\nexit 1\n")
+    tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
+
+    def compiled() -> Any:
+        return compile_file(
+            Compiler(
+                name="tool",
+                kind="test",
+                suffix=".cc",
+                key=str(tool),
+                command=lambda source, include, output: ["/bin/sh", tool.name],
+                parts=lambda: (tool,),
+            ),
+            trampoline='#include "silu.cu"\n',
+            file="silu.cu",
+            text="",
+            header=("silu.h", ""),
+            wall_s=20,
+        )
+
+    if ours:
+        with pytest.raises(GraderError, match="no room for more processes"):
+            compiled()
+    else:
+        assert compiled().library is None
