@@ -1,5 +1,5 @@
-// attack: group=gpu verdict=memory_limit device=cuda
-// Takes all memory of the GPU, to the last pages, and never gives it back.
+// attack: group=gpu verdict=memory_limit|accepted device=cuda
+// Takes all memory of the GPU and never gives it back; what the judge holds already may do.
 @RIGHT@
 
 extern "C" void silu(const float* input, float* output, int n) {
