@@ -17,6 +17,8 @@ kept beside the specs.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import statistics
 import subprocess
@@ -36,6 +38,7 @@ from grader.build.product import Built
 from grader.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
 from grader.check.speed import SpeedVerdict
 from grader.gpu import Gpu, gpus, visible
+from grader.judge.server import PythonServer
 from grader.plan import Options, Unit
 from grader.spec import Assignment, Tiers
 from grader.spec_reader import read_assignment
@@ -83,16 +86,34 @@ def silu(tier: Tier = EASY) -> Assignment:
     return replace(assignment, kernels=kernels)
 
 
+@functools.cache
+def server() -> PythonServer:
+    """Return the server for all measurements: torch is imported once."""
+    made = PythonServer(Device.CUDA)
+    atexit.register(made.close)
+    return made
+
+
 def timed(
-    gpu: Gpu, language: Language, text: str | None, *, seed: int, assignment: Assignment
+    gpu: Gpu,
+    language: Language,
+    text: str | None,
+    *,
+    seed: int,
+    assignment: Assignment,
+    trusted: bool = True,
 ) -> tuple[SpeedVerdict, float]:
-    """Time a hand-in, torch itself for None; return its verdict and the seconds it took."""
+    """Time a hand-in, torch itself for None; return its verdict and the seconds it took.
+
+    One that is not trusted gets a server of its own.
+    """
     kernel = assignment.kernels[0]
     shown = text if text is not None else "def silu(input, output, n): pass\n"
     hand_in = HandIn(path=kernel.files[language], text=shown)
     unit = Unit(kernel=kernel, language=language, hand_in=hand_in)
     options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
-    with open_workshop(assignment, options, [unit]) as shop:
+    lent = server() if trusted else None
+    with open_workshop(assignment, options, [unit], server=lent) as shop:
         built = shop.built(unit)
         if not isinstance(built, Built):
             sys.exit(f"{hand_in.path}: {built.message}")
@@ -190,7 +211,8 @@ def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         if sample.verdict == "accepted" and language not in honest:
             found = [timed(gpu, language, reference(language), seed=0, assignment=silu())]
             honest[language] = max(speedups(found), default=float("nan"))
-        found = [timed(gpu, language, sample.text, seed=0, assignment=silu())]
+        trusted = language is Language.CUDA  # nothing of it meets the server
+        found = [timed(gpu, language, sample.text, seed=0, assignment=silu(), trusted=trusted)]
         told(sample.title, found, console)
         verdict = found[0][0].sentence.verdict.value
         kept, wanted = verdict == sample.verdict, sample.verdict

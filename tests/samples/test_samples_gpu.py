@@ -34,4 +34,5 @@ def test_the_gpus_tools_see_what_the_sample_says(
     planned = plan(assignment, REPOSITORY, Choice(gpu=first_gpu, samples=(sample.title,)))
     for task in planned.tasks:
         for row in task.do(hands):
-            assert row.state in (State.AGREES, State.ELSEWHERE), row
+            told = f"expected {row.expected}; got {row.actual} ({row.note})"
+            assert row.state in (State.AGREES, State.ELSEWHERE), told
