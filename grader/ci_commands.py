@@ -53,6 +53,17 @@ _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
     help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
 )
 @click.option(
+    "--cluster",
+    metavar="local|ADDRESS|slurm",
+    help="Grade here on the processor, and have a GPU worker of this Dask cluster measure what "
+    "that leaves pending; what it has not within the budget stays pending (docs/cluster.md).",
+)
+@click.option(
+    "--cluster-tls",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder with ca.pem, cert.pem and key.pem for a cluster beyond this machine.",
+)
+@click.option(
     "--report",
     "report_path",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -85,6 +96,8 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
     grade ci silu --from submission --format gradescope --output results/results.json
     grade ci silu --from . --format github --output classroom.json
     grade ci silu --from ann/ --format json --output ann.json --device cuda --seed 17
+    grade ci silu --from submission --format gradescope --output results/results.json \\
+        --cluster tls://head.example.edu:8786 --cluster-tls tls/
 
     Exit code 0 if a valid result was written, else 3, and there is none.
     """
