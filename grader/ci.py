@@ -118,7 +118,7 @@ def _run(request: Request) -> None:
     if request.format.log_is_for_staff:
         announced += f"\nHidden cases were drawn with --seed {seed}.\n"
         if note := report.environment.get(NOTE):
-            announced += f"The cluster: {note}.\n"
+            announced += f"From --cluster: {note}.\n"
     print_safely(announced)
     if text is None:
         raise GraderError(

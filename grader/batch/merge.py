@@ -187,7 +187,7 @@ def _by_check(checks: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _open(check: dict[str, Any]) -> bool:
-    return check["pending"] > 0 or check["verdict"] == Verdict.NOT_MEASURED.value
+    return bool(check["pending"]) or check["verdict"] == Verdict.NOT_MEASURED.value
 
 
 def _measured(check: dict[str, Any]) -> bool:

@@ -12,8 +12,7 @@ import time
 
 from sample_reports import performance
 
-from grader import identity, isolation
-from grader.batch import job
+from grader import identity, local
 from grader.check.ending import Sentence
 from grader.check.speed import SpeedVerdict, not_measured
 from grader.errors import GraderError
@@ -24,7 +23,6 @@ from grader.workshop import Workshop
 
 WRONG = os.environ.get("GRADE_TEST_GPU", "")
 _environment = Workshop.environment
-_isolation = isolation.isolation
 
 
 def _chosen_device(wanted: str) -> Gpu | None:
@@ -55,8 +53,9 @@ def _described(self: Workshop) -> dict[str, str | int | float | None]:
     return {**found, "sandbox": "none"} if WRONG == "sandbox" else found
 
 
-job.chosen_device = _chosen_device
-Workshop.check_performance = _check_performance  # type: ignore[method-assign, assignment]
+# Before `batch` takes it from there.
+local.chosen_device = _chosen_device
+Workshop.check_performance = _check_performance  # type: ignore[method-assign]
 Workshop.environment = _described  # type: ignore[method-assign]
 if WRONG == "spec":
     identity.spec_hash = lambda assignment: "another"
