@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from grader import shared_options
+
 _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
 
 
@@ -45,24 +47,14 @@ _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Draw the hidden cases of an earlier run again."
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
-)
+@shared_options.device
 @click.option(
     "--cluster",
     metavar="local|ADDRESS|slurm",
     help="Grade here on the processor, and have a GPU worker of this Dask cluster measure what "
     "that leaves pending; what it has not within the budget stays pending (docs/cluster.md).",
 )
-@click.option(
-    "--cluster-tls",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The folder with ca.pem, cert.pem and key.pem for a cluster beyond this machine.",
-)
+@shared_options.cluster_tls
 @click.option(
     "--report",
     "report_path",

@@ -35,7 +35,7 @@ ORDER = (
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
     "plan", "unfinished", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
-    "gradescope_metadata", "crew", "batch", "ci_cluster", "ci", "ci_commands",
+    "gradescope_metadata", "shared_options", "crew", "batch", "ci_cluster", "ci", "ci_commands",
     "verify", "calibrate", "profile", "class_commands", "scaffold", "release", "cli",
     "__main__",
 )  # fmt: skip
