@@ -28,8 +28,8 @@ from grader.verdict import Verdict
 from grader.words import Device
 
 NOTE = "cluster"  # the key of a report's environment
-# Of the budget, so that the reason is heard before it is spent.
-_PATIENCE = 0.8
+# Of the budget: until a worker is there, and then again, without one, until it is given up.
+_PATIENCE = 0.4
 
 
 def asked(
