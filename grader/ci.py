@@ -2,6 +2,7 @@
 
     isolated?     hand-ins are kept apart as well as was asked for, or nothing is run
     draw          a secret seed: this run's hidden cases are nobody's else
+    send          to a GPU worker of a cluster, if there is one; meanwhile
     grade         the report so far goes out after each check, whole or not at all
     time's up     what did not fit into the budget is pending; its processes are gone
     deliver       the last report; none at all where a missing score has no word
@@ -15,15 +16,19 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from grader import gradescope_metadata as metadata
+from grader.batch.errand import Asked, Errand
+from grader.ci_cluster import NOTE, asked, filled_in
 from grader.delivery import Delivery, Format, json_text, print_safely, write_text
 from grader.environment import describe
-from grader.errors import GraderError
+from grader.errors import GraderError, UsageError
+from grader.identity import identity
 from grader.interruption import OutOfTime, deadline
 from grader.isolation import isolation, with_hidden
 from grader.level import Level, require
@@ -36,6 +41,7 @@ from grader.spec import Assignment
 from grader.submission import Submission, read_submission
 from grader.unfinished import is_unfinished, out_of_time
 from grader.verdict import Verdict
+from grader.words import Device
 
 # Of the time that a platform gives unless told otherwise: 10 minutes, 30 s and 60 s.
 DEFAULT_BUDGETS_S = {Format.GRADESCOPE: 540.0, Format.PRAIRIELEARN: 25.0, Format.AUTOLAB: 50.0}
@@ -57,6 +63,13 @@ class Request:
     report_path: Path | None
     metadata_path: Path | None
     limit: metadata.RateLimit | None
+    cluster: str | None = None
+    cluster_tls: Path | None = None
+
+    @property
+    def most_s(self) -> float | None:
+        """The budget of the whole run, None for ever."""
+        return self.budget_s or DEFAULT_BUDGETS_S.get(self.format)
 
 
 def grade_ci(request: Request) -> int:
@@ -104,6 +117,8 @@ def _run(request: Request) -> None:
     announced = delivery.announce(report)
     if request.format.log_is_for_staff:
         announced += f"\nHidden cases were drawn with --seed {seed}.\n"
+        if note := report.environment.get(NOTE):
+            announced += f"From --cluster: {note}.\n"
     print_safely(announced)
     if text is None:
         raise GraderError(
@@ -121,32 +136,66 @@ def _within_budget(
     seed: int,
 ) -> Report:
     """Grade with this secret seed; return what is known when the time is spent."""
-    budget_s = request.budget_s or DEFAULT_BUDGETS_S.get(request.format)
+    job = _job(request, assignment, seed)
+    # What leads to the cluster is in a hand-in's reach at no level but `none`.
+    level = Level.PARTIAL if job and request.level is Level.NONE else request.level
+    hidden = [assignment.folder, *([request.cluster_tls] if job and request.cluster_tls else [])]
+    started_s = time.monotonic()
     so_far: list[Report] = []
     # Their log is the student's: the sizes of hidden cases are in the lines of progress.
     quiet = Progress() if not request.format.log_is_for_staff else None
-    try:
-        with deadline(budget_s):
-            gpu = chosen_device(request.device)
-            require(request.level, with_hidden(isolation(gpu=gpu is not None), [assignment.folder]))
-            # Visible cases are those that students have at home: their seed is no secret.
-            options = Options(gpu=gpu, public_seed=0, secret_seed=seed)
-            environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)
+    with Errand() as errand:
+        try:
+            with deadline(request.most_s):
+                gpu = chosen_device("cpu" if job else request.device)
+                require(level, with_hidden(isolation(gpu=gpu is not None), hidden))
+                if job and submission.files:
+                    errand.send(job)
+                # Visible cases are those that students have at home: their seed is no secret.
+                options = Options(gpu=gpu, public_seed=0, secret_seed=seed)
+                environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)
+                environment |= identity(assignment, submission)
 
-            def hear(report: Report) -> None:
-                so_far[:] = [replace(report, environment=environment)]
-                _write_partial(request.output, delivery, so_far[0])
+                def hear(report: Report) -> None:
+                    so_far[:] = [replace(report, environment=environment)]
+                    _write_partial(request.output, delivery, so_far[0])
 
-            with quiet or progress_on(Console(stderr=True)) as progress:
-                return grade(assignment, submission, options, progress, hear=hear)
-    except OutOfTime:
-        if not so_far:
-            raise GraderError(
-                f"the budget of {budget_s:g} s was spent before grading began",
-                tip="give it more with --budget, and the platform's own limit more than that",
-            ) from None
+                with quiet or progress_on(Console(stderr=True)) as progress:
+                    so_far[:] = [grade(assignment, submission, options, progress, hear=hear)]
+                    if errand.sent and so_far[0].pending:
+                        _write_partial(request.output, delivery, so_far[0])
+                        with progress.step("wait for the cluster"):
+                            errand.answer(wait=True)
+        except OutOfTime:
+            if not so_far:
+                raise GraderError(
+                    f"the budget of {request.most_s:g} s was spent before grading began",
+                    tip="give it more with --budget, and the platform's own limit more than that",
+                ) from None
         report = so_far[0]
-        return out_of_time(report, budget_s or 0.0) if is_unfinished(report) else report
+        if errand.sent:
+            silence = f"{request.cluster} had not answered when {request.most_s:g} s were over"
+            report = filled_in(report, errand.answer(wait=False), level, silence)
+            report = replace(report, wall_s=round(time.monotonic() - started_s, 3))
+    return out_of_time(report, request.most_s or 0.0) if is_unfinished(report) else report
+
+
+def _job(request: Request, assignment: Assignment, seed: int) -> Asked | None:
+    """Return what a cluster is asked for, None if there is none. Raises UsageError."""
+    if request.cluster is None:
+        return None
+    if request.device == Device.CUDA.value:
+        raise UsageError(
+            "--cluster is for a machine that grades on its processor, and --device is cuda",
+            tip="leave one of them out",
+        )
+    if request.most_s is None:
+        raise UsageError(
+            f"--cluster is waited for within a budget: --format {request.format.value} has none",
+            tip="say with --budget how many seconds the whole run may take",
+        )
+    place = request.cluster, request.cluster_tls
+    return asked(*place, request.most_s, assignment, request.source, seed)
 
 
 def _write_partial(output: Path, delivery: Delivery, report: Report) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from grader import shared_options
+
 _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
 
 
@@ -45,13 +47,14 @@ _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Draw the hidden cases of an earlier run again."
 )
+@shared_options.device
 @click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
+    "--cluster",
+    metavar="local|ADDRESS|slurm",
+    help="Grade here on the processor, and have a GPU worker of this Dask cluster measure what "
+    "that leaves pending; what it has not within the budget stays pending (docs/cluster.md).",
 )
+@shared_options.cluster_tls
 @click.option(
     "--report",
     "report_path",
@@ -85,6 +88,8 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
     grade ci silu --from submission --format gradescope --output results/results.json
     grade ci silu --from . --format github --output classroom.json
     grade ci silu --from ann/ --format json --output ann.json --device cuda --seed 17
+    grade ci silu --from submission --format gradescope --output results/results.json \\
+        --cluster tls://head.example.edu:8786 --cluster-tls tls/
 
     Exit code 0 if a valid result was written, else 3, and there is none.
     """

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from grader import shared_options
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -35,13 +37,7 @@ import click
     type=click.IntRange(1, 256),
     help="So many hand-ins at a time. Default: one for each GPU, without one for each core.",
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Where kernels run: the GPUs (cuda), the processor (cpu), the GPUs if there are any.",
-)
+@shared_options.device
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -52,11 +48,7 @@ import click
     metavar="local|ADDRESS|slurm",
     help="Grade on Dask: workers on this machine, a scheduler's, or Slurm's (docs/cluster.md).",
 )
-@click.option(
-    "--cluster-tls",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The folder with ca.pem, cert.pem and key.pem for a cluster beyond this machine.",
-)
+@shared_options.cluster_tls
 @click.option(
     "--patience",
     "patience_s",

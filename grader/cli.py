@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import grader
-from grader import catalogue, class_commands
+from grader import catalogue, class_commands, shared_options
 from grader.ci_commands import ci, report
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
@@ -51,21 +51,9 @@ def cli() -> None:
     help="The hand-in: a folder (or zip or tar) with a folder per assignment, or one "
     "assignment's files. Default: this folder, or student_template/ in the course repository.",
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
-)
-@click.option("--kernel", "kernels", multiple=True, help="Only this kernel (repeatable).")
-@click.option(
-    "--language",
-    "languages",
-    multiple=True,
-    type=click.Choice([str(word) for word in Language]),
-    help="Only this language (repeatable).",
-)
+@shared_options.device
+@shared_options.kernels
+@shared_options.languages
 @click.option(
     "--check",
     "checks",
@@ -124,21 +112,9 @@ def calibrate(
 
 @cli.command()
 @click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Where kernels run: the GPU (cuda), the processor (cpu), the GPU if there is one.",
-)
-@click.option("--kernel", "kernels", multiple=True, help="Only this kernel (repeatable).")
-@click.option(
-    "--language",
-    "languages",
-    multiple=True,
-    type=click.Choice([str(word) for word in Language]),
-    help="Only this language (repeatable).",
-)
+@shared_options.device
+@shared_options.kernels
+@shared_options.languages
 @click.option(
     "--sample",
     "samples",
@@ -184,24 +160,14 @@ def verify(**arguments: Any) -> None:
 @cli.command()
 @click.argument("assignment")
 @click.argument("kernel")
-@click.option(
-    "--language",
-    type=click.Choice([str(word) for word in Language]),
-    help="Only this language.",
-)
+@shared_options.language
 @click.option(
     "--from",
     "source",
     type=click.Path(path_type=Path, exists=True),
     help="The hand-in, as for `grade local`.",
 )
-@click.option(
-    "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Time it on the GPU (cuda), or do without (cpu).",
-)
+@shared_options.device
 @click.option(
     "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the roof into this file."
 )

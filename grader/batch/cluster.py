@@ -242,36 +242,45 @@ def _slurm(request: Request, security: Any) -> Any:
     return cluster
 
 
-def _security(request: Request, distributed: Any) -> Any:
-    """Return the certificates, None on this machine. Raises UsageError where they must be."""
-    if request.where == "local":
-        return None
-    if request.where == "slurm":
-        needed = True
-    else:
-        parts = urlsplit(request.where)
-        if parts.scheme not in ("tcp", "tls") or not parts.hostname:
-            raise UsageError(
-                f"--cluster {request.where} is no scheduler's address",
-                tip="local, slurm, or such as tls://head.example.edu:8786",
-            )
-        needed = parts.scheme == "tls"
-        if not needed and not _loopback(parts.hostname):
-            raise UsageError(
-                f"--cluster {request.where} would send hand-ins and points in the clear",
-                tip="start the scheduler with TLS and name it as tls://…; see docs/cluster.md",
-            )
-    if not needed:
-        return None
+def check_address(request: Request) -> None:
+    """Raise UsageError for what is no address, or needs certificates that are not there."""
+    if not _encrypted(request):
+        return
     if request.tls is None:
         raise UsageError(
             f"--cluster {request.where} needs certificates",
             tip=f"name the folder with {', '.join(TLS_FILES)} by --cluster-tls",
         )
-    ca, cert, key = (request.tls.absolute() / name for name in TLS_FILES)
-    for file in (ca, cert, key):
+    for name in TLS_FILES:
+        file = request.tls.absolute() / name
         if not file.is_file():
             raise UsageError(f"--cluster-tls: there is no {file}", tip="see docs/cluster.md")
+
+
+def _encrypted(request: Request) -> bool:
+    if request.where in ("local", "slurm"):
+        return request.where == "slurm"
+    parts = urlsplit(request.where)
+    if parts.scheme not in ("tcp", "tls") or not parts.hostname:
+        raise UsageError(
+            f"--cluster {request.where} is no scheduler's address",
+            tip="local, slurm, or such as tls://head.example.edu:8786",
+        )
+    if parts.scheme == "tcp" and not _loopback(parts.hostname):
+        raise UsageError(
+            f"--cluster {request.where} would send hand-ins and points in the clear",
+            tip="start the scheduler with TLS and name it as tls://…; see docs/cluster.md",
+        )
+    return parts.scheme == "tls"
+
+
+def _security(request: Request, distributed: Any) -> Any:
+    """Return the certificates, None on this machine. Raises UsageError where they must be."""
+    check_address(request)
+    if not _encrypted(request):
+        return None
+    assert request.tls is not None  # `check_address` has seen to that
+    ca, cert, key = (request.tls.absolute() / name for name in TLS_FILES)
     return distributed.Security(
         require_encryption=True,
         tls_ca_file=str(ca),
@@ -287,7 +296,7 @@ def _knock(request: Request, timeout_s: float) -> None:
     with contextlib.closing(connection):
         connection.settimeout(timeout_s)
         if parts.scheme == "tls":
-            assert request.tls is not None  # `_security` has seen to that
+            assert request.tls is not None  # `check_address` has seen to that
             ca, cert, key = (request.tls / name for name in TLS_FILES)
             context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
             context.check_hostname = False  # as Dask: whoever has a certificate of ours is ours

@@ -103,7 +103,8 @@ def merge(first: dict[str, Any], second: dict[str, Any], what: str) -> Merged:
             kernels.append(kernel)
             continue
         checks = _checks(kernel["checks"], other["checks"])
-        filled += sum(new is not old for new, old in zip(checks, kernel["checks"], strict=True))
+        known = set(map(id, kernel["checks"]))
+        filled += sum(id(check) not in known for check in checks)
         differences += list(_differences(kernel, other))
         kernels.append(_kernel({**kernel, "checks": checks}))
     kernels = _counted(kernels)
@@ -142,21 +143,51 @@ def _check_same(first: dict[str, Any], second: dict[str, Any], what: str) -> Non
 
 def _checks(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return our checks, those that were not measured replaced by theirs."""
-    others = {(check["check"], check["name"]): check for check in theirs}
+    judged = [check for check in ours if check["check"] != CheckName.BUILD.value]
+    if all(_open(check) or check["verdict"] == Verdict.SKIPPED.value for check in judged):
+        # Not even built, or not run: their build and the rules they held it to count as well.
+        if any(map(_open, ours)) and any(map(_measured, theirs)):
+            return theirs
+        return ours
+    others = _by_check(theirs)
     merged = []
-    for check in ours:
-        other = others.get((check["check"], check["name"]))
-        open_here = check["pending"] > 0 or check["verdict"] == Verdict.NOT_MEASURED.value
-        merged.append(other if open_here and other is not None and _measured(other) else check)
+    for name, several in _by_check(ours).items():
+        merged += _filled(several, others.get(name, []))
     correctness = [c for c in merged if c["check"] == CheckName.CORRECTNESS.value]
     if all(Verdict(check["verdict"]).earns_points for check in correctness):
         # What waited for cases that were not measured here has been judged there.
+        named = {(check["check"], check["name"]): check for check in theirs}
         for index, check in enumerate(merged):
-            other = others.get((check["check"], check["name"]))
+            other = named.get((check["check"], check["name"]))
             waited = check["verdict"] == Verdict.SKIPPED.value
             if waited and other is not None and _measured(other):
                 merged[index] = other
     return merged
+
+
+def _filled(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return our entries for one check, those that were not measured replaced by theirs."""
+    others = {check["name"]: check for check in theirs}
+    if others.keys() != {check["name"] for check in ours} and all(map(_open, ours)):
+        # One entry stood for all that there would have been, with the points of all.
+        return theirs if any(map(_measured, theirs)) else ours
+    return [
+        others[check["name"]]
+        if _open(check) and check["name"] in others and _measured(others[check["name"]])
+        else check
+        for check in ours
+    ]
+
+
+def _by_check(checks: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for check in checks:
+        found.setdefault(check["check"], []).append(check)
+    return found
+
+
+def _open(check: dict[str, Any]) -> bool:
+    return bool(check["pending"]) or check["verdict"] == Verdict.NOT_MEASURED.value
 
 
 def _measured(check: dict[str, Any]) -> bool:

@@ -22,12 +22,14 @@ def make_classroom(folder: Path) -> Path:
     return folder
 
 
-def grade(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def grade(
+    *arguments: str | Path, cwd: Path = REPOSITORY, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Call the command in a process of its own."""
     return subprocess.run(
         [*GRADE, *map(str, arguments)],
-        cwd=REPOSITORY,
-        env=surroundings(),
+        cwd=cwd,
+        env={**surroundings(), **variables},
         capture_output=True,
         text=True,
     )

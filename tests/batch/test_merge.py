@@ -17,7 +17,7 @@ from grader.batch.merge import merge
 from grader.errors import UsageError
 from grader.report import CheckResult, Report, to_json
 from grader.verdict import Verdict, aggregate
-from grader.words import CheckName, Language
+from grader.words import CheckName, Language, Visibility
 
 SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.json").read_text())
 SAME = {"hand_in_hash": "a1", "spec_hash": "b2", "public_seed": 0, "secret_seed": 7}
@@ -90,6 +90,37 @@ def test_a_kernel_that_the_processor_cannot_run_is_judged_by_the_gpu() -> None:
     skipped = replace(TIMED, verdict=Verdict.SKIPPED, score=0.0)
     merged = merge(on_cpu(samples.build(), unknown, skipped), on_gpu(), "two")
     assert (merged.report["score"], merged.report["pending"]) == (60, 0)
+
+
+def test_one_pending_entry_may_stand_for_several() -> None:
+    """What the processor cannot build has one entry for all cases, whatever their visibility."""
+    hidden = samples.visible(name="correctness, hidden", visibility=Visibility.HIDDEN, score=20.0)
+    on_both = samples.visible(score=20.0, max_score=20.0), replace(hidden, max_score=20.0)
+    unknown = samples.visible(verdict=Verdict.NOT_MEASURED, score=0.0, pending=40.0)
+    unbuilt = replace(samples.build(), verdict=Verdict.NOT_MEASURED)
+    gpu = on_gpu(samples.build(), *on_both, TIMED)
+    for first in (
+        on_cpu(unbuilt, unknown, samples.unmeasured()),
+        on_cpu(samples.build(), unknown, samples.unmeasured()),
+        on_cpu(unknown, samples.unmeasured()),
+    ):
+        merged = merge(first, gpu, "two").report
+        assert (merged["score"], merged["pending"], merged["verdict"]) == (60, 0, "accepted")
+        assert [c["name"] for c in merged["kernels"][0]["checks"]] == [
+            "build", "correctness", "correctness, hidden", "performance",
+        ]  # fmt: skip
+    late = replace(samples.unmeasured(), name="memory", check=CheckName.MEMORY, pending=0.0)
+    judged = on_cpu(samples.build(), unknown, replace(late, verdict=Verdict.MEMORY_ERROR))
+    assert merge(judged, gpu, "two").report["score"] == 40
+
+
+def test_a_rule_that_is_seen_to_be_broken_there_alone_costs_all_points() -> None:
+    broken = samples.of(Verdict.FORBIDDEN).kernels[0].checks
+    unknown = samples.visible(verdict=Verdict.NOT_MEASURED, score=0.0, pending=40.0)
+    unbuilt = replace(samples.build(), verdict=Verdict.NOT_MEASURED)
+    merged = merge(on_cpu(unbuilt, unknown), on_gpu(*broken), "two").report
+    assert (merged["score"], merged["pending"], merged["verdict"]) == (0, 0, "forbidden")
+    assert merge(on_cpu(*broken), on_gpu(), "two").report["verdict"] == "forbidden"
 
 
 def test_the_better_language_is_chosen_anew() -> None:

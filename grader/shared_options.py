@@ -1,0 +1,33 @@
+"""The options that several commands have, in the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.words import Language
+
+_LANGUAGES = click.Choice([str(word) for word in Language])
+
+device = click.option(
+    "--device",
+    type=click.Choice(["auto", "cuda", "cpu"]),
+    default="auto",
+    show_default=True,
+    help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
+)
+kernels = click.option("--kernel", "kernels", multiple=True, help="Only this kernel (repeatable).")
+language = click.option("--language", type=_LANGUAGES, help="Only this language.")
+languages = click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    type=_LANGUAGES,
+    help="Only this language (repeatable).",
+)
+cluster_tls = click.option(
+    "--cluster-tls",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder with ca.pem, cert.pem and key.pem for a cluster beyond this machine.",
+)

@@ -1,0 +1,61 @@
+"""A machine with a GPU, pretended: kernels run on the processor, and their speed is made up.
+
+Python imports this by itself where this folder is in PYTHONPATH: in a Dask
+worker of the tests, and in the process that grades for it. All between the
+scheduler and the report is real. GRADE_TEST_GPU says what goes wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from sample_reports import performance
+
+from grader import identity, local
+from grader.check.ending import Sentence
+from grader.check.speed import SpeedVerdict, not_measured
+from grader.errors import GraderError
+from grader.evidence import PerformanceEvidence
+from grader.gpu import Gpu
+from grader.verdict import Verdict
+from grader.workshop import Workshop
+
+WRONG = os.environ.get("GRADE_TEST_GPU", "")
+_environment = Workshop.environment
+
+
+def _chosen_device(wanted: str) -> Gpu | None:
+    assert wanted == "cuda"
+    if WRONG == "driver":
+        raise GraderError("the driver does not answer")
+    if WRONG == "lost":
+        os.kill(os.getppid(), 9)  # the Dask worker, and this process with it
+        time.sleep(60)
+    if WRONG == "late":
+        time.sleep(600)
+    return None
+
+
+def _check_performance(self: object, unit: object, built: object, advance: object) -> SpeedVerdict:
+    if WRONG == "oracle":
+        raise GraderError("the baseline failed")
+    if WRONG == "busy":
+        return not_measured("something else uses the GPU")
+    evidence = performance().evidence
+    assert isinstance(evidence, PerformanceEvidence)
+    sentence = Sentence(verdict=Verdict.ACCEPTED, message="1.1 times as fast as torch")
+    return SpeedVerdict(sentence=sentence, evidence=evidence, share=1.0)
+
+
+def _described(self: Workshop) -> dict[str, str | int | float | None]:
+    found = {**_environment(self), "device": "cuda", "gpu": "Pretended GPU"}
+    return {**found, "sandbox": "none"} if WRONG == "sandbox" else found
+
+
+# Before `batch` takes it from there.
+local.chosen_device = _chosen_device
+Workshop.check_performance = _check_performance  # type: ignore[method-assign]
+Workshop.environment = _described  # type: ignore[method-assign]
+if WRONG == "spec":
+    identity.spec_hash = lambda assignment: "another"

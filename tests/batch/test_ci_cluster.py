@@ -1,0 +1,516 @@
+"""`grade ci --cluster`: a processor's report, filled in by a worker whose GPU is pretended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import sample_reports
+from classrooms import REPOSITORY, grade, surroundings
+from test_slurm import certificates
+
+from grader import ci, score, unfinished
+from grader.batch.errand import Errand
+from grader.batch.job import Answer, Outcome
+from grader.ci_cluster import filled_in
+from grader.delivery import Format
+from grader.errors import GraderError
+from grader.gpu import gpus, visible
+from grader.level import Level
+from grader.local import chosen_assignments
+from grader.plan import Options
+from grader.report import Report, to_json
+from grader.report_reader import read_report
+from grader.words import Language
+
+SEED = 17
+SPEC = """\
+format = 1
+name = "silu"
+title = "SiLU"
+tolerance = { atol = 1e-7, rtol = 1e-5 }
+
+[signature]
+entry = "silu"
+arguments = [
+  { name = "input", type = "float32", shape = ["n"], role = "in" },
+  { name = "output", type = "float32", shape = ["n"], role = "out" },
+  { name = "n", type = "int32" },
+]
+
+[[kernels]]
+name = "silu"
+title = "SiLU"
+files = { cuda = "silu.cu" }
+points = { correctness = 50, memory = 25, performance = 15 }
+
+[kernels.tiers]
+cuda = [{ speedup = 0.5, share = 1.0 }]
+
+[[cases]]
+sizes = { n = [1, 33, 1025] }
+memory = true
+
+[[cases]]
+sizes = { n = { min = 2, max = 4096 } }
+visibility = "hidden"
+
+[[benchmarks]]
+sizes = { n = 67108864 }
+bytes = "2 * size * n"
+"""
+Worker = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SiLU with 15 points for speed, which a processor leaves pending, and a hand-in of it."""
+    folder = tmp_path_factory.mktemp("course")
+    silu = folder / "assignments" / "silu"
+    silu.mkdir(parents=True)
+    (silu / "assignment.toml").write_text(SPEC)
+    shutil.copy(REPOSITORY / "assignments/silu/oracle.py", silu)
+    (folder / "hand-in").mkdir()
+    shutil.copy(REPOSITORY / "reference/silu/silu.cu", folder / "hand-in")
+    return folder
+
+
+@pytest.fixture
+def dask() -> None:
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+
+@contextlib.contextmanager
+def scheduler(folder: Path, *options: str) -> Iterator[str]:
+    """A scheduler on this machine; yields its address."""
+    file = folder / "scheduler.json"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"),
+            *("--port", "0", "--no-dashboard", "--scheduler-file", str(file), *options),
+        ],
+        env=surroundings(),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline_s = time.monotonic() + 60
+        while not (file.is_file() and file.stat().st_size) and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        yield str(json.loads(file.read_text())["address"])
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextlib.contextmanager
+def workers(folder: Path) -> Iterator[Worker]:
+    """Start workers with `start(address, *options, wrong=…)`, `wrong` as in the pretended GPU."""
+    started = []
+
+    def start(address: str, *options: str, wrong: str = "") -> subprocess.Popen[bytes]:
+        pretended = [REPOSITORY / "tests/batch/pretended_gpu", REPOSITORY / "tests"]
+        path = os.pathsep.join([*map(str, pretended), surroundings()["PYTHONPATH"]])
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"),
+                *("--no-dashboard", "--no-nanny", "--death-timeout", "20", *options),
+            ],
+            env={**surroundings(), "PYTHONPATH": path, "GRADE_TEST_GPU": wrong},
+            cwd=folder,
+            stderr=subprocess.DEVNULL,
+        )
+        started.append(process)
+        return process
+
+    try:
+        yield start
+    finally:
+        for process in started:
+            process.terminate()  # what it started ends with it
+        for process in started:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    with workers(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture
+def address(dask: None, tmp_path: Path) -> Iterator[str]:
+    with scheduler(tmp_path) as where:
+        yield where
+
+
+# --- as a platform runs it -------------------------------------------------------------------
+
+SPY = """
+#include <initializer_list>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+extern char** environ;
+static void look(const char* path) {
+    char text[65536];
+    FILE* file = fopen(path, "r");
+    if (!file) return;
+    size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    for (size_t i = 0; i + 5 < size; ++i)
+        if (!memcmp(text + i, "PORT", 4) || !memcmp(text + i, "tls:/", 5)) {
+            printf("SAW %s\\n", path);
+            return;
+        }
+    if (strstr(path, ".pem")) printf("SAW %s\\n", path);
+}
+static void spy() {
+    static bool done = false;
+    if (done) return;
+    done = true;
+    for (char** one = environ; *one; ++one)
+        if (strstr(*one, "PORT") || strstr(*one, "DASK")) printf("SAW %s\\n", *one);
+    char path[64];
+    const int here = getpid();
+    for (int pid = here > 3000 ? here - 3000 : 1; pid <= here; ++pid) {
+        for (const char* file : {"cmdline", "environ"}) {
+            if (pid == here) continue;
+            snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+            look(path);
+        }
+    }
+    look("KEYS/key.pem");
+    look("KEYS/cert.pem");
+    printf("looked around\\n");
+    fflush(stdout);
+}
+"""
+
+
+@pytest.mark.usefixtures("dask")
+def test_a_processors_report_is_filled_in_by_a_worker_and_no_hand_in_sees_the_way(
+    course: Path, worker: Worker, tmp_path: Path
+) -> None:
+    keys = tmp_path / "keys"
+    certificates(keys)
+    tls = [
+        *("--tls-ca-file", str(keys / "ca.pem"), "--tls-cert", str(keys / "cert.pem")),
+        *("--tls-key", str(keys / "key.pem")),
+    ]
+    with scheduler(tmp_path, "--protocol", "tls", *tls) as where:
+        assert where.startswith("tls://")
+        worker(where, "--resources", "GPU=1", *tls)
+        port = where.rpartition(":")[2]
+        hand_in = tmp_path / "hand-in"
+        hand_in.mkdir()
+        right = (course / "hand-in/silu.cu").read_text()
+        spy = SPY.replace("PORT", port).replace("KEYS", str(keys))
+        launcher = 'extern "C" void silu('
+        assert launcher in right
+        start = right.index("{", right.index(launcher)) + 1
+        (hand_in / "silu.cu").write_text(spy + right[:start] + " spy();" + right[start:])
+        output, kept = tmp_path / "results.json", tmp_path / "report.json"
+        done = grade(
+            "ci", "silu", "--from", hand_in, "--format", "gradescope", "--output", output,
+            "--report", kept, "--budget", "300", "--cluster", where, "--cluster-tls", keys,
+            cwd=course,
+            DASK_SCHEDULER_ADDRESS=where,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = read_report(kept)
+    assert (report.score, report.pending, report.max_score) == (90, 0, 90)
+    assert "cluster" not in report.environment
+    assert report.environment["device"] == "cpu"
+    assert "Pretended GPU" in str(report.environment["filled_in_by"])
+    by_name = {check.name: check for check in report.kernels[0].checks}
+    assert by_name["performance"].message == "1.1 times as fast as torch"
+    assert json.loads(output.read_text())["score"] == 90
+    said = by_name["correctness"].evidence.output  # type: ignore[union-attr]
+    assert "looked around" in said
+    assert "SAW" not in said
+    assert where not in output.read_text()
+    assert str(keys) not in output.read_text()
+
+
+# --- when things go wrong on the way ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def on_processor(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """What this machine's processor says of the hand-in: 15 points are pending."""
+    kept = tmp_path_factory.mktemp("processor") / "report.json"
+    done = grade(
+        "ci", "silu", "--from", course / "hand-in", "--format", "json", "--output", kept,
+        "--device", "cpu", "--seed", str(SEED), cwd=course,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = read_report(kept)
+    assert (report.score, report.pending) == (75, 15)
+    return report
+
+
+@pytest.fixture
+def run(
+    on_processor: Report, course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Report]:
+    """Call `grade ci --cluster` with all but the grading on this machine; return the report."""
+    monkeypatch.chdir(course)
+
+    def graded(*_: object, hear: Callable[[Report], None]) -> Report:
+        hear(on_processor)
+        return on_processor
+
+    monkeypatch.setattr(ci, "grade", graded)
+    usual = ci.Request(
+        assignment="silu",
+        source=course / "hand-in",
+        format=Format.GRADESCOPE,
+        output=tmp_path / "result",
+        level=Level.PARTIAL,
+        budget_s=120.0,
+        seed=SEED,
+        device="auto",
+        report_path=tmp_path / "report.json",
+        metadata_path=None,
+        limit=None,
+    )
+
+    def call(where: str, **changes: Any) -> Report:
+        request: ci.Request = replace(usual, cluster=where, **changes)
+        assert ci.grade_ci(request) == 0
+        assert not messengers()
+        report = read_report(tmp_path / "report.json")
+        shown = (tmp_path / "result").read_text()
+        assert where not in shown
+        if request.format is Format.GRADESCOPE:
+            assert json.loads(shown)["score"] == report.score
+        return report
+
+    return call
+
+
+def messengers() -> list[psutil.Process]:
+    """The messengers that this process has left behind."""
+    left = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):  # what a lost worker left behind, itself ended
+            left += [child] if "grader.batch.errand" in " ".join(child.cmdline()) else []
+    return left
+
+
+def pending_because(report: Report, words: str) -> bool:
+    """True if the processor's points stand, those for speed are pending, and staff read why."""
+    assert (report.score, report.pending, report.verdict.value) == (75, 15, "accepted")
+    assert "filled_in_by" not in report.environment
+    return words in str(report.environment["cluster"])
+
+
+def test_an_answer_in_time_fills_in(
+    address: str, worker: Worker, run: Callable[..., Report]
+) -> None:
+    worker(address, "--resources", "GPU=1")
+    report = run(address)
+    assert (report.score, report.pending) == (90, 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("driver", "the driver does not answer"),
+        ("oracle", "the baseline failed"),
+        ("busy", "15 points are pending there, too: something else uses the GPU"),
+        ("spec", "of different specs"),
+        ("sandbox", "the worker's sandbox reaches the level none, not partial"),
+    ],
+)
+def test_an_answer_that_cannot_be_used_leaves_points_pending(
+    wrong: str,
+    words: str,
+    address: str,
+    worker: Worker,
+    run: Callable[..., Report],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    worker(address, "--resources", "GPU=1", wrong=wrong)
+    assert pending_because(run(address), words)
+    assert words in capsys.readouterr().out  # Gradescope's log is for staff
+
+
+def test_an_answer_that_comes_too_late_is_not_waited_for(
+    address: str, worker: Worker, run: Callable[..., Report]
+) -> None:
+    worker(address, "--resources", "GPU=1", wrong="late")
+    report = run(address, budget_s=15.0)
+    assert pending_because(report, f"{address} had not answered when 15 s were over")
+
+
+def test_an_answer_fills_in_what_there_was_no_time_for_here(
+    address: str,
+    worker: Worker,
+    run: Callable[..., Report],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assignment = chosen_assignments(("silu",))[0]
+    waiting = unfinished.not_yet(assignment.kernels[0], (), Options())
+    begun = score.assemble(
+        assignment,
+        [score.kernel_result(assignment.kernels[0], Language.CUDA, waiting)],
+        filtered=False,
+        wall_s=1.0,
+        environment={},
+    )
+    assert (begun.score, begun.pending) == (0, 90)
+
+    def slow(*_: object, hear: Callable[[Report], None]) -> Report:
+        hear(begun)
+        while True:
+            time.sleep(1)
+
+    monkeypatch.setattr(ci, "grade", slow)
+    worker(address, "--resources", "GPU=1")
+    report = run(address, budget_s=25.0)
+    assert (report.score, report.pending, report.max_score) == (90, 0, 90)
+    names = [check.name for check in report.kernels[0].checks]
+    assert names[:3] == ["build", "correctness", "correctness, hidden"]
+
+
+def test_this_machine_has_no_gpu_to_ask(run: Callable[..., Report], dask: None) -> None:
+    if visible(gpus()):
+        pytest.skip("there is one")
+    assert pending_because(run("local"), "this machine has no usable NVIDIA GPU")
+
+
+def test_the_reason_is_for_staff_alone(
+    run: Callable[..., Report], dask: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    where = f"tcp://127.0.0.1:{port}"
+    assert pending_because(run(where), f"the cluster {where} does not answer")
+    assert where in capsys.readouterr().out
+    run(where, format=Format.AUTOLAB)
+    said = capsys.readouterr()
+    assert str(port) not in said.out + said.err
+
+
+def test_a_worker_without_a_gpu_is_no_help(
+    address: str, worker: Worker, run: Callable[..., Report]
+) -> None:
+    worker(address)
+    assert pending_because(run(address), "has a GPU to give")
+
+
+def test_a_cluster_without_workers_is_given_up_within_the_budget(
+    address: str, run: Callable[..., Report]
+) -> None:
+    report = run(address, budget_s=10.0)
+    assert pending_because(report, "no worker came to the cluster")
+
+
+def test_a_lost_workers_job_goes_to_the_next(
+    address: str, worker: Worker, run: Callable[..., Report]
+) -> None:
+    lost = worker(address, "--resources", "GPU=1", wrong="lost")
+    after: list[int] = []
+
+    def replace_it() -> None:
+        after.append(lost.wait(100))
+        worker(address, "--resources", "GPU=1")
+
+    thread = threading.Thread(target=replace_it)
+    thread.start()
+    report = run(address)
+    thread.join()
+    assert after == [-9]
+    assert (report.score, report.pending) == (90, 0)
+
+
+def test_a_lost_worker_that_nobody_replaces_leaves_points_pending(
+    address: str, worker: Worker, run: Callable[..., Report]
+) -> None:
+    worker(address, "--resources", "GPU=1", wrong="lost")
+    assert pending_because(run(address, budget_s=40.0), "has no workers")
+
+
+# --- without a cluster -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "changes", "words"),
+    [
+        ("tcp://10.1.2.3:8786", {}, "in the clear"),
+        ("tls://head.example.edu:8786", {}, "needs certificates"),
+        ("head.example.edu", {}, "is no scheduler's address"),
+        ("local", {"device": "cuda"}, "--device is cuda"),
+        ("local", {"format": Format.JSON, "budget_s": None}, "--format json has none"),
+    ],
+)
+def test_what_could_never_work_is_refused(
+    where: str, changes: dict[str, Any], words: str, run: Callable[..., Report], tmp_path: Path
+) -> None:
+    with pytest.raises(GraderError, match=words) as caught:
+        run(where, **changes)
+    assert caught.value.exit_code == 3
+    assert not (tmp_path / "result").exists()
+
+
+def test_no_key_is_lent_where_hand_ins_can_read_it(
+    run: Callable[..., Report], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificates(tmp_path / "keys")
+    sent: list[object] = []
+    monkeypatch.setattr(Errand, "send", sent.append)
+    readable = Path(sys.prefix, "lib")  # which holds what hand-ins need
+    monkeypatch.setattr(ci, "asked", lambda *_: object())
+    with pytest.raises(GraderError, match="can be read"):
+        run("tls://head.example.edu:8786", cluster_tls=readable, level=Level.NONE)
+    assert not sent
+
+
+def answer(report: Report, **environment: object) -> Answer:
+    values = to_json(report)
+    values["environment"] = {**values["environment"], "sandbox": "full", **environment}
+    return Answer(outcome=Outcome.GRADED, text=json.dumps(values))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 100_000, "cannot be read: RecursionError"),
+        ("not JSON", "cannot be read"),
+        ("[]", "the worker's report: `report`"),
+        ('{"format": 2}', "`format` is 2"),
+    ],
+)
+def test_what_is_no_report_is_not_used(on_processor: Report, text: str, words: str) -> None:
+    came = Answer(outcome=Outcome.GRADED, text=text)
+    assert pending_because(filled_in(on_processor, came, Level.PARTIAL, "silence"), words)
+
+
+def test_another_hand_in_or_seed_fills_in_nothing(on_processor: Report) -> None:
+    for key in ("hand_in_hash", "secret_seed", "public_seed"):
+        came = answer(on_processor, **{key: 5 if "seed" in key else "other"})
+        assert pending_because(filled_in(on_processor, came, Level.FULL, "silence"), "of different")
+
+
+def test_where_nothing_is_pending_nothing_is_said(on_processor: Report) -> None:
+    whole = replace(on_processor, pending=0.0)
+    assert filled_in(whole, None, Level.PARTIAL, "silence") is whole
+    failed = replace(sample_reports.grader_error(), environment=on_processor.environment)
+    assert filled_in(failed, answer(on_processor), Level.PARTIAL, "silence") is failed
