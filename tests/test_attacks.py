@@ -63,7 +63,9 @@ def bench(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRADER_SECRET", "the judge's own secret")
     # A flood of threads is one at 1,000 too, and costs a quarter of that at 4,000.
-    monkeypatch.setitem(sandbox.Limits.__init__.__kwdefaults__, "threads", 1024)
+    defaults = sandbox.Limits.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "threads", 1024)
     return Bench(tmp_path, capsys)
 
 
