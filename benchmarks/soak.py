@@ -4,7 +4,7 @@
 
 Every hand-in is drawn from `tests/hand_ins` and `tests/attacks`; every fourth is
 a right one, which must be accepted. Before and after, and after each round of
-25, the judge's descendants, descriptors, temporary files, shared memory, mapped
+25, the judge's descendants, threads, descriptors, temporary files, shared memory, mapped
 memory and GPU memory (where there is a GPU) are counted. Ends with 1 if anything
 leaked or a right hand-in was not accepted.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, fields
@@ -40,6 +41,8 @@ from grader.submission import read_submission  # noqa: E402
 from grader.words import Device  # noqa: E402
 
 _ROUND = 25
+_SETTLE_S = 2.0
+_known: set[int] = set()  # numbers of threads that were counted before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class Count:
     def now(cls, scratch: Path) -> Count:
         """Count."""
         used = gpu.visible(gpu.gpus())
+        settle()
         return cls(
             processes=len(psutil.Process().children(recursive=True)),
             descriptors=psutil.Process().num_fds(),
@@ -72,6 +76,23 @@ class Count:
         return ", ".join(
             f"{f.name.replace('_', ' ')} {getattr(self, f.name)}" for f in fields(self)
         )
+
+
+def settle() -> None:
+    """Wait for the threads that have been joined: Python lets go of them before the kernel does."""
+    if not _known:
+        _known.update(_threads())  # what is there before the first hand-in
+    until_s = time.monotonic() + _SETTLE_S
+    while _threads() - _known and time.monotonic() < until_s:
+        time.sleep(0.01)
+    for thread in sorted(_threads() - _known):
+        name = next((t.name for t in threading.enumerate() if t.native_id == thread), None)
+        click.echo(f"a thread since the last count: {name or 'of a library, not of Python'}")
+    _known.update(_threads())
+
+
+def _threads() -> set[int]:
+    return {thread.id for thread in psutil.Process().threads()}
 
 
 def _gpu_memory_mib() -> int:

@@ -24,7 +24,7 @@ from hand_in_bench import (
 )
 
 import grader.check.correctness  # noqa: F401 # imports torch, before anyone counts descriptors
-from grader import box, toolchain, workshop
+from grader import box, sandbox, toolchain, workshop
 from grader.build.compiler import Compiled, compile_file
 from grader.build.nvcc import nvcc_gate
 from grader.cache import cache_root
@@ -62,6 +62,10 @@ def bench(
     small_silu(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRADER_SECRET", "the judge's own secret")
+    # A flood of threads is one at 1,000 too, and costs a quarter of that at 4,000.
+    defaults = sandbox.Limits.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "threads", 1024)
     return Bench(tmp_path, capsys)
 
 
@@ -242,6 +246,7 @@ def test_the_corpus_is_whole() -> None:
     names = [name for files in OF_HAND_INS.values() for name in files]
     assert len(set(names)) == len(names)
     assert {name for name in names if not (HAND_INS / name).is_file()} == set()
+    assert {one.group for one in LAST} | {"gpu"} == set(GROUPS)
 
 
 def state_of_the_judge() -> tuple[object, ...]:
@@ -261,6 +266,13 @@ def is_well_after(bench: Bench, suffix: str, device: str) -> None:
     (folder / f"silu{suffix}").write_text((HAND_INS / f"right{suffix}").read_text())
     graded = bench.grade(folder, device=device)
     assert (graded.verdict, graded.report["score"]) == ("accepted", 100), graded.failed
+
+
+# What these leave would harm whoever comes next: there is one after each of them. The others
+# are about their own verdict, and every verdict is proof that the judge still works: there is
+# a next one after the last of a group in each language.
+HARMING_THE_NEXT = frozenset({"fill", "judge", "poison", "survive"})
+LAST = frozenset({(one.group, one.suffix): one for one in CORPUS if not one.gpu}.values())
 
 
 @pytest.mark.parametrize(
@@ -285,7 +297,8 @@ def test_an_attack(bench: Bench, scratch: Path, words: dict[str, str], attack: A
     assert {file: file.read_bytes() for file in assignment.rglob("*") if file.is_file()} == hidden
     assert not any(path.exists() for path in PLANTED)
     assert state_of_the_judge() == state
-    is_well_after(bench, attack.suffix, "cpu")
+    if attack.group in HARMING_THE_NEXT or attack in LAST:
+        is_well_after(bench, attack.suffix, "cpu")
 
 
 @pytest.mark.gpu

@@ -98,6 +98,7 @@ CUDA = [
     ("doubles.cu", "wrong_answer", "every element is 2 times the expected value", ""),
     ("counts_on_luck.cu", "wrong_answer", "nothing was ever written", ""),
     ("launches_no_blocks.cu", "runtime_error", "invalid configuration", "at least 1 each"),
+    ("hides_a_failed_launch.cu", "runtime_error", "invalid configuration", "at most 1024 threads"),
     ("launches_2048_threads.cu", "runtime_error", "invalid configuration", "at most 1024 threads"),
 ]
 PYTHON = [
@@ -162,6 +163,7 @@ PYTHON = [
 ]
 # Nothing is wrong with their answers, and what they leave behind is cleared away.
 RIGHT = [
+    "defines_common_names.cu",
     "right.cu",
     "right.py",
     "closes_its_output.cu",

@@ -86,6 +86,22 @@ def test_the_entry(silu: Signature, tool: str, file: str, message: str | None) -
     assert found == (None if message is None else (message, WANTED))
 
 
+@pytest.mark.parametrize("tool", ["g++", "nvcc"])
+def test_a_students_macros_mean_nothing_to_the_trampoline(silu: Signature, tool: str) -> None:
+    text = (HAND_INS / "defines_common_names.cu").read_text()
+    prepared = prepare(HandIn(path="silu.cu", text=text))
+    assert isinstance(prepared, Prepared)
+    compiled = compile_file(
+        compiler_called(tool),
+        trampoline=trampoline(silu, "silu.cu"),
+        file="silu.cu",
+        text=prepared.text if tool == "g++" else text,
+        header=("silu.h", silu.header()),
+        wall_s=60,
+    )
+    assert compiled.library is not None, compiled.evidence.output
+
+
 KERNEL = "__global__ void silu(const float* a, float* b, int n) {}\n"
 LAUNCHER = "void silu(const float* a, float* b, int n) { kernel<<<1, 1>>>(a, b, n); }\n"
 

@@ -21,9 +21,23 @@ _TEMPLATE = """\
 #include <cstring>
 #include <type_traits>
 
-#include "{file}"
-
+// What needs names that are not ours stands before the student's file: its macros
+// (T, value, cudaDeviceSynchronize …) mean nothing here yet.
 namespace grader_trampoline {{
+
+// The cudaError_t of the launches, else that of what the kernels did.
+static int grader_wait_for_all() {{
+  const cudaError_t launch = cudaGetLastError();
+  const cudaError_t work = cudaDeviceSynchronize();
+  std::fflush(nullptr);
+  return static_cast<int>(launch != cudaSuccess ? launch : work);
+}}
+
+template <class T> T grader_value(unsigned long long bits) {{
+  T result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}}
 
 // const on what a pointer points to is the student's choice.
 template <class T> struct plain {{ using type = T; }};
@@ -37,49 +51,42 @@ template <class R, class... P> struct {mark}<R (*)(P...)> {{
       std::is_same<void(typename plain<P>::type...), void({plain_types})>::value,
       "the entry has another parameter list");
 }};
+
+}}  // namespace grader_trampoline
+
+#include "{file}"
+
+namespace grader_trampoline {{
+
 template struct {mark}<decltype(&::{entry})>;
 
-template <class T> T value(unsigned long long bits) {{
-  T result;
-  std::memcpy(&result, &bits, sizeof result);
-  return result;
-}}
-
-void call_once(const unsigned long long* arguments) {{
+void grader_call_once(const unsigned long long* grader_bits) {{
   ::{entry}(
 {values});
-}}
-
-// The cudaError_t of the launches, else that of what the kernels did.
-int wait_for_all() {{
-  const cudaError_t launch = cudaGetLastError();
-  const cudaError_t work = cudaDeviceSynchronize();
-  std::fflush(nullptr);
-  return static_cast<int>(launch != cudaSuccess ? launch : work);
 }}
 
 }}  // namespace grader_trampoline
 
 extern "C" __attribute__((visibility("default"))) int grader_call(
-    const unsigned long long* arguments) {{
-  grader_trampoline::call_once(arguments);
-  return grader_trampoline::wait_for_all();
+    const unsigned long long* grader_bits) {{
+  grader_trampoline::grader_call_once(grader_bits);
+  return grader_trampoline::grader_wait_for_all();
 }}
 
 // Many calls and one wait: nothing but launches stands between two of them.
 extern "C" __attribute__((visibility("default"))) int grader_calls(
-    const unsigned long long* arguments, int per_call, int calls) {{
-  for (int call = 0; call < calls; ++call)
-    grader_trampoline::call_once(arguments + call * per_call);
-  return grader_trampoline::wait_for_all();
+    const unsigned long long* grader_bits, int grader_per_call, int grader_count) {{
+  for (int grader_number = 0; grader_number < grader_count; ++grader_number)
+    grader_trampoline::grader_call_once(grader_bits + grader_number * grader_per_call);
+  return grader_trampoline::grader_wait_for_all();
 }}
 
 // The same once more on the same sizes. What is allocated below this frame and
 // never freed has leaked: what is kept for later calls, the first one made.
 extern "C" __attribute__((visibility("default"))) int grader_call_again(
-    const unsigned long long* arguments) {{
-  volatile int result = grader_call(arguments);  // no tail call: the frame is the message
-  return result;
+    const unsigned long long* grader_bits) {{
+  volatile int grader_result = grader_call(grader_bits);  // no tail call: the frame is the message
+  return grader_result;
 }}
 """
 
@@ -92,7 +99,7 @@ def trampoline(signature: Signature, file: str) -> str:
         mark=SIGNATURE_MARK,
         plain_types=", ".join(_plain_type(signature, a) for a in signature.arguments),
         values=",\n".join(
-            f"      grader_trampoline::value<{_plain_type(signature, a)}>(arguments[{i}])"
+            f"      grader_trampoline::grader_value<{_plain_type(signature, a)}>(grader_bits[{i}])"
             for i, a in enumerate(signature.arguments)
         ),
     )
