@@ -19,8 +19,9 @@ def transpose_kernel(
     COLS: tl.constexpr,  # columns of a tile, a power of two
 ):
     """output[col, row] = input[row, col] for this program's tile."""
-    # TODO(student): about 8 lines
-    # 1. Where am I: the tile of this program, and which of its elements exist.
+    # TODO(student): about 9 lines
+    # 1. Where am I: the tile of this program, and which of its elements exist. Tiles go down the
+    #    input: what neighbouring programs store lies side by side.
     # 2. Load. Nothing beyond the matrix.
     # 3. Turn and 4. store: row and column change places, nothing is computed.
     # end
