@@ -7,6 +7,7 @@ neither `student_template/` nor `reference/`.
 
     reference/NAME/FILE ──stub──→ student_template/NAME/FILE ──→ assignments/NAME/stubs.json
     assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
+                                     ──tiers──────→ assignments/NAME/README.md, its table
 
 `python -m grader.fingerprint [REPOSITORY]` writes everything on the right; a
 test holds that it is current.
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from grader.catalogue import ASSIGNMENTS, find_assignments
 from grader.errors import GraderError, SpecError
+from grader.handout import HANDOUT, with_tiers
 from grader.spec import PROGRAM_FILE, Assignment
 from grader.spec_reader import read_assignment
 from grader.stub import stub_text
@@ -73,6 +75,12 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
         yield template / assignment.signature.header_name, assignment.signature.header()
     prints = {path: fingerprint(text) for path, text in sorted(stubs.items())}
     yield assignment.folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
+    handout = assignment.folder / HANDOUT
+    if handout.is_file():
+        try:
+            yield handout, with_tiers(handout.read_text(encoding="utf-8"), assignment)
+        except (OSError, UnicodeDecodeError) as error:
+            raise GraderError(f"{handout} cannot be read: {error}") from None
 
 
 def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ import pytest
 import report_document
 import sample_reports
 import test_formats
+from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
 from grader import ci, gradescope_metadata, interruption, pipeline
 from grader.delivery import Format
@@ -95,7 +96,7 @@ def test_a_run_is_drawn_anew_and_replayed_with_its_seed(tmp_path: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         report = json.loads(output.read_text())
-        assert report["score"] == 90
+        assert (report["score"], report["pending"]) == (KERNEL, SPEED)
         assert report["environment"]["public_seed"] == 0
         cases = [
             case["sizes"]
@@ -146,7 +147,7 @@ def test_autolabs_scores_are_the_last_line(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith(output.read_text())
     scores = format_contracts.autolab(output.read_text())["scores"]
-    assert scores == {"silu": 90.0, "main": 0.0}
+    assert scores == {"silu": KERNEL, "main": 0.0}
 
 
 def test_a_wrong_folder_leaves_no_result_and_says_why(tmp_path: Path) -> None:
@@ -363,14 +364,17 @@ def test_what_had_no_time_says_so_and_stays_pending() -> None:
     assert report.pending == 20
 
 
-@pytest.mark.parametrize(("right", "pending"), [(True, 25), (False, 0)])
-def test_points_that_a_wrong_answer_costs_are_not_pending(right: bool, pending: float) -> None:
+@pytest.mark.parametrize("right", [True, False])
+def test_points_that_a_wrong_answer_costs_are_not_pending(right: bool) -> None:
     kernel = read_assignment(REPOSITORY / "assignments" / "silu").kernels[0]
     done = [sample_reports.build(), sample_reports.visible()]
     if not right:
         done[-1] = sample_reports.wrong_answer().kernels[0].checks[1]
     waiting = not_yet(kernel, done, Options())
-    assert [(check.check, check.pending) for check in waiting] == [(CheckName.MEMORY, pending)]
+    assert [(check.check, check.pending) for check in waiting] == [
+        (CheckName.MEMORY, MEMORY * right),
+        (CheckName.PERFORMANCE, SPEED * right),
+    ]
 
 
 def test_a_report_can_be_asked_for_after_every_check() -> None:
@@ -385,7 +389,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
         assert (report.max_score, report.score + report.pending) == (100, 100)
     decided = [report.score for report in heard]
     assert decided == sorted(decided, key=lambda score: score or 0)
-    assert last.score == 100
+    assert (last.score, last.pending) == (KERNEL + PROGRAM, SPEED)
     # The cheap check of both languages before the dear one of any.
     both = [[check.check for check in entry.checks if not check.pending] for entry in last.kernels]
     assert all(CheckName.MEMORY in checks for checks in both[:2])

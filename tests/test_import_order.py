@@ -23,7 +23,7 @@ ORDER = (
     # the spec
     "expression", "timing", "signature", "spec", "spec_problem", "spec_schema", "case_checks",
     "counter_checks", "timing_checks", "spec_checks", "spec_reader", "catalogue", "stub",
-    "fingerprint",
+    "handout", "fingerprint",
     # the submission
     "archive", "submission",
     # programs that we do not trust

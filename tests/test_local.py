@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
@@ -29,7 +30,12 @@ def test_the_reference_is_accepted_in_both_languages(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     done = grade("local", "silu", "--from", "reference", "--device", "cpu", "--json", file)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "accepted · 100 / 100 points · 2 of 2 handed in" in done.stdout
+    result = (
+        f"accepted · {KERNEL + PROGRAM:g} / 100 points · {SPEED:g} pending: speed is measured on a GPU "
+        "· 2 of 2 handed in"
+    )
+    assert result in done.stdout
+    assert "\nPending points are neither won nor lost: a GPU has to time the kernel" in done.stdout
     report = json.loads(file.read_text())
     jsonschema.validate(report, SCHEMA)
     assert [kernel["name"] for kernel in report["kernels"]] == ["silu", "silu", "main"]
@@ -70,7 +76,11 @@ def test_the_check_build_alone_runs_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "reachable", "pending"),
-    [(("--check", "memory"), 25, 25), (("--kernel", "silu"), 90, 0)],
+    [
+        (("--check", "memory"), MEMORY, MEMORY),
+        (("--kernel", "silu"), KERNEL + SPEED, SPEED),
+        (("--check", "correctness"), KERNEL - MEMORY, 0),
+    ],
 )
 def test_a_part_that_leaves_points_open_says_so(
     asked: tuple[str, str], reachable: float, pending: float, tmp_path: Path
@@ -82,7 +92,8 @@ def test_a_part_that_leaves_points_open_says_so(
     report = json.loads(file.read_text())
     assert (report["filtered"], report["pending"]) == (True, pending)
     assert report["score"] + report["pending"] == reachable
-    assert ("its points wait for the correctness check" in done.stdout) is bool(pending)
+    waits = "its points wait for the correctness check" in done.stdout
+    assert waits is (asked[1] == "memory")
 
 
 def test_a_seed_draws_other_cases_and_is_told(tmp_path: Path) -> None:
@@ -131,7 +142,8 @@ def test_a_kernel_without_the_program_is_a_part(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "reference" / "silu" / "silu.cu", tmp_path)
     done = grade("local", "silu", "--device", "cpu", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "accepted · 90 / 100 points · 1 of 2 handed in" in done.stdout
+    assert f"accepted · {KERNEL:g} / 100 points · {SPEED:g} pending" in done.stdout
+    assert "1 of 2 handed in" in done.stdout
     assert "no main.cu in" in done.stdout
     done = grade("local", "silu", "--device", "cpu", "--kernel", "silu", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -160,7 +172,7 @@ def test_list_names_kernels_files_and_points() -> None:
     done = grade("list")
     assert done.returncode == 0
     rows = [line.split() for line in done.stdout.splitlines()]
-    silu = rows.index(["silu", "silu", "silu.cu", "silu.py", "90"])
+    silu = rows.index(["silu", "silu", "silu.cu", "silu.py", f"{KERNEL + SPEED:g}"])
     assert rows[silu + 1] == ["main", "main.cu", "10"]
 
 

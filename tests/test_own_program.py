@@ -14,6 +14,7 @@ from pathlib import Path
 
 import own_programs
 import pytest
+from silu_points import KERNEL as RIGHT_KERNEL
 
 from grader import toolchain
 from grader.build.product import Built, Rejected
@@ -418,7 +419,11 @@ def test_it_is_an_entry_of_the_report(silu: Assignment, tmp_path: Path) -> None:
     )
     assert [check.check for check in main.checks] == [CheckName.BUILD, CheckName.PROGRAM]
     assert (main.verdict, main.score, main.max_score) == (Verdict.ACCEPTED, 10.0, 10.0)
-    assert (report.verdict, report.score, report.max_score) == (Verdict.ACCEPTED, 100.0, 100.0)
+    assert (report.verdict, report.score, report.max_score) == (
+        Verdict.ACCEPTED,
+        RIGHT_KERNEL + 10.0,
+        100.0,
+    )
     assert (report.handed_in, report.kernels_total, report.filtered) == (2, 2, False)
     evidence = check_of(report).evidence
     assert isinstance(evidence, ProgramEvidence)
@@ -432,7 +437,7 @@ def test_a_program_that_cannot_tell_takes_its_own_points_only(
 ) -> None:
     text = own_programs.REJECTED["always_says_right"][0]
     report = report_of(silu, hand_in(tmp_path, main=text))
-    assert (report.verdict, report.score) == (Verdict.WRONG_ANSWER, 90.0)
+    assert (report.verdict, report.score) == (Verdict.WRONG_ANSWER, RIGHT_KERNEL)
 
 
 @pytest.mark.usefixtures("no_nvcc")
@@ -441,7 +446,7 @@ def test_no_program_is_not_submitted(silu: Assignment, tmp_path: Path, main: str
     stub = (REPOSITORY / "student_template/silu/main.cu").read_text()
     report = report_of(silu, hand_in(tmp_path, main=stub if main else None))
     assert entry(report).verdict is Verdict.NOT_SUBMITTED
-    assert (report.verdict, report.score, report.handed_in) == (Verdict.ACCEPTED, 90.0, 1)
+    assert (report.verdict, report.score, report.handed_in) == (Verdict.ACCEPTED, RIGHT_KERNEL, 1)
     message = entry(report).checks[0].message
     assert message.startswith("main.cu: the stub as handed out" if main else "no main.cu in")
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from silu_points import KERNEL
 
 from grader.cli import cli
 from grader.errors import GraderError, SpecError, UsageError
@@ -337,7 +338,8 @@ def gradescope_at(archives: Mapping[str, Path], place: Path, kind: str) -> Path:
     return autograder
 
 
-SCORES = {"good": (80, 100), "wrong": (0, 0), "hostile": (0, 40)}
+# Nobody has a main.cu; only points that need a GPU are missing to "good".
+SCORES = {"good": (KERNEL, KERNEL), "wrong": (0, 0), "hostile": (0, 40)}
 
 
 def gradescope_points(result: Mapping[str, Any]) -> float:

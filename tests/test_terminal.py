@@ -23,7 +23,7 @@ from grader.evidence import Finding, FindingKind, Mismatch, ToolRun
 from grader.formats.terminal import print_report
 from grader.report import CheckResult, Report
 from grader.verdict import Verdict
-from grader.words import Visibility
+from grader.words import CheckName, Visibility
 
 GOLDEN = Path(__file__).parent / "golden"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -148,6 +148,21 @@ def test_hidden_cases_show_neither_size_nor_values_nor_output() -> None:
 
 def test_points_pending_name_their_reason() -> None:
     assert "20 pending: needs a GPU" in shown(sample_reports.wrong_answer())
+
+
+def test_points_pending_are_not_lost_and_a_gpu_is_what_it_takes_for_time() -> None:
+    told = shown(sample_reports.wrong_answer()).splitlines()[-1]
+    assert told.startswith("Pending points are neither won nor lost: a GPU has to time the kernel")
+    assert "neither won nor lost" not in shown(sample_reports.accepted())
+    # Where there is a GPU, or other points are pending, another one is no remedy.
+    report = sample_reports.wrong_answer()
+    on_a_gpu = replace(report, environment=report.environment | {"device": "cuda"})
+    assert shown(on_a_gpu).endswith("\nPending points are neither won nor lost.\n")
+    (kernel,) = report.kernels
+    untimed = tuple(c for c in kernel.checks if c.check is not CheckName.PERFORMANCE)
+    waiting = replace(untimed[0], score=0.0, max_score=20.0, pending=20.0)
+    other = replace(report, kernels=(replace(kernel, checks=(waiting, *untimed[1:])),))
+    assert shown(other).endswith("\nPending points are neither won nor lost.\n")
 
 
 def test_part_of_a_run_does_not_pass_for_the_whole() -> None:

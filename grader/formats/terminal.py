@@ -20,7 +20,7 @@ from grader.formats.details import headline, summary_of_hidden, write_details
 from grader.formats.page import Page, Piece
 from grader.report import CheckResult, KernelResult, Report
 from grader.verdict import Verdict
-from grader.words import Visibility
+from grader.words import CheckName, Device, Visibility
 
 MOST_LABEL = 32
 
@@ -147,8 +147,20 @@ def _result(page: Page, report: Report, *, show_hidden: bool) -> None:
     parts.append(f" · {report.handed_in} of {report.kernels_total} handed in")
     parts.append(f" · {report.wall_s:.1f} s")
     page.sentence(*parts)
+    if report.pending:
+        page.sentence(_what_of_pending(report))
     if report.filtered:
         page.sentence("A part only, as --kernel, --check or --language asked: not the whole score.")
+
+
+def _what_of_pending(report: Report) -> str:
+    """Say what becomes of points that are pending, and what a student can do about them."""
+    told = "Pending points are neither won nor lost"
+    checks = [check for kernel in report.kernels if kernel.counted for check in kernel.checks]
+    untimed = any(check.pending and check.check is CheckName.PERFORMANCE for check in checks)
+    if untimed and report.environment.get("device") == Device.CPU.value:
+        return f"{told}: a GPU has to time the kernel, yours or your course's."
+    return f"{told}."
 
 
 def _why_pending(page: Page, report: Report, *, show_hidden: bool) -> str:

@@ -1,7 +1,7 @@
 """Stub, reference and header agree: files that follow from each other are current.
 
 reference/NAME/FILE    is there for every kernel and language
-generated files        stubs, header and fingerprints are as made anew
+generated files        stubs, header, fingerprints and the handout's tiers are as made anew
 signature              reference and stub define the entry as the spec has it:
                        the same parameters, types (CUDA C++) and names, in order
 header                 declares it
@@ -120,7 +120,7 @@ def _generated_row(assignment: Assignment, repository: Path) -> Row:
         assignment,
         "generated files",
         "current",
-        "stubs, header and fingerprints as made anew",
+        "stubs, header, fingerprints and the handout's tiers as made anew",
         f"not current: {', '.join(problems)}" if problems else "as expected",
         differs_if(bool(problems)),
         note,

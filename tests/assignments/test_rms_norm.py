@@ -256,4 +256,4 @@ def test_cases_have_the_seams_and_the_points_fall_alike_in_both_languages(oracle
             assert {1e-6, 1e-5, 0.1} <= {item.sizes["epsilon"] for item in items}
             hidden = sum(item.visibility is Visibility.HIDDEN for item in items)
             counts.add((len(items) - hidden, hidden))
-        assert counts == {(32, 8)}  # 60 and 15 of 75 points
+        assert counts == {(32, 8)}  # 36 and 9 of 45 points

@@ -18,6 +18,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from classrooms import GRADE, REPOSITORY, grade, surroundings
+from silu_points import KERNEL
 
 from grader.batch.hand_ins import find_hand_ins
 from grader.batch.job import Answer, Job, Key, Outcome, Terms
@@ -98,13 +99,13 @@ def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) 
     done = grade(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {name: score(path) for name, path in reports(out).items()} == {
-        "ada": 90, "bob": 90, "cyd": 0, "dee": 0,
+        "ada": KERNEL, "bob": KERNEL, "cyd": 0, "dee": 0,
     }  # fmt: skip
     for path in reports(out).values():
         jsonschema.validate(json.loads(path.read_text()), SCHEMA)
     with book.open(newline="") as file:
         rows = {row["Submission ID"]: row for row in csv.DictReader(file)}
-    assert rows["ada"]["silu"] == "90"
+    assert rows["ada"]["silu"] == f"{KERNEL:g}"
     assert rows["dee"]["silu - Status"] == "Missing"
     before = write_times(out)
 
@@ -113,7 +114,7 @@ def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stdout + done.stderr
     after = write_times(out)
     assert {name for name in after if after[name] != before[name]} == {"dee"}
-    assert score(reports(out)["dee"]) == 90
+    assert score(reports(out)["dee"]) == KERNEL
     assert "1 to grade" in done.stdout
 
 
@@ -162,7 +163,7 @@ def test_a_killed_worker_costs_nothing(classroom: Path, tmp_path: Path) -> None:
             run_jobs(pool, store, jobs, step)
         assert pool.pids != tuple(killed)
     assert {name: score(p) for name, p in reports(tmp_path / "out").items()} == {
-        "ada": 90, "bob": 90, "cyd": 0, "dee": 0,
+        "ada": KERNEL, "bob": KERNEL, "cyd": 0, "dee": 0,
     }  # fmt: skip
 
 
