@@ -35,6 +35,7 @@ from rich.table import Table
 
 from grader.build.baseline import build_baseline
 from grader.build.product import Built
+from grader.calibrate import three_digits
 from grader.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
 from grader.check.speed import SpeedVerdict
 from grader.gpu import Gpu, gpus, visible
@@ -320,11 +321,15 @@ def _ladder(assignment: Assignment, calibration: Calibration) -> str:
 
 
 def _row(title: str, figure: HandInFigure, one: BenchmarkFigure, tiers: tuple[Tier, ...]) -> str:
-    rate = f"{one.gb_s:.0f} GB/s" if one.tflop_s is None else f"{one.tflop_s:.1f} TFLOP/s"
+    rate = (
+        f"{three_digits(one.gb_s)} GB/s"
+        if one.tflop_s is None
+        else f"{three_digits(one.tflop_s)} TFLOP/s"
+    )
     reached = [tier for tier in tiers if (figure.speedup or 0) >= tier.speedup]
     tier = f"{reached[-1].speedup:g}" if reached else ("below" if tiers else "none set")
     cells = (title, figure.language.phrase, figure.hand_in, one.name, f"{one.baseline_us:.0f} us",
-             f"{one.submission_us:.0f} us", rate, f"{one.speedup:.2f}", tier)  # fmt: skip
+             f"{one.submission_us:.0f} us", rate, three_digits(one.speedup), tier)  # fmt: skip
     return "| " + " | ".join(cells) + " |"
 
 

@@ -50,8 +50,8 @@ class Figure:
 
 def calibrate(
     assignment: Assignment, references: Path, gpu: Gpu, progress: Progress, *, seed: int = 0
-) -> list[Figure]:
-    """Time the solved files and the samples that must be too slow.
+) -> Iterator[Figure]:
+    """Time the solved files, then the samples that must be too slow; yield each when it is done.
 
     Raises UsageError if there is nothing to time.
     """
@@ -66,11 +66,8 @@ def calibrate(
     for folder in sorted((solved / "samples" / _SLOW).glob("*/")):
         folders[f"{_SLOW}/{folder.name}"] = folder
     options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
-    return [
-        figure
-        for name, folder in folders.items()
-        for figure in _figures(assignment, name, folder, options, progress)
-    ]
+    for name, folder in folders.items():
+        yield from _figures(assignment, name, folder, options, progress)
 
 
 def _figures(
@@ -199,6 +196,11 @@ def print_calibration(
             console.print(f"  sensitive: {sentence}", markup=False, highlight=False)
 
 
+def three_digits(figure: float) -> str:
+    """Return three digits of a figure, or all that stand before its point."""
+    return f"{figure:.0f}" if figure >= 100 else f"{figure:#.3g}".rstrip(".")
+
+
 def figures_table(figures: Sequence[Figure]) -> Table:
     """Return a row for each benchmark of each hand-in."""
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -211,15 +213,15 @@ def figures_table(figures: Sequence[Figure]) -> Table:
             table.add_row(*head, figure.problem or "")
             continue
         for timing in figure.evidence.benchmarks:
-            rate = f"{timing.gb_s:.0f} GB/s"
+            rate = f"{three_digits(timing.gb_s)} GB/s"
             if timing.tflop_s is not None:
-                rate = f"{timing.tflop_s:.1f} TFLOP/s"
+                rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
             table.add_row(
                 *head,
                 timing.name,
                 f"{timing.baseline_us:.1f} us",
                 f"{timing.submission_us:.1f} us",
-                f"{timing.speedup:.3f}",
+                three_digits(timing.speedup),
                 rate,
                 "" if timing.roof_share is None else f"{timing.roof_share:.0%}",
             )
@@ -229,11 +231,21 @@ def figures_table(figures: Sequence[Figure]) -> Table:
 def run_calibrate(
     assignments: Sequence[Assignment], references: Path, gpu: Gpu, *, seed: int, keep: bool
 ) -> None:
-    """Calibrate each assignment, print what was found, and keep it unless told not to."""
+    """Calibrate each assignment, print what was found, and keep it unless told not to.
+
+    Of one that is interrupted what was measured is printed, and nothing kept.
+    """
+    console = Console()
     for assignment in assignments:
-        with progress_on(Console(stderr=True)) as progress:
-            figures = calibrate(assignment, references, gpu, progress, seed=seed)
-        console = Console()
+        figures: list[Figure] = []
+        try:
+            with progress_on(Console(stderr=True)) as progress:
+                for figure in calibrate(assignment, references, gpu, progress, seed=seed):
+                    figures.append(figure)
+        except BaseException:
+            if figures:
+                console.print(figures_table(figures))
+            raise
         print_calibration(assignment, figures, gpu, console)
         if keep:
             path = write_calibration(assignment, figures, gpu)

@@ -28,9 +28,8 @@ transpose_kernel(const float* __restrict__ input,  // (rows, cols) row-major
     constexpr int STEP = BLOCK / (STRIP / VEC);  // rows of a strip that the block covers at once
     constexpr int PIECES = TILE * TILE / BLOCK / VEC;  // vectors per thread
     static_assert(TILE % STEP == 0, "the block covers a strip exactly");
-    // TODO(student): about 30 lines
+    // TODO(student): about 29 lines
     // 1. Where am I: the tile of this block, and this thread's place (x, y) in a piece of it.
-    //    Tiles go down the input: what neighbouring blocks store lies side by side.
     // 2. Load: neighbouring threads, neighbouring columns. Nothing beyond the matrix.
     // 3. Turn: what a thread stores, others have loaded; they must have finished.
     // 4. Store: neighbouring threads, neighbouring rows, which are columns of the output.
