@@ -65,7 +65,7 @@ def test_a_ladder_has_a_row_for_each_benchmark_that_was_timed(tmp_path: Path) ->
     rows = [line for line in text.splitlines() if "reference" in line]
     assert len(rows) == len(found.figures[0].benchmarks) >= 1
     assert "too_slow" not in text
-    assert f"{found.figures[0].benchmarks[0].speedup:.2f}" in rows[0]
+    assert PROOFS.three_digits(found.figures[0].benchmarks[0].speedup) in rows[0]
 
 
 def test_the_docs_hold_what_the_calibrations_give() -> None:
