@@ -91,13 +91,16 @@ def test_tiers_without_a_calibration_are_warned_of(tmp_path: Path) -> None:
     assert "run `grade calibrate`" in text
 
 
-def test_a_rung_without_points_for_speed_is_warned_of(tmp_path: Path) -> None:
+def test_a_later_rung_without_points_for_speed_is_warned_of(tmp_path: Path) -> None:
     assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
     other = replace(assignment.kernels[0], name="v2", points={CheckName.CORRECTNESS: 1.0})
     assignment = replace(assignment, kernels=(*assignment.kernels, other))
     assert [text for _, text in tiers(assignment, tmp_path)] == [
-        "v2 has no points for performance, and silu has"
+        "v2 has no points for performance, and silu before it has"
     ]
+    # The first rungs of a ladder may be as slow as they like.
+    ladder = replace(assignment, kernels=assignment.kernels[::-1])
+    assert list(tiers(ladder, tmp_path)) == []
 
 
 def test_a_benchmark_that_is_over_too_soon_is_warned_of(tmp_path: Path) -> None:

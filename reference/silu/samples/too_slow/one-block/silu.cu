@@ -6,10 +6,13 @@ constexpr int BLOCK = 1024;  // threads
 
 __global__ void silu_kernel(const float* input, float* output, int n)
 {
-    for (long long i = threadIdx.x; i < n; i += BLOCK) output[i] = input[i] / (1.0f + expf(-input[i]));
+    for (long long i = threadIdx.x; i < n; i += BLOCK) {
+        const float x = input[i];
+        output[i] = x / (1.0f + expf(-x));
+    }
 }
 
 extern "C" void silu(const float* input, float* output, int n)
 {
-    if (n > 0) silu_kernel<<<1, BLOCK>>>(input, output, n);
+    silu_kernel<<<1, BLOCK>>>(input, output, n);
 }
