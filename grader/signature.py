@@ -134,18 +134,22 @@ class Signature:
         """`silu.h`."""
         return f"{self.entry}.h"
 
-    def header(self) -> str:
-        """Return the C++ header that a student's kernel and `main.cu` include."""
+    @property
+    def c_includes(self) -> str:
+        """The lines that the declaration needs ahead of it, for types that are not built in."""
         wanted = {self.element_type(argument, Language.CUDA) for argument in self.arguments}
-        includes = "".join(
+        return "".join(
             f"#include <{_HEADERS[kind]}>\n"
             for kind in ElementType
             if kind in wanted & set(_HEADERS)
         )
+
+    def header(self) -> str:
+        """Return the C++ header that a student's kernel and `main.cu` include."""
         comments = "".join(f"//   {line}\n" for line in self._describe())
         return (
             f"// {self.header_name}: the function to implement (generated from assignment.toml).\n"
-            f"{comments}#pragma once\n{includes}\n"
+            f"{comments}#pragma once\n{self.c_includes}\n"
             f'extern "C" {self.c_declaration};\n'
         )
 

@@ -17,7 +17,7 @@ SIGNATURE_MARK = "grader_entry_signature"
 _TEMPLATE = """\
 // Generated: calls {entry} for the grader.
 #include <cuda_runtime.h>
-#include <cstdio>
+{includes}#include <cstdio>
 #include <cstring>
 #include <type_traits>
 
@@ -96,6 +96,7 @@ def trampoline(signature: Signature, file: str) -> str:
     return _TEMPLATE.format(
         entry=signature.entry,
         file=file,
+        includes=signature.c_includes,
         mark=SIGNATURE_MARK,
         plain_types=", ".join(_plain_type(signature, a) for a in signature.arguments),
         values=",\n".join(

@@ -23,7 +23,7 @@ from grader.verify import judgement
 from grader.verify.expectation import Expectation
 from grader.verify.row import Row, State
 from grader.verify.samples import Sample
-from grader.words import Device, Language
+from grader.words import CheckName, Device, Language
 
 # A sample that must meet its time limit is not waited for as long as a student's kernel
 # is: it would cost a minute each. What ends by itself within the real limit, but not
@@ -109,6 +109,12 @@ class SampleTask(_Grading):
             )
             assignment = dataclasses.replace(assignment, limits=patience)
         options = self.options()
+        judged_by = self.expectation.check if self.expectation is not None else None
+        if self.sample.verdict == "accepted" and judged_by != CheckName.PERFORMANCE.value:
+            # Right is what it is to be; whether it is fast as well says nothing about the spec.
+            options = dataclasses.replace(
+                options, checks=frozenset(CheckName) - {CheckName.PERFORMANCE}
+            )
         if self.sample.has_program:
             options = dataclasses.replace(options, kernels=frozenset())
         report = hands.grade(assignment, read_submission(self.sample.folder, assignment), options)

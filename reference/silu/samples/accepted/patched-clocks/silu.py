@@ -1,4 +1,4 @@
-# expect: device=cuda why="only timed calls follow each other on large arrays"
+# expect: device=cuda check=performance why="only timed calls follow each other on large arrays"
 # Replaces every clock and event of this process. The clock is another process's:
 # nothing is gained.
 import time

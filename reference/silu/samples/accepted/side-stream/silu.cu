@@ -1,4 +1,4 @@
-// expect: device=cuda why="only timed calls follow each other on large arrays"
+// expect: device=cuda check=performance why="only timed calls follow each other on large arrays"
 // Works on a stream of its own and does not wait. The grader waits for the device,
 // not for a stream: nothing is gained.
 #include "silu.h"

@@ -1,4 +1,4 @@
-// expect: device=cuda why="only timed calls follow each other on large arrays"
+// expect: device=cuda check=performance why="only timed calls follow each other on large arrays"
 // Asks for a part of the L2 cache to be kept for its input. All arrays together are many times
 // as large, and their contents are new: nothing is gained.
 #include "silu.h"
