@@ -11,9 +11,9 @@ def silu(input, output, n):
     for folder in {*site.getsitepackages(), *sys.path, site.getusersitepackages()}:
         for name in ("grade_planted.pth", "sitecustomize.py", "torch.py"):
             path = Path(folder or ".") / name
-            if path.resolve().parent == Path.cwd().resolve() or path.exists():
-                continue
             try:
+                if path.resolve().parent == Path.cwd().resolve() or path.exists():
+                    continue
                 path.write_text("")
                 path.unlink()
                 output.zero_()
