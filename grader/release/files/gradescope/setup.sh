@@ -18,3 +18,9 @@ python3 -m venv "$VENV"
 # What the grader needs, not the grader: it runs from its sources.
 "$VENV/bin/pip" install --no-cache-dir --constraint "$SOURCE/constraints.txt" \
     --requirement "$SOURCE/requirements.txt"
+
+# Each submission gets a fresh container of this image: what all need is compiled here, once.
+cd "$SOURCE"
+"$VENV/bin/python" -m grader.build.warm
+# For whoever reads the build's log; it fails where nothing could be graded.
+"$VENV/bin/python" -m grader doctor
