@@ -179,7 +179,7 @@ def offered(line: str, folder: Path = ROOT) -> list[str]:
         capture_output=True, text=True,
     )  # fmt: skip
     assert not done.stderr
-    return [word.removeprefix("plain,") for word in done.stdout.splitlines()]
+    return [word.removeprefix("plain,") for word in done.stdout.split()]
 
 
 def test_the_shell_completes_assignments() -> None:

@@ -2,13 +2,14 @@
 # Gradescope runs this once, as root, when it builds the image of "@TITLE@".
 set -euo pipefail
 
-SOURCE="${GRADE_ROOT:-}/autograder/source"
-VENV=/opt/gpu-grade
+ROOT="${GRADE_ROOT:-}"
+SOURCE="$ROOT/autograder/source"
+VENV="$ROOT/opt/gpu-grade"
 
 export DEBIAN_FRONTEND=noninteractive
 apt-get update
 apt-get install -y --no-install-recommends python3 python3-venv g++
-rm -rf /var/lib/apt/lists/*
+rm -rf "$ROOT"/var/lib/apt/lists/*
 
 python3 -m venv "$VENV"
 # torch for the processor: a tenth of the size of the one for GPUs, which are not there.
