@@ -468,14 +468,13 @@ def test_gradescopes_image_is_made_and_made_again(
     for name, text in FAKES.items():
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
-    variables = {
-        "PATH": f"{programs}:{os.environ['PATH']}",
-        "GRADE_ROOT": str(place), "LOG": str(log), "PYTHON": sys.executable,
-    }  # fmt: skip
     asked = []
     for _ in range(2):
         log.write_text("")
-        done = run([str(autograder / "source/setup.sh")], place, **variables)
+        done = run(
+            [str(autograder / "source/setup.sh")], place, GRADE_ROOT=str(place), LOG=str(log),
+            PYTHON=sys.executable, PATH=f"{programs}:{os.environ['PATH']}",
+        )  # fmt: skip
         assert done.returncode == 0, done
         assert "the host runtime is ready" in done.stdout
         assert "CUDA C++  is graded on the CPU" in done.stdout
