@@ -14,7 +14,7 @@ _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
 
 
 @click.command()
-@click.argument("assignment")
+@shared_options.assignment
 @click.option(
     "--from",
     "source",

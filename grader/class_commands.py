@@ -13,7 +13,7 @@ from grader import shared_options
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@shared_options.assignments
 @click.option(
     "--out",
     required=True,

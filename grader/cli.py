@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import grader
-from grader import catalogue, class_commands, shared_options
+from grader import catalogue, class_commands, completion, shared_options
 from grader.ci_commands import ci, report
 from grader.errors import GraderError, UsageError
 from grader.fingerprint import REFERENCES
@@ -43,7 +43,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@shared_options.assignments
 @click.option(
     "--from",
     "source",
@@ -83,7 +83,13 @@ def local(**arguments: Any) -> None:
 
 
 @cli.command()
-@click.argument("assignments", nargs=-1, required=True, metavar="ASSIGNMENT...")
+@click.argument(
+    "assignments",
+    nargs=-1,
+    required=True,
+    metavar="ASSIGNMENT...",
+    shell_complete=completion.assignments,
+)
 @click.option(
     "--references",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -111,7 +117,7 @@ def calibrate(
 
 
 @cli.command()
-@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@shared_options.assignments
 @shared_options.device
 @shared_options.kernels
 @shared_options.languages
@@ -158,8 +164,8 @@ def verify(**arguments: Any) -> None:
 
 
 @cli.command()
-@click.argument("assignment")
-@click.argument("kernel")
+@shared_options.assignment
+@click.argument("kernel", shell_complete=completion.kernels)
 @shared_options.language
 @click.option(
     "--from",

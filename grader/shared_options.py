@@ -1,4 +1,4 @@
-"""The options that several commands have, in the same words."""
+"""The arguments and options that several commands have, in the same words."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from pathlib import Path
 
 import click
 
+from grader import completion
 from grader.words import Language
 
 _LANGUAGES = click.Choice([str(word) for word in Language])
 
+assignment = click.argument("assignment", shell_complete=completion.assignments)
+assignments = click.argument(
+    "assignments",
+    nargs=-1,
+    metavar="[ASSIGNMENT]...",
+    shell_complete=completion.assignments,
+)
 device = click.option(
     "--device",
     type=click.Choice(["auto", "cuda", "cpu"]),
@@ -17,7 +25,13 @@ device = click.option(
     show_default=True,
     help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
 )
-kernels = click.option("--kernel", "kernels", multiple=True, help="Only this kernel (repeatable).")
+kernels = click.option(
+    "--kernel",
+    "kernels",
+    multiple=True,
+    shell_complete=completion.kernels,
+    help="Only this kernel (repeatable).",
+)
 language = click.option("--language", type=_LANGUAGES, help="Only this language.")
 languages = click.option(
     "--language",

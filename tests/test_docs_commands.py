@@ -157,3 +157,57 @@ def test_the_shell_completes(shell: str) -> None:
         text=True,
     )  # fmt: skip
     assert "release" in done.stdout
+
+
+SPEC = (ROOT / "assignments/silu/assignment.toml").read_text(encoding="utf-8")
+
+
+def offered(line: str, folder: Path = ROOT) -> list[str]:
+    """Return what bash is offered for the last word of a command line; torch must stay away."""
+    words = {
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(shlex.split(line)) - (not line.endswith(" "))),
+        "_GRADE_COMPLETE": "bash_complete",
+        "PYTHONPATH": str(ROOT),
+    }
+    program = (
+        "import sys\nfrom grader.__main__ import main\n"
+        "try:\n    main()\nfinally:\n    assert 'torch' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env={**os.environ, **words},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert not done.stderr
+    return [word.removeprefix("plain,") for word in done.stdout.split()]
+
+
+def test_the_shell_completes_assignments() -> None:
+    names = sorted(folder.name for folder in (ROOT / "assignments").iterdir())
+    for command in (
+        "local",
+        "ci",
+        "verify",
+        "calibrate",
+        "profile",
+        "batch class",
+        "release student",
+    ):
+        assert offered(f"grade {command} ") == names, command
+    assert offered("grade local s") == ["silu"]
+    assert "silu" not in offered("grade local silu ")
+
+
+def test_the_shell_completes_kernels() -> None:
+    assert offered("grade profile silu ") == ["silu", "main"]
+    assert offered("grade local silu --kernel ") == ["silu", "main"]
+    assert offered("grade verify --kernel silu --kernel s") == []
+    assert {"v4_padded", "v1_simple"} <= set(offered("grade verify --kernel v"))
+
+
+def test_what_cannot_be_read_offers_nothing(tmp_path: Path) -> None:
+    for name, text in (("good", SPEC), ("bad", "title = ")):
+        (tmp_path / "assignments" / name).mkdir(parents=True)
+        (tmp_path / "assignments" / name / "assignment.toml").write_text(text)
+    assert offered("grade local ", tmp_path) == ["bad", "good"]
+    assert offered("grade local bad --kernel ", tmp_path) == []

@@ -150,6 +150,17 @@ def test_golden_of_githubs_log_and_summary(name: str) -> None:
     _assert_golden(f"{name}.summary.md", github.summary(report))
 
 
+@every_report
+def test_githubs_summary_takes_no_entity_apart(report: Report) -> None:
+    assert not re.search(r"&[a-z]*\\", github.summary(report))
+
+
+def test_githubs_summary_keeps_an_apostrophe() -> None:
+    assert "Conway's life" in github.summary(
+        replace(sample_reports.accepted(), title="Conway's life")
+    )
+
+
 def _assert_golden(name: str, text: str) -> None:
     path = GOLDEN / name
     if os.environ.get("UPDATE_GOLDEN"):

@@ -35,8 +35,8 @@ ORDER = (
     # build, run, check, score, report
     "host", "build", "judge", "check", "entries", "score", "formats",
     "plan", "unfinished", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
-    "gradescope_metadata", "shared_options", "crew", "batch", "ci_cluster", "ci", "ci_commands",
-    "verify", "calibrate", "profile", "class_commands", "scaffold", "release", "cli",
+    "gradescope_metadata", "completion", "shared_options", "crew", "batch", "ci_cluster", "ci",
+    "ci_commands", "verify", "calibrate", "profile", "class_commands", "scaffold", "release", "cli",
     "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.

@@ -438,6 +438,80 @@ def test_gradescope_as_an_ordinary_user(archives: Mapping[str, Path], place: Pat
     assert gradescope_points(result) >= SCORES["good"][0]
 
 
+# Stand for what needs a network: they write down what they were asked, and make a `venv`
+# whose python is that of these tests.
+FAKES = {
+    "apt-get": 'echo "apt-get $*" >>"$LOG"',
+    "python3": """
+[ "$1 $2" = "-m venv" ] || exit 9
+mkdir -p "$3/bin"
+printf '#!/bin/sh\\nexec "%s" "$@"\\n' "$PYTHON" >"$3/bin/python"
+printf '#!/bin/sh\\necho "pip $*" >>"$LOG"\\n' >"$3/bin/pip"
+chmod 755 "$3/bin/python" "$3/bin/pip"
+""",
+}
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+IMAGES = {
+    "gradescope": "setup.sh",
+    "prairielearn": "Dockerfile",
+    "autolab": "Dockerfile",
+    "github": ".github/workflows/classroom.yml",
+}
+
+
+def test_gradescopes_image_is_made_and_made_again(
+    archives: Mapping[str, Path], place: Path
+) -> None:
+    autograder = gradescope_at(archives, place, "good")
+    programs, log = place / "bin", place / "log"
+    programs.mkdir()
+    for name, text in FAKES.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    asked = []
+    for _ in range(2):
+        log.write_text("")
+        done = run(
+            [str(autograder / "source/setup.sh")], place, GRADE_ROOT=str(place), LOG=str(log),
+            PYTHON=sys.executable, PATH=f"{programs}:{os.environ['PATH']}",
+        )  # fmt: skip
+        assert done.returncode == 0, done
+        assert "the host runtime is ready" in done.stdout
+        assert "CUDA C++  is graded on the CPU" in done.stdout
+        asked.append(log.read_text().splitlines())
+    assert asked[0] == asked[1]
+    update, install, torch, others = asked[0]
+    assert update == "apt-get update"
+    assert {"python3", "python3-venv", "g++"} <= set(install.split())
+    assert TORCH_INDEX in torch
+    assert TORCH_INDEX not in others
+    for words in (torch.split(), others.split()):
+        for option in ("--constraint", "--requirement"):
+            if option in words:
+                assert Path(words[words.index(option) + 1]).is_file()
+
+
+@pytest.mark.parametrize("target", IMAGES)
+def test_an_image_has_the_tested_versions(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    folder = unpack(archives[target], tmp_path)
+    steps = (folder / IMAGES[target]).read_text().replace("\\\n", " ")
+    # torch's index has not all of what torch needs: with it, only torch is installed.
+    from_index = [line for line in steps.splitlines() if TORCH_INDEX in line]
+    assert len(from_index) == 1
+    (step,) = [part for part in from_index[0].split("&&") if TORCH_INDEX in part]
+    assert {"--no-deps", "--constraint", "torch"} <= set(step.split())
+    for copied in re.findall(r"^COPY (.+) /tmp/$", steps, re.MULTILINE):
+        assert all((folder / name).is_file() for name in copied.split()), copied
+    if target == "github":
+        return  # it installs the package itself
+    needed = (folder / "requirements.txt").read_text().splitlines()
+    pinned = {line.split("==")[0].lower() for line in contents(folder)["constraints.txt"].split()}
+    names = {re.split(r"[<>=;]", line)[0].lower() for line in needed}
+    assert {"torch", "triton", "numpy", "click"} <= names <= pinned
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_scripts_are_valid(archives: Mapping[str, Path], tmp_path: Path, target: str) -> None:
     folder = unpack(archives[target], tmp_path)

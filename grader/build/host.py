@@ -143,6 +143,14 @@ def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> C
     )
 
 
+def runtime(cxx: Tool, mode: Mode) -> Path:
+    """Return our runtime for this machine, from the cache or compiled into it.
+
+    Raises ToolError if g++ cannot compile it.
+    """
+    return _runtime(cxx, mode, _runtime_key(cxx, mode))
+
+
 def _runtime_key(cxx: Tool, mode: Mode) -> str:
     version = f"{cxx.name} {cxx.version}"
     return content_key(*host.runtime_key_parts(compiler_version=version, mode=mode))

@@ -136,7 +136,9 @@ def _points(check: CheckResult) -> str:
 
 
 def _markdown(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", html.escape(told.safe_line(text, 1_000)))
+    # Quotes stay: `&#x27;` would be taken apart by the next step.
+    plain = html.escape(told.safe_line(text, 1_000), quote=False)
+    return _MARKDOWN.sub(r"\\\1", plain)
 
 
 def _all_annotations(report: Report, folder: str) -> Iterator[Annotation]:

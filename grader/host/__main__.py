@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"stopped after {options.timeout:g} s", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as problem:
-        print(f"`{problem.cmd[0]}` failed: it must be g++ 12 or later", file=sys.stderr)
+        print(f"`{problem.cmd[0]}` failed: it must be g++ 11 or later", file=sys.stderr)
         return 2
     except OSError as problem:
         name = f"{problem.filename}: " if problem.filename else ""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from grader import shared_options
 from grader.errors import GraderError, UsageError
 
 TARGETS = ("student", "gradescope", "prairielearn", "autolab", "github")
@@ -13,7 +14,7 @@ TARGETS = ("student", "gradescope", "prairielearn", "autolab", "github")
 
 @click.command()
 @click.argument("target", type=click.Choice(TARGETS))
-@click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+@shared_options.assignments
 @click.option(
     "--output",
     required=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,10 +15,18 @@ from grader.release.visible import visible_spec
 from grader.spec import ORACLE_FILE, PROGRAM_FILE, Assignment
 from grader.spec_reader import SPEC_FILE
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 PACKAGE = Path(grader.__file__).resolve().parent
 _FILES = PACKAGE / "release" / "files"
 # Beside the package in its repository: what its installation needs.
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
+# What an image is made from, at the root of an archive. As a file, because the Python
+# of an image may be too old to read TOML (Ubuntu 22.04's is).
+REQUIREMENTS, CONSTRAINTS = "requirements.txt", "constraints.txt"
 _LEFT_BY_TOOLS = {".pyc", ".so", ".o"}
 _PAGES = {".md", ".png", ".svg", ".jpg", ".pdf"}
 
@@ -38,6 +47,14 @@ def grader_files() -> Iterator[Entry]:
     for path in sorted(PACKAGE.rglob("*")):
         if path.is_file() and path.suffix not in _LEFT_BY_TOOLS and "__pycache__" not in path.parts:
             yield _entry(path, path.relative_to(PACKAGE.parent).as_posix())
+
+
+def image_files() -> Iterator[Entry]:
+    """Yield what an image's pip needs: the grader's requirements and their tested versions."""
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    lines = project["project"]["dependencies"]
+    yield Entry(REQUIREMENTS, "".join(f"{line}\n" for line in lines).encode())
+    yield _entry(PACKAGE.parent / CONSTRAINTS, CONSTRAINTS)
 
 
 def graded_files(assignment: Assignment) -> Iterator[Entry]:

@@ -13,6 +13,7 @@ from grader.release.contents import (
     below,
     graded_files,
     grader_files,
+    image_files,
     stub_files,
     visible_files,
     written_files,
@@ -74,8 +75,8 @@ def prairielearn(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
         yield Entry(f"{inner}/{path}" if inner else path, entry.data, entry.executable)
     source = [*grader_files(), *graded_files(assignment)]
     yield from below("serverFilesCourse/gpu-grade", source)
-    # The image is built in the archive's root and needs the requirements only.
-    yield from (e for e in source if e.path in ("constraints.txt", "pyproject.toml"))
+    # The image is built in the archive's root.
+    yield from image_files()
 
 
 def autolab(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
@@ -88,7 +89,7 @@ def autolab(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
         else:
             yield entry
     yield Entry("autograde.tar", tar(sorted(below("autograde", inner))))
-    yield from (e for e in inner if e.path in ("constraints.txt", "pyproject.toml"))
+    yield from image_files()
 
 
 TARGETS: Mapping[str, Target] = {
@@ -102,6 +103,7 @@ TARGETS: Mapping[str, Target] = {
 
 def _with_grader(target: str, assignment: Assignment) -> Iterator[Entry]:
     own = list(written_files(target, _words(target, assignment)))
+    own += image_files()
     yield from own
     taken = {entry.path for entry in own}
     yield from (e for e in (*grader_files(), *graded_files(assignment)) if e.path not in taken)

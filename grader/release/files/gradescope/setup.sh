@@ -2,27 +2,26 @@
 # Gradescope runs this once, as root, when it builds the image of "@TITLE@".
 set -euo pipefail
 
-SOURCE="${GRADE_ROOT:-}/autograder/source"
-VENV=/opt/gpu-grade
+ROOT="${GRADE_ROOT:-}"
+SOURCE="$ROOT/autograder/source"
+VENV="$ROOT/opt/gpu-grade"
 
 export DEBIAN_FRONTEND=noninteractive
 apt-get update
 apt-get install -y --no-install-recommends python3 python3-venv g++
-rm -rf /var/lib/apt/lists/*
+rm -rf "$ROOT"/var/lib/apt/lists/*
 
 python3 -m venv "$VENV"
 # torch for the processor: a tenth of the size of the one for GPUs, which are not there.
+# Alone, as that index has not every tested version of what torch needs: PyPI has, below.
 "$VENV/bin/pip" install --no-cache-dir --constraint "$SOURCE/constraints.txt" \
-    --index-url https://download.pytorch.org/whl/cpu torch
+    --no-deps --index-url https://download.pytorch.org/whl/cpu torch
 # What the grader needs, not the grader: it runs from its sources.
-"$VENV/bin/python" - "$SOURCE/pyproject.toml" >/tmp/requirements.txt <<'PYTHON'
-import sys
-try:
-    import tomllib
-except ImportError:
-    from pip._vendor import tomli as tomllib
-with open(sys.argv[1], "rb") as file:
-    print("\n".join(tomllib.load(file)["project"]["dependencies"]))
-PYTHON
 "$VENV/bin/pip" install --no-cache-dir --constraint "$SOURCE/constraints.txt" \
-    --requirement /tmp/requirements.txt
+    --requirement "$SOURCE/requirements.txt"
+
+# Each submission gets a fresh container of this image: what all need is compiled here, once.
+cd "$SOURCE"
+"$VENV/bin/python" -m grader.build.warm
+# For whoever reads the build's log; it fails where nothing could be graded.
+"$VENV/bin/python" -m grader doctor
