@@ -42,7 +42,7 @@ def tool(
         (["folder.cu"], "folder.cu: Is a directory\n"),
         (["-"], "-: No such file or directory\n"),
         (["kernel.cu", "--compiler", "no-g++"], "no-g++: No such file or directory\n"),
-        (["kernel.cu", "--compiler", "false"], "`false` failed: it must be g++ 12 or later\n"),
+        (["kernel.cu", "--compiler", "false"], "`false` failed: it must be g++ 11 or later\n"),
         (["kernel.cu", "--records", "no/file"], "no/file: No such file or directory\n"),
     ],
 )
