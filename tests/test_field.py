@@ -161,6 +161,19 @@ def test_work_left_to_a_last_call_that_never_came_is_seen(field: Field) -> None:
     assert "wrong in timed calls" in caught.value.sentence.message
 
 
+def test_new_inputs_do_not_tell_which_sets_are_called(field: Field) -> None:
+    field.refresh(ALL)
+    before = [buffer.values.clone() for buffer in field.buffers[::2]]
+    field.refresh(ALL[:2], SETS)
+    after = [buffer.values.clone() for buffer in field.buffers[::2]]
+    assert not any(map(torch.equal, before, after))
+    field.refresh(ALL[:2])  # without decoys
+    last = [buffer.values for buffer in field.buffers[::2]]
+    assert [torch.equal(*pair) for pair in zip(after, last, strict=True)] == [
+        number >= 2 for number in ALL
+    ]
+
+
 def test_last_output_returned_again_is_wrong(field: Field) -> None:
     last: list[torch.Tensor] = []
 

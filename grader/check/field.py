@@ -1,12 +1,13 @@
 """Many sets of buffers for one benchmark, with inputs that nobody has seen before.
 
 What a hand-in could keep from an earlier call is worth nothing in the next:
-before a burst the inputs that it will be given are drawn anew and all outputs
-are poisoned. A few cells of every such input, the canaries, stay wrong until
-the clock is about to start: what begins too early computes garbage.
+before a burst the inputs that it will be given, and some that it will not, are
+drawn anew and all outputs are poisoned. A few cells of every such input, the
+canaries, stay wrong until the clock is about to start: what begins too early
+computes garbage.
 
     order     which sets a burst calls: a random number of them, in random order
-    refresh   new inputs for those, canaries wrong, outputs poisoned
+    refresh   new inputs for those and for decoys, canaries wrong, outputs poisoned
     arm       have outputs appeared already? canaries put right: the clock may start
     sample    a few cells of some outputs: the judge's own read, before the clock stops
     judge     is every output right, is it still what the sample saw, and are the
@@ -124,13 +125,18 @@ class Field:
         arguments = call_arguments(self._signature, self._language, self._case.sizes)
         return pack_run(arguments, len(self._signature.arrays), order)
 
-    def refresh(self, order: Sequence[int]) -> None:
-        """Draw the inputs of these sets anew, leave their canaries wrong, poison all outputs."""
+    def refresh(self, order: Sequence[int], most: int = 0) -> None:
+        """Draw the inputs of these sets anew, leave their canaries wrong, poison all outputs.
+
+        With those of others, so that they are `most`: what is new does not tell what is called.
+        """
         self._order = tuple(order)
         self._right.clear()
         self._choose()
         canaries = {b.name: self._positions(b, _CANARIES) for b in self._sets[0].read}
-        for number in order:
+        others = [number for number in range(self.sets) if number not in order]
+        decoys = self._chooser.sample(others, min(max(most - len(order), 0), len(others)))
+        for number in (*order, *decoys):
             one = self._sets[number]
             self._fill(one)
             one.sums = [_sum(one.flat[b.name]) for b in one.read if not _sealed(b)]

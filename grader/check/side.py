@@ -95,7 +95,7 @@ class Side:
         limit.
         """
         field, begun_s = self._field, time.perf_counter()
-        field.refresh(order)
+        field.refresh(order, self.most if len(order) > 1 else 0)
         prepared = self._session.prepare(field.calls(order))
         if not prepared.done:
             raise StoppedError(explain(prepared, self._built, self._limits, Doing.BETWEEN))
