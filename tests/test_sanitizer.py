@@ -16,7 +16,8 @@ from grader.toolchain import Tool
 from grader.words import Language
 
 CAPTURED = Path(__file__).parent / "sanitizer_xml" / "2025.3.1"
-# Another version, on a machine without a driver, as it came: no XML, exit code 255.
+# Another version, without a driver, and the same words on an H200 whose driver (580, CUDA 13) is
+# newer than it: no XML, exit code 255.
 NO_DRIVER = Path(__file__).parent / "sanitizer_xml" / "2025.2.1" / "no-driver.memcheck.log"
 
 

@@ -167,7 +167,7 @@ def test_a_report_that_ends_early_counts_as_far_as_it_goes(
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        # What 2025.2.1 does without a driver, whatever the program.
+        # What 2025.2.1 does without a driver, or with one that is newer, whatever the program.
         (
             f"open(log, 'w').write({NO_DRIVER.read_text()!r})\nsys.exit(255)",
             "could not run: Error: Target application terminated before first instrumented",

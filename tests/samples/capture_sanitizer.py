@@ -10,12 +10,13 @@ of the four tools:
 
 Another version of the sanitizer, given by --sanitizer: the package on PyPI has the
 tool from 12.9 on (12.6 has libraries only), but looks for its libraries beside
-itself, which --libraries tells it. --keep writes, besides, the XML of the samples
+itself, which --libraries tells it. It must be as new as the driver: 12.9.79 watched
+nothing under a driver of CUDA 13 (580). --keep writes, besides, the XML of the samples
 that tests/sanitizer_xml keeps into a folder of that version:
 
-    pip download --no-deps -d wheel nvidia-cuda-sanitizer-api-cu12==12.9.79
+    pip download --no-deps -d wheel nvidia-cuda-sanitizer-api==13.1.118
     python3 -m zipfile -e wheel/*.whl sanitizer
-    root=$PWD/sanitizer/nvidia/cuda_sanitizer_api; chmod +x $root/bin/compute-sanitizer
+    root=$PWD/$(dirname $(dirname $(find sanitizer -name compute-sanitizer))); chmod +x $root/bin/compute-sanitizer
     python3 tests/samples/capture_sanitizer.py --out DIR --keep tests/sanitizer_xml \\
         --sanitizer $root/bin/compute-sanitizer --libraries $root/lib
 
