@@ -16,7 +16,7 @@ that tests/sanitizer_xml keeps into a folder of that version:
 
     pip download --no-deps -d wheel nvidia-cuda-sanitizer-api==13.1.118
     python3 -m zipfile -e wheel/*.whl sanitizer
-    root=$PWD/$(dirname $(dirname $(find sanitizer -name compute-sanitizer))); chmod +x $root/bin/compute-sanitizer
+    root=$PWD/sanitizer/nvidia/cu13; chmod +x $root/bin/compute-sanitizer
     python3 tests/samples/capture_sanitizer.py --out DIR --keep tests/sanitizer_xml \\
         --sanitizer $root/bin/compute-sanitizer --libraries $root/lib
 
