@@ -200,10 +200,10 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
     full_gpu = False
     refresh = Field.refresh
 
-    def refreshed(self: Field, order: Sequence[int]) -> None:
+    def refreshed(self: Field, order: Sequence[int], most: int = 0) -> None:
         if full_gpu:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB.")
-        refresh(self, order)
+        refresh(self, order, most)
 
     monkeypatch.setattr(Field, "refresh", refreshed)
 
