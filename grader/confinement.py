@@ -3,6 +3,7 @@
     fence      which files it may read, write and run (Landlock; `grader.fence`)
     filter     which system calls it may not make (seccomp; `grader.syscall_filter`)
     own user   a user that nobody else is, where the judge is root (`grader.slots`)
+    own group  the kernel's limit on its memory and tasks (`grader.control_group`)
 
 Which of them work on a machine is found out once (`grader.isolation`) and said
 to `use_layers`; until then the kernel's own two are put up, which every recent
@@ -16,7 +17,8 @@ import base64
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader import fence, slots
+from grader import control_group, fence, slots
+from grader.control_group import Group
 from grader.syscall_filter import For, program
 
 
@@ -27,6 +29,7 @@ class Layers:
     fence: bool = True
     filter: bool = True
     own_user: bool = False
+    own_group: bool = False
     powers: bool = False  # keep those of root, where the judge has them
 
     @property
@@ -36,6 +39,7 @@ class Layers:
             (self.fence, "fenced files"),
             (self.filter, "filtered system calls"),
             (self.own_user, "a user of its own"),
+            (self.own_group, "a control group of its own"),
         )
         return ", ".join(name for there, name in names if there) or "limits only"
 
@@ -60,39 +64,54 @@ def layers_in_use(*, gpu: bool) -> Layers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
-    """One program's own folder, the layers around it, and its user, None for ours."""
+    """One program's own folder, the layers around it, its user and group, None for ours."""
 
     folder: Path
     layers: Layers
     gpu: bool
     user: int | None
+    group: Group | None
 
     def settings(self) -> dict[str, object]:
         """Return what `confine.py` is told about the layers."""
         code = program(For.GPU if self.gpu else For.PROCESSOR) if self.layers.filter else b""
         return {
             "user": self.user,
+            "groups": [] if self.group is None else self.group.entrances,
             "powers": self.layers.powers,
             "fence": fence.granted(gpu=self.gpu) if self.layers.fence else None,
             "filter": base64.b64encode(code).decode() if code else None,
         }
 
     def end(self) -> None:
-        """Kill what is left of the user's, and let another program have it."""
-        if self.user is not None:
-            try:
-                slots.kill_all_of(self.user)
-            finally:
-                slots.give_back(self.user)
+        """Kill what is left in the group and of the user's, and let another program have it."""
+        try:
+            if self.group is not None:
+                self.group.end()
+        finally:
+            if self.user is not None:
+                try:
+                    slots.kill_all_of(self.user)
+                finally:
+                    slots.give_back(self.user)
 
 
-def confinement(cwd: Path, *, gpu: bool = False, layers: Layers | None = None) -> Confinement:
+def confinement(
+    cwd: Path,
+    *,
+    memory_mib: int,
+    tasks: int,
+    gpu: bool = False,
+    layers: Layers | None = None,
+) -> Confinement:
     """Prepare the layers for one program, whose own folder `cwd` becomes.
 
-    `layers` are for trying some out; else they are those that work here.
+    `layers` are for trying some out; else they are those that work here. Memory
+    and tasks, threads among them, are limited by its group, if it gets one.
     """
     layers = _layers[gpu] if layers is None else layers
     user = slots.take() if layers.own_user else None
     if user is not None:
         slots.hand_over(cwd, user)
-    return Confinement(folder=cwd, layers=layers, gpu=gpu, user=user)
+    group = control_group.make(memory_mib, tasks) if layers.own_group else None
+    return Confinement(folder=cwd, layers=layers, gpu=gpu, user=user, group=group)

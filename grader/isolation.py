@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grader import family, fence, sandbox
+from grader import control_group, family, fence, sandbox
 from grader.box import box
 from grader.confinement import Layers, use_layers
 from grader.level import Isolation, Level
@@ -86,8 +86,7 @@ def _found(gpu: bool) -> Isolation:
         if problem is None and not isinstance(said, str):
             use_layers(layers, gpu=gpu)
             return _judged(layers, said["attempts"], tuple(notes))
-        what = "no user of its own" if layers.own_user else "no fence and no filter"
-        notes.append(f"{what}: {problem}")
+        notes.append(f"{_left_out(layers)}: {problem}")
     layers = Layers(fence=False, filter=False)
     use_layers(layers, gpu=gpu)
     return Isolation(
@@ -99,9 +98,17 @@ def _found(gpu: bool) -> Isolation:
 
 
 def _candidates() -> Iterator[Layers]:
-    if os.geteuid() == 0:
-        yield Layers(own_user=True)
-    yield Layers()
+    for own_group in [True, False] if control_group.places() else [False]:
+        if os.geteuid() == 0:
+            yield Layers(own_user=True, own_group=own_group)
+        yield Layers(own_group=own_group)
+
+
+def _left_out(layers: Layers) -> str:
+    """What the candidate after this one does without."""
+    if layers.own_user:
+        return "no user of its own"
+    return "no control group" if layers.own_group else "no fence and no filter"
 
 
 def _problem(said: dict[str, Any]) -> str | None:

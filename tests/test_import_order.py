@@ -28,7 +28,7 @@ ORDER = (
     "archive", "submission",
     # programs that we do not trust
     "worker", "capture", "family", "launch", "box", "toolchain", "syscall_filter", "fence", "slots",
-    "confinement", "sandbox", "isolation",
+    "control_group", "confinement", "program", "sandbox", "isolation",
     # the machine
     "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",
     "calibration",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grader import family, sandbox
 from grader.box import box
-from grader.confinement import UNCONFINED, confinement
+from grader.confinement import UNCONFINED
 from grader.errors import ToolError
 from grader.words import Device
 from grader.worker import python_server
@@ -108,7 +108,7 @@ class PythonServer:
         self, request: Request, channel: int, limits: sandbox.Limits
     ) -> sandbox.Program | None:
         """Ask the server for a worker; None if it does not answer."""
-        confined = confinement(request.cwd, gpu=request.device is Device.CUDA)
+        confined = limits.confine(request.cwd, gpu=request.device is Device.CUDA)
         message = json.dumps(
             {
                 "file": str(request.file),

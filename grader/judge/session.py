@@ -217,7 +217,7 @@ class Session:
 
         With `bare`, outputs count as memory that nobody has written yet.
         """
-        self._program.granted_mib = sum(buffer.whole.numel() for buffer in buffers) / 2**20
+        self._program.grant_memory(sum(buffer.whole.numel() for buffer in buffers) / 2**20)
         for slot, buffer in enumerate(buffers):
             message = buffer.message(slot, bare=bare)
             outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)

@@ -3,8 +3,8 @@
     python -I -S confine.py SETTINGS PROGRAM ARGUMENT...
 
 SETTINGS is JSON: {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...},
-"user": uid or null, "powers": whether to keep root's, "fence": {"write": [path...], ...}
-or null, "filter": base64 or null}.
+"groups": [file to enter by...], "user": uid or null, "powers": whether to keep root's,
+"fence": {"write": [path...], ...} or null, "filter": base64 or null}.
 Runs between the judge's spawn and the untrusted program, in a process of its
 own, because code between fork and exec is not safe in a judge with threads.
 The Triton server calls `confine` in its forked children for the same reason:
@@ -14,6 +14,7 @@ one list of steps for every worker.
     parent's death   the kernel kills us when the judge is gone
     descriptors      everything above 2 that was not given is closed: CUDA, for
                      one, opens device files without close-on-exec
+    control groups   entered first, while nothing keeps us from it
     limits           core files, file size, open files, CPU time
     another user     where the judge is root and the settings name one; without
                      the powers of root in any case
@@ -86,6 +87,8 @@ def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
     """Apply the settings to this process."""
     with contextlib.suppress(PermissionError):  # already a session leader
         os.setsid()
+    for entrance in settings["groups"]:
+        Path(entrance).write_text("0")
     libc = ctypes.CDLL(None, use_errno=True)
     _die_with(settings["judge"], libc)
     _close_all_but(settings["keep"])
