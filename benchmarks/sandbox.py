@@ -29,7 +29,8 @@ VARIANTS = {
     "fence": Layers(filter=False),
     "filter": Layers(fence=False),
     "fence and filter": Layers(),
-    "and a user of its own": Layers(own_user=True),
+    "and a control group": Layers(own_group=True),
+    "and a user of its own": Layers(own_user=True, own_group=True),
 }
 
 
