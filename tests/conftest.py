@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,12 @@ def why_no_gpu() -> str | None:
     if toolchain.find_nvcc() is None:
         return "no nvcc here"
     return None
+
+
+def pytest_configure() -> None:
+    """Be interruptible: a shell's background job is not, and all it starts inherits that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

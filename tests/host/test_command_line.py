@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -102,7 +103,11 @@ def test_interrupt_stops_the_program(tmp_path: Path) -> None:
         assert process.stdout.readline() == "here\n"
         time.sleep(0.1)  # the tool waits for the program now
         os.killpg(process.pid, signal.SIGINT)  # what a terminal's Ctrl-C does
-        _, stderr = process.communicate(timeout=20)
+        try:
+            _, stderr = process.communicate(timeout=20)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
     assert (process.returncode, stderr) == (130, "interrupted\n")
 
 
