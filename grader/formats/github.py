@@ -16,11 +16,12 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from grader.evidence import BuildEvidence, CountersEvidence, Finding, MemoryEvidence
 from grader.formats import told
+from grader.formats.told import Told
 from grader.report import CheckResult, KernelResult, Report
 from grader.verdict import Verdict
 from grader.words import Visibility
@@ -93,9 +94,10 @@ def encoded(result: dict[str, Any]) -> str:
 
 def summary(report: Report) -> str:
     """Return the step's summary in Markdown, at most 1024 KiB."""
+    entries = tuple(told.checks(report))
     text = ""
     for cap in _CAPS:
-        text = _summary(report, cap)
+        text = _summary(report, entries, cap)
         if len(text.encode()) <= MOST_SUMMARY_BYTES:
             return text
     return text.encode()[:MOST_SUMMARY_BYTES].decode(errors="ignore")
@@ -111,11 +113,10 @@ def _filled(test: dict[str, Any]) -> dict[str, Any]:
     return {**empty, **test}
 
 
-def _summary(report: Report, cap: int) -> str:
+def _summary(report: Report, entries: Sequence[Told], cap: int) -> str:
     lines = [f"## {_markdown(report.title or report.assignment)}", ""]
     lines += [f"{_markdown(line)}\n" for line in told.result(report).split("\n")]
     lines += ["| check | verdict | points |", "|---|---|---|"]
-    entries = list(told.checks(report))
     for entry in entries:
         won = _points(entry.check) if entry.kernel.counted else ""
         lines.append(f"| {_markdown(entry.name)} | {entry.check.verdict.phrase} | {won} |")

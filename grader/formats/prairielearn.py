@@ -8,9 +8,11 @@ some, so each has; those that are pending are 0 of 0, which it shows as neutral.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from grader.formats import told
+from grader.formats.told import Told
 from grader.report import Report
 from grader.verdict import Verdict
 
@@ -30,16 +32,17 @@ def prairielearn(report: Report) -> dict[str, Any]:
             "message": "Nothing was handed in.",
             "format_errors": missing or ["Nothing was handed in."],
         }
+    entries = tuple(told.checks(report))
     results: dict[str, Any] = {}
     for cap in _CAPS:  # a long ladder with much to say
-        results = _results(report, report.score, cap)
+        results = _results(report, report.score, entries, cap)
         if len(json.dumps(results)) < MOST_BYTES:
             return results
     results["tests"] = []
     return results
 
 
-def _results(report: Report, score: float, cap: int) -> dict[str, Any]:
+def _results(report: Report, score: float, entries: Sequence[Told], cap: int) -> dict[str, Any]:
     return {
         "gradable": True,
         "score": min(1.0, max(0.0, score / report.max_score)) if report.max_score else 0.0,
@@ -53,6 +56,6 @@ def _results(report: Report, score: float, cap: int) -> dict[str, Any]:
                 "message": entry.check.verdict.phrase,
                 "output": told.safe(entry.text, cap),
             }
-            for entry in told.checks(report)
+            for entry in entries
         ],
     }

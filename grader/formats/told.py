@@ -34,7 +34,8 @@ class Told:
 
     `number` is "kernel.check", both from 1. `decided` points are those that are
     not pending; `score` is what was won of them, None if the grader failed or
-    if the kernel's other language counts.
+    if the kernel's other language counts. `text` is the sentence of the check and
+    what is needed to mend it.
     """
 
     kernel: KernelResult
@@ -43,11 +44,7 @@ class Told:
     name: str
     score: float | None
     decided: float
-
-    @property
-    def text(self) -> str:
-        """The sentence of the check and what is needed to mend it."""
-        return told(self.check)
+    text: str
 
 
 def checks(report: Report) -> Iterator[Told]:
@@ -68,6 +65,7 @@ def checks(report: Report) -> Iterator[Told]:
                 name=safe_line(name, MOST_NAME),
                 score=check.score if kernel.counted else None,
                 decided=_decided(kernel, check),
+                text=told(check),
             )
 
 
