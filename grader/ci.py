@@ -25,7 +25,7 @@ from rich.console import Console
 from grader import gradescope_metadata as metadata
 from grader.batch.errand import Asked, Errand
 from grader.ci_cluster import NOTE, asked, filled_in
-from grader.delivery import Delivery, Format, json_text, print_safely, write_text
+from grader.delivery import Delivery, Format, print_safely, write_text
 from grader.environment import describe
 from grader.errors import GraderError, UsageError
 from grader.identity import identity
@@ -36,7 +36,7 @@ from grader.local import chosen_assignments, chosen_device
 from grader.pipeline import grade
 from grader.plan import Options
 from grader.progress import Progress, progress_on
-from grader.report import Report, write_report
+from grader.report import Report, json_text, write_report
 from grader.spec import Assignment
 from grader.submission import Submission, read_submission
 from grader.unfinished import is_unfinished, out_of_time

@@ -9,7 +9,6 @@ github                                  the file, commands on standard output, a
 from __future__ import annotations
 
 import io
-import json
 import os
 import secrets
 import sys
@@ -28,7 +27,7 @@ from grader.formats.gradescope import gradescope
 from grader.formats.junit import junit
 from grader.formats.prairielearn import prairielearn
 from grader.formats.terminal import print_report
-from grader.report import Report, to_json, write_whole
+from grader.report import Report, json_text, to_json, write_whole
 from grader.report_reader import read_report
 
 
@@ -124,11 +123,6 @@ def print_safely(text: str) -> None:
     """Print to standard output in whatever encoding it has."""
     encoding = sys.stdout.encoding or "ascii"
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="", flush=True)
-
-
-def json_text(values: Mapping[str, Any]) -> str:
-    """Return JSON as we write it: indented, in UTF-8, no NaN."""
-    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def shown(report: Report, *, staff: bool) -> str:

@@ -18,6 +18,7 @@ import math
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -120,7 +121,7 @@ def write_report(report: Report, path: Path) -> None:
     Raises GraderError if it cannot be stored (full disk, no permission, a link
     or a device in its place); what is there is then untouched.
     """
-    text = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json_text(to_json(report))
     try:
         write_whole(path, text)
     except OSError as error:
@@ -128,6 +129,11 @@ def write_report(report: Report, path: Path) -> None:
             f"cannot write the report {path}: {error.strerror or error}",
             tip="free space or choose another place with --json",
         ) from error
+
+
+def json_text(values: Mapping[str, Any]) -> str:
+    """Return JSON as we write it: indented, in UTF-8, no NaN."""
+    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_whole(path: Path, text: str) -> None:

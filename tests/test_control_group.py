@@ -244,6 +244,12 @@ def test_a_program_below_its_limits_is_left_alone(tmp_path: Path) -> None:
     assert (ended.ok, ended.output) == (True, f"{100 << 20}\n")
 
 
+def wait_for_word(running: sandbox.Program, word: str) -> None:
+    while word not in running.output.text():
+        time.sleep(0.01)
+        assert running.output.drain(), "it has ended"
+
+
 @real
 @pytest.mark.usefixtures("unwatched")
 def test_its_memory_counts_from_the_mark(tmp_path: Path) -> None:
@@ -267,14 +273,10 @@ print("too much", flush=True)
         layers=Layers(own_group=True),
     )
     try:
-        for word, act in {
-            "marked": confined.mark_memory,
-            "granted": lambda: confined.grant_memory(50.0),
-        }.items():
-            while word not in confined.output.text():
-                time.sleep(0.01)
-                assert confined.output.drain(), "it has ended"
-            act()
+        wait_for_word(confined, "marked")
+        confined.mark_memory()
+        wait_for_word(confined, "granted")
+        confined.grant_memory(50.0)
         end = confined.wait_for(None, time.monotonic() + 20)
         assert end is End.MEMORY_LIMIT
         assert "too much" not in confined.finish(end).output

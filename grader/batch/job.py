@@ -18,7 +18,7 @@ from grader.errors import GraderError
 from grader.identity import hand_in_hash, spec_hash
 from grader.local import chosen_device
 from grader.plan import Options
-from grader.report import to_json
+from grader.report import json_text, to_json
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
 from grader.submission import Submission, read_submission
@@ -121,7 +121,7 @@ def grade_submission(
         report = hands.grade(assignment, submission, options)
         if report.verdict is Verdict.TAMPERED:
             hands.renew()  # what it did to the server is nobody else's business
-        text = json.dumps(to_json(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        text = json_text(to_json(report))
     except GraderError as error:
         return Answer(outcome=Outcome.FAILED, problem=error.message)
     except Exception as error:

@@ -9,7 +9,6 @@ language that counts follow anew from the checks.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -20,7 +19,7 @@ from rich.console import Console
 
 from grader.batch.store import read_report
 from grader.errors import GraderError, UsageError
-from grader.report import write_whole
+from grader.report import json_text, write_whole
 from grader.verdict import Verdict, aggregate
 from grader.words import CheckName
 
@@ -252,7 +251,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _text(report: dict[str, Any]) -> str:
-    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(report)
 
 
 def _write(path: Path, text: str) -> None:

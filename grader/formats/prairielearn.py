@@ -7,13 +7,12 @@ some, so each has; those that are pending are 0 of 0, which it shows as neutral.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from grader.formats import told
 from grader.formats.told import Told
-from grader.report import Report
+from grader.report import Report, json_text
 from grader.verdict import Verdict
 
 MOST_BYTES = 1_000_000  # beyond 1 MB the whole result is refused
@@ -36,7 +35,7 @@ def prairielearn(report: Report) -> dict[str, Any]:
     results: dict[str, Any] = {}
     for cap in _CAPS:  # a long ladder with much to say
         results = _results(report, report.score, entries, cap)
-        if len(json.dumps(results)) < MOST_BYTES:
+        if len(json_text(results).encode()) < MOST_BYTES:
             return results
     results["tests"] = []
     return results
