@@ -156,7 +156,7 @@ def _measure_one(
             field,
             (
                 built,
-                lambda: Session(built, assignment.limits, bench.server, tuning=True),
+                lambda: Session(built, assignment.limits, bench.server, tuning=True, gives=True),
                 assignment.limits,
             ),
             (baseline, lambda: Session(baseline, baseline_limits, bench.server)),
