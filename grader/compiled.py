@@ -43,7 +43,7 @@ _MOST_NAMES = 10_000  # that are looked at, in all folders together
 _LIST = "__grp__"
 _FOLDER = re.compile(r"[A-Z2-7]{52}")  # a SHA-256 in base 32
 _KERNEL = re.compile(
-    r"(?P<kernel>[A-Za-z_][A-Za-z0-9_]{0,149})\.(source|ttir|ttgir|llir|ptx|cubin|json)"
+    r"(?!__grp__)(?P<kernel>[A-Za-z_][A-Za-z0-9_]{0,149})\.(source|ttir|ttgir|llir|ptx|cubin|json)"
 )
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(\.[A-Za-z0-9_-]{1,63})?\.so")
 _PLAIN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
