@@ -16,6 +16,7 @@ import pytest
 from grader import compiled, family, slots
 from grader.build.product import Built
 from grader.check import correctness
+from grader.check.stage import Bench
 from grader.compiled import CACHE, Compiled
 from grader.evidence import BuildEvidence
 from grader.judge.outcome import Happening, Outcome
@@ -443,7 +444,7 @@ def test_a_worker_that_is_to_give_is_shown_visible_cases_only(
             [Visibility.VISIBLE] * 2 + [Visibility.HIDDEN] * 2 + [Visibility.VISIBLE]
         )
     ]
-    bench = correctness.Bench(
+    bench = Bench(
         assignment=read_assignment(REPOSITORY / "assignments" / "silu"),
         built=hand_in(tmp_path, "", on=on),
         server=None,
