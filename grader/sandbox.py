@@ -25,6 +25,7 @@ from pathlib import Path
 
 from grader import family
 from grader.capture import Capture
+from grader.compiled import CACHE
 from grader.confinement import Confinement, Layers
 from grader.launch import launch
 from grader.program import REPORT_BYTES, End, Ended, Limits, Program
@@ -141,7 +142,7 @@ def clean_environment(scratch: Path) -> dict[str, str]:
     environment.update(
         HOME=str(scratch),
         TMPDIR=str(scratch),
-        TRITON_CACHE_DIR=str(scratch / "triton"),
+        TRITON_CACHE_DIR=str(scratch / CACHE),
         CUDA_CACHE_PATH=str(scratch / "cuda"),
         PYTHONDONTWRITEBYTECODE="1",
     )

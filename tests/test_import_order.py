@@ -27,7 +27,8 @@ ORDER = (
     # the submission
     "archive", "submission",
     # programs that we do not trust
-    "worker", "capture", "family", "launch", "box", "toolchain", "syscall_filter", "fence", "slots",
+    "worker", "capture", "family", "launch", "box", "compiled", "toolchain", "syscall_filter",
+    "fence", "slots",
     "control_group", "confinement", "program", "sandbox", "isolation",
     # the machine
     "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",

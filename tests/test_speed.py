@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import random
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from grader.check import speed
+from grader.check.performance import Measured, Round
 from grader.check.speed import _sentence, combine, sets_for
 from grader.expression import Expression
 from grader.spec import Benchmark
@@ -37,6 +43,39 @@ def test_benchmarks_are_combined_round_by_round() -> None:
     assert found is not None
     assert (found.low, found.median, found.high) == pytest.approx((1.0, 1.0, 1.0))
     assert found.rounds == 21
+
+
+def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one worker was shown may reach a later one: it must not tell what that is shown."""
+    seeds: list[int] = []
+
+    def one(*arguments: Any) -> Measured:
+        seeds.append(next(a for a in arguments if isinstance(a, int)))
+        return Measured(rounds=(Round(baseline_s=1.0, submission_s=1.0),) * 20)
+
+    around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
+    monkeypatch.setattr(speed, "alone", lambda uuid: contextlib.nullcontext())
+    monkeypatch.setattr(speed, "Watch", lambda uuid: around)
+    monkeypatch.setattr(speed, "_copy_rate", lambda: 1.0)
+    monkeypatch.setattr(speed, "gpu_errors", lambda room: contextlib.nullcontext())
+    monkeypatch.setattr(speed, "_measure_one", one)
+    uncertain = SimpleNamespace(again=True, tier=None)
+    monkeypatch.setattr(speed, "decide", lambda *_: uncertain)  # it is asked for once more
+    monkeypatch.setattr(speed, "_evidence", lambda *_: None)
+    benchmarks = [
+        Benchmark(name=str(n), sizes={"n": n}, bytes=Expression("n", frozenset({"n"})))
+        for n in (1, 2, 3)
+    ]
+    bench: Any = SimpleNamespace(
+        built=SimpleNamespace(language=Language.TRITON),
+        assignment=dataclasses.replace(SILU, benchmarks=tuple(benchmarks)),
+    )
+    gpu: Any = SimpleNamespace(uuid="none")
+    for _ in range(2):
+        lent: Any = None
+        speed.check_speed(bench, lent, lent, gpu, TIERS, lambda name: None, seed=7)
+    assert len(set(seeds[:6])) == 6, "three benchmarks, each measured twice"
+    assert seeds[6:] == seeds[:6], "a run can be repeated"
 
 
 def test_the_fewest_rounds_of_a_benchmark_are_taken() -> None:

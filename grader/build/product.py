@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.compiled import Compiled
 from grader.evidence import BuildEvidence
 from grader.verdict import Verdict
 from grader.words import Device, Language
@@ -14,7 +15,7 @@ from grader.words import Device, Language
 class Built:
     """Something a worker can run: a shared library, or a Python file.
 
-    `source` is the text as handed in, for messages that quote it.
+    `compiled` is what its workers on a GPU have compiled so far.
     """
 
     language: Language
@@ -23,6 +24,7 @@ class Built:
     file: str
     entry: str
     evidence: BuildEvidence
+    compiled: Compiled = field(default_factory=Compiled, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ def check_correctness(
 
     What a hand-in prints is kept for visible cases only: it may print sizes.
     """
+    limits = bench.assignment.limits
     results: list[CaseResult] = []
     outputs: list[str] = []
     crashes = 0
@@ -65,19 +66,21 @@ def check_correctness(
             started_s = time.monotonic()
             if session is not None and case.visibility is not visibility:
                 _keep_output(session, visibility, outputs)
+                if session.gives:
+                    # What it leaves to later workers may tell of visible cases only.
+                    session.close()
             visibility = case.visibility
             if session is None or not session.alive:
                 _end(session, visibility, outputs)
-                session = Session(bench.built, bench.assignment.limits, bench.server)
+                shown = visibility is Visibility.VISIBLE
+                session = Session(bench.built, limits, bench.server, gives=shown)
                 loaded = session.load()
             else:
                 loaded = Outcome(happening=Happening.DONE)
             if loaded.done:
                 judged = _CaseRun(bench, session, case, data(case), hear).judge()
             else:
-                judged = _failed(
-                    explain(loaded, bench.built, bench.assignment.limits, Doing.LOADING)
-                )
+                judged = _failed(explain(loaded, bench.built, limits, Doing.LOADING))
                 crashes = _CRASHES_ALLOWED  # it would not load the next time either
             if judged.verdict in _CRASHES:
                 crashes += 1

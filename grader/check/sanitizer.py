@@ -33,7 +33,7 @@ from xml.etree import ElementTree
 from grader.check.finding import hint
 from grader.evidence import Finding, FindingKind
 from grader.host.symbols import Place
-from grader.judge.session import Watcher
+from grader.judge.watcher import Watcher
 from grader.toolchain import Tool
 from grader.words import Language
 

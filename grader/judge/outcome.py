@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from grader import sandbox
+from grader.worker import wire
 
 
 def parse_records(text: str) -> tuple[dict[str, Any], ...]:
@@ -39,6 +40,21 @@ class Happening(Enum):
     MEMORY_LIMIT = "memory limit"
     PROCESS_LIMIT = "process limit"
     STRAY_ANSWER = "stray answer"
+
+
+# By what the worker answers, and by the limit that it ran into.
+OF_STATUS = {
+    wire.OK: Happening.DONE,
+    wire.EXCEPTION: Happening.EXCEPTION,
+    wire.CUDA_ERROR: Happening.CUDA_ERROR,
+    wire.LOAD_FAILED: Happening.LOAD_FAILED,
+}
+OF_LIMIT = {
+    sandbox.End.TIME_LIMIT: Happening.TIME_LIMIT,
+    sandbox.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
+    sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
+    sandbox.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

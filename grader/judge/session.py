@@ -10,8 +10,8 @@ import contextlib
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from grader.capture import Capture
 from grader.errors import GraderError
 from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
-from grader.judge.outcome import Happening, Outcome, parse_records
+from grader.judge.outcome import OF_LIMIT, OF_STATUS, Happening, Outcome, parse_records
 from grader.judge.server import PythonServer, Request
+from grader.judge.watcher import Watcher
 from grader.spec import Limits
 from grader.words import Device, Language
 from grader.worker import cuda_worker, python_worker, wire
@@ -38,27 +39,6 @@ _REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports 
 _FOLDER_FILLED = f"wrote more than {sandbox.Limits().folder_mib} MiB, or too many files"
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
-_OF_STATUS = {
-    wire.OK: Happening.DONE,
-    wire.EXCEPTION: Happening.EXCEPTION,
-    wire.CUDA_ERROR: Happening.CUDA_ERROR,
-    wire.LOAD_FAILED: Happening.LOAD_FAILED,
-}
-_OF_LIMIT = {
-    sandbox.End.TIME_LIMIT: Happening.TIME_LIMIT,
-    sandbox.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
-    sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
-    sandbox.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watcher:
-    """A tool that runs the worker and looks at what it does: its command and environment."""
-
-    command: tuple[str, ...]
-    environment: Mapping[str, str]
-
 
 class Session:
     """A worker process for one built hand-in; use as a context manager.
@@ -67,7 +47,9 @@ class Session:
     interpreter check every address of a Triton hand-in on the CPU;
     `host_settings` are words for the host runtime of a CUDA C++ one. With
     `tuning` a Triton hand-in's autotuners work as they do outside the grader,
-    with `idle` its launches are left out.
+    with `idle` its launches are left out. On a GPU its kernels come compiled as
+    earlier workers had them; with `gives`, what this one compiles is for later
+    ones, if it ends in good order: only for one that is shown nothing hidden.
     """
 
     def __init__(
@@ -81,7 +63,11 @@ class Session:
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
+        gives: bool = False,
     ) -> None:
+        compiles = built.language is Language.TRITON and built.device is Device.CUDA
+        self._compiled = built.compiled
+        self._gives = gives and compiles
         self._limits = limits
         self._watcher = watcher
         self._watch_memory = watch_memory
@@ -100,6 +86,8 @@ class Session:
             # The worker gets a copy: the cache's own path is none of its business.
             self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
             shutil.copyfile(built.path, self._copy)
+            if compiles and not idle:
+                self._compiled.into(self._box)
             self._program = self._start(built, server)
             undo.callback(self._program.kill)
             self._channel.started()
@@ -172,6 +160,11 @@ class Session:
     def alive(self) -> bool:
         """True while commands can be sent."""
         return self._alive
+
+    @property
+    def gives(self) -> bool:
+        """True if later workers get what this one compiles: it must be shown nothing hidden."""
+        return self._gives
 
     @property
     def box(self) -> Path:
@@ -294,14 +287,14 @@ class Session:
             return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
         if end is sandbox.End.FOLDER_LIMIT:
             return self._over(Happening.OUTPUT_LIMIT, end, _FOLDER_FILLED)
-        outcome = self._over(_OF_LIMIT.get(end, Happening.DIED), end)
+        outcome = self._over(OF_LIMIT.get(end, Happening.DIED), end)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
             return replace(outcome, detail=_CHANNEL_CLOSED)
         return outcome
 
     def _answered(self, answer: Answer) -> Outcome:
-        happening = _OF_STATUS.get(answer.status)
+        happening = OF_STATUS.get(answer.status)
         if happening is None:
             return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
         if happening in (Happening.DONE, Happening.EXCEPTION):
@@ -345,5 +338,8 @@ class Session:
 
     def close(self) -> None:
         """End the worker and all that it started, and remove its folder."""
-        self._alive = False
-        self._undo.close()
+        gives, self._alive = self._gives and self._alive, False
+        with self._undo:
+            if gives:
+                self._program.kill()  # raises if anything is left that could still write
+                self._compiled.keep(self._box)

@@ -15,7 +15,8 @@ from dataclasses import replace
 from grader import box
 from grader.check.stage import Bench
 from grader.check.walk import Prepared, walk
-from grader.judge.session import Session, Watcher
+from grader.judge.session import Session
+from grader.judge.watcher import Watcher
 from grader.toolchain import Tool
 
 METRICS = {

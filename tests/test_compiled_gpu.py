@@ -1,0 +1,152 @@
+"""On a GPU only the first worker of a Triton hand-in compiles; a sanitizer's still sees lines."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader import family, toolchain
+from grader.build.product import Built
+from grader.build.python import build_python
+from grader.check.correctness import check_correctness
+from grader.check.gpu_memory import run_sanitizer
+from grader.check.memory_verdict import Seen
+from grader.check.stage import Bench
+from grader.gpu import Gpu
+from grader.judge.oracle import Oracle
+from grader.judge.server import PythonServer
+from grader.spec import CaseTemplate
+from grader.spec_reader import read_assignment
+from grader.submission import read_submission
+from grader.verdict import Verdict
+from grader.words import Device, Language, Visibility
+from grader.worker import cuda_driver
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+
+HAND_IN = """\
+import triton
+import triton.language as tl
+
+
+def told(**words):
+    print("found" if words["cache_hit"] else "compiled", flush=True)
+
+
+triton.knobs.compilation.listener = told
+
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + offsets, mask=offsets < n + EXTRA)
+    tl.store(y + offsets, value / (1 + tl.exp(-value)), mask=offsets < n)
+
+
+def silu(input, output, n):
+    kernel[(triton.cdiv(n, 256),)](input, output, n, BLOCK=256)
+"""
+LINE = 1 + HAND_IN.splitlines().index(
+    "    value = tl.load(x + offsets, mask=offsets < n + EXTRA)"
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PythonServer]:
+    family.become_subreaper()
+    made = PythonServer(Device.CUDA)
+    made.ready()
+    yield made
+    made.close()
+
+
+class Course:
+    """One hand-in, built once, and its checks."""
+
+    def __init__(self, server: PythonServer, folder: Path, extra: int) -> None:
+        assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+        cases = tuple(
+            # Neither a multiple of 16, for which Triton compiles another kernel.
+            CaseTemplate(sizes={"n": n}, memory=n == 1025, visibility=visibility)
+            for n, visibility in ((1025, Visibility.VISIBLE), (777, Visibility.HIDDEN))
+        )
+        self.assignment = dataclasses.replace(assignment, cases=cases)
+        (folder / "silu.py").write_text(HAND_IN.replace("EXTRA", str(extra)))
+        scratch = folder / "scratch"
+        scratch.mkdir()
+        submission = read_submission(folder, assignment)
+        built = build_python(
+            assignment.signature, submission.files["silu.py"], Device.CUDA, scratch
+        )
+        assert isinstance(built, Built), built
+        torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
+        self.built = built
+        self._server = server
+        oracle = Oracle(self.assignment)
+        drawn = self.assignment.draw_cases(
+            Device.CUDA, Language.TRITON, public_seed=0, secret_seed=0
+        )
+        self._cases = [(case, oracle.data(case, Language.TRITON)) for case in drawn]
+
+    def _bench(self, *, private: bool) -> Bench:
+        return Bench(
+            assignment=self.assignment,
+            built=self.built,
+            server=self._server,
+            driver=cuda_driver.Driver(),
+            private=private,
+        )
+
+    def correctness(self) -> str:
+        """Return what was printed in the visible cases, if all were right."""
+        data = {case.name: found for case, found in self._cases}
+        cases = [case for case, _ in self._cases]
+        found = check_correctness(
+            self._bench(private=False), cases, lambda case: data[case.name], lambda name: None
+        )
+        assert [case.verdict for case in found.cases] == [Verdict.ACCEPTED] * 2, found
+        return found.output
+
+    def under(self, tool_name: str) -> Seen:
+        tool = toolchain.find_compute_sanitizer()
+        if tool is None:
+            pytest.skip("no compute-sanitizer here")
+        visible = [one for one in self._cases if one[0].visibility is Visibility.VISIBLE]
+        return run_sanitizer(self._bench(private=True), tool, tool_name, visible)
+
+
+def test_the_second_check_compiles_nothing(
+    first_gpu: Gpu, server: PythonServer, tmp_path: Path
+) -> None:
+    course = Course(server, tmp_path, extra=0)
+    assert course.correctness().split() == ["compiled"]
+    kernels = [set(files) for files in course.built.compiled.folders.values()]
+    assert any("kernel.cubin" in files for files in kernels)
+    # The part of Triton that a C compiler makes.
+    assert any(name.endswith(".so") for files in kernels for name in files)
+    assert course.correctness().split() == ["found"]
+
+
+def test_under_a_sanitizer_nothing_is_compiled_and_lines_are_seen(
+    first_gpu: Gpu, server: PythonServer, tmp_path: Path
+) -> None:
+    course = Course(server, tmp_path, extra=1)
+    course.correctness()
+    seen = course.under("memcheck")
+    assert seen.output.split() == ["found"]
+    assert {(one.kind, one.line) for one in seen.findings} == {("out_of_bounds", LINE)}
+
+
+def test_a_sanitizer_that_comes_first_compiles_for_itself_alone(
+    first_gpu: Gpu, server: PythonServer, tmp_path: Path
+) -> None:
+    course = Course(server, tmp_path, extra=0)
+    for _ in range(2):
+        assert course.under("initcheck").output.split() == ["compiled"]
+    assert not course.built.compiled.folders
