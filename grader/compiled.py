@@ -1,8 +1,8 @@
 """What Triton compiled in one worker of a hand-in, carried into the boxes of later ones.
 
-    worker 1 ends ── its box ── `keep` ──→ bytes here ── `into` ──→ box of worker 2, …
-                     what looks like Triton's cache,     laid down before the
-                     read once all of it is dead         worker exists
+    worker 1 ── its box ── `keep` ──→ bytes here ── `into` ──→ box of worker 2, …
+                what looks like Triton's cache,     laid down before the
+                read while it waits, or is dead     worker exists
 
 Every worker has a box of its own, and so a cache of its own: without this each
 compiles all kernels anew, which takes about a second a configuration.
@@ -86,7 +86,9 @@ class Compiled:
                     opened.write(data)
 
     def keep(self, box: Path) -> None:
-        """Take over what a worker has left in its box; call it when nothing of it runs any more.
+        """Take over what is in the box of a worker that compiles nothing now.
+
+        What else of it runs may write meanwhile: into files that are its own.
 
         What is known already stays as it is. A folder that holds anything but
         plain files under a cache's names is left out, and so is all that would

@@ -341,6 +341,19 @@ def test_without_a_list_of_its_own_box_a_worker_would_compile_again(
         assert loaded(Session(built, LIMITS, server)).split()[0] == "compiled"
 
 
+def test_what_is_compiled_after_giving_is_not_given(tmp_path: Path, server: PythonServer) -> None:
+    built = hand_in(tmp_path, HAND_IN)
+    with Session(built, LIMITS, server, gives=True) as session:
+        assert session.load().done
+        session.give()
+        given = built.compiled.folders
+        assert given
+        later = session.box / "triton" / FOLDER
+        later.mkdir()
+        (later / "m.so").write_text("hidden")
+    assert built.compiled.folders == given
+
+
 def test_a_worker_that_ends_badly_gives_nothing(tmp_path: Path, server: PythonServer) -> None:
     built = hand_in(tmp_path, HAND_IN + "\nos._exit(3)\n")
     with Session(built, LIMITS, server, gives=True) as session:
@@ -386,7 +399,6 @@ def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:
     try:
         for _ in range(2):
             session = Session(built, LIMITS, server, gives=True)
-            assert not session.gives
             assert loaded(session) == "False\n"
     finally:
         server.close()
@@ -399,10 +411,9 @@ class FakeSession:
     log: list[str]
 
     def __init__(self, built: Built, *_: object, gives: bool) -> None:
-        self.gives = gives and built.device is Device.CUDA
         self.alive = True
         self.output = ""
-        self.log.append("gives" if self.gives else "takes")
+        self.log.append("gives" if gives else "takes")
 
     def load(self) -> Outcome:
         return Outcome(happening=Happening.DONE)
@@ -410,21 +421,17 @@ class FakeSession:
     def forget_output(self) -> None:
         pass
 
+    def give(self) -> None:
+        self.log.append("given")
+
     def close(self) -> None:
         if self.alive:
             self.log.append("closed")
         self.alive = False
 
 
-@pytest.mark.parametrize(
-    ("on", "log"),
-    [
-        (Device.CUDA, ["gives", "v", "v", "closed", "takes", "h", "h", "v"]),
-        (Device.CPU, ["takes", "v", "v", "h", "h", "v"]),
-    ],
-)
-def test_a_worker_that_is_to_give_is_shown_visible_cases_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: Device, log: list[str]
+def test_a_worker_gives_before_it_is_shown_hidden_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
     monkeypatch.setattr(FakeSession, "log", said, raising=False)
@@ -446,14 +453,14 @@ def test_a_worker_that_is_to_give_is_shown_visible_cases_only(
     ]
     bench = Bench(
         assignment=read_assignment(REPOSITORY / "assignments" / "silu"),
-        built=hand_in(tmp_path, "", on=on),
+        built=hand_in(tmp_path, "", on=Device.CUDA),
         server=None,
         driver=None,
         private=False,
     )
     found = correctness.check_correctness(bench, cases, lambda case: None, lambda name: None)  # type: ignore[arg-type,return-value]
     assert [one.verdict for one in found.cases] == [Verdict.ACCEPTED] * 5
-    assert said == [*log, "closed"]
+    assert said == ["gives", "v", "v", "given", "h", "h", "given", "v", "closed"]
 
 
 def test_the_cache_is_named_by_tritons_version_and_not_by_reading_it(tmp_path: Path) -> None:

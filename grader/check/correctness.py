@@ -66,9 +66,8 @@ def check_correctness(
             started_s = time.monotonic()
             if session is not None and case.visibility is not visibility:
                 _keep_output(session, visibility, outputs)
-                if session.gives:
-                    # What it leaves to later workers may tell of visible cases only.
-                    session.close()
+                # What it leaves to later workers may tell of visible cases only.
+                session.give()
             visibility = case.visibility
             if session is None or not session.alive:
                 _end(session, visibility, outputs)

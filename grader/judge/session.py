@@ -49,7 +49,8 @@ class Session:
     `tuning` a Triton hand-in's autotuners work as they do outside the grader,
     with `idle` its launches are left out. On a GPU its kernels come compiled as
     earlier workers had them; with `gives`, what this one compiles is for later
-    ones, if it ends in good order: only for one that is shown nothing hidden.
+    ones, if it ends in good order: what it compiles until `give`, from where on
+    it may be shown what is hidden.
     """
 
     def __init__(
@@ -161,10 +162,11 @@ class Session:
         """True while commands can be sent."""
         return self._alive
 
-    @property
-    def gives(self) -> bool:
-        """True if later workers get what this one compiles: it must be shown nothing hidden."""
-        return self._gives
+    def give(self) -> None:
+        """Leave to later workers what is compiled by now, and nothing after it."""
+        if self._gives and self._alive:
+            self._compiled.keep(self._box)
+        self._gives = False
 
     @property
     def box(self) -> Path:
