@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from grader.errors import UsageError
 from grader.expression import Expression
 from grader.signature import Argument, ElementType, Signature
-from grader.toml_source import did_you_mean
+from grader.spec_names import type_meant
 from grader.words import Language, Role
 
 EXAMPLE = "--argument input:float32[n]:in --argument output:float32[n]:out --argument n:int32"
@@ -153,7 +153,7 @@ def parse_argument(text: str) -> Argument:
     kinds = [kind.word for kind in ElementType]
     if found["type"] not in kinds:
         raise UsageError(
-            f"`{text}`: `{found['type']}` is no type{did_you_mean(found['type'], kinds)}",
+            f"`{text}`: `{found['type']}` is no type{type_meant(found['type'], kinds)}",
             tip=f"known: {', '.join(kinds)}",
         )
     roles = [role.value for role in Role]
