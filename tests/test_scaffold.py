@@ -16,6 +16,7 @@ from grader.spec_reader import read_assignment
 from grader.verify.run import Request, verify
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
+IN_PLACE = ("x:float16[n]:inout", "n:int64")
 EVERYTHING = (
     "a:float32[rows, cols]:in",
     "w:float16[cols]:in",
@@ -37,11 +38,19 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
     return CliRunner().invoke(cli, ["new", *words, "--course", str(course)], input=answers)
 
 
-@pytest.mark.parametrize("arguments", [ADDITION, EVERYTHING], ids=["addition", "everything"])
+@pytest.mark.parametrize(
+    ("arguments", "languages"),
+    [(EVERYTHING, ("cuda", "triton")), (ADDITION, ("triton",)), (IN_PLACE, ("cuda",))],
+    ids=["everything", "addition", "in place"],
+)
 def test_a_new_assignment_verifies_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    languages: tuple[str, ...],
 ) -> None:
-    result = run(tmp_path, "fresh", *options(arguments))
+    words = [word for language in languages for word in ("--language", language)]
+    result = run(tmp_path, "fresh", *words, *options(arguments))
     assert result.exit_code == 0, result.output
     monkeypatch.chdir(tmp_path)
     request = Request(
@@ -66,7 +75,7 @@ def test_other_shapes_make_a_valid_spec(tmp_path: Path, shape: str) -> None:
 
 def test_an_array_in_place_needs_no_other(tmp_path: Path) -> None:
     assert run(tmp_path, "scan", *options(("x:int32[n]:inout", "n:int64"))).exit_code == 0
-    assert "x[i] + 1" in (tmp_path / "reference/scan/scan.cu").read_text()
+    assert "(x[i]) + 1" in (tmp_path / "reference/scan/scan.cu").read_text()
     assert 'inputs["x"] + 1' in (tmp_path / "assignments/scan/oracle.py").read_text()
 
 
