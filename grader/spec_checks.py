@@ -7,8 +7,6 @@ Schema has accepted. Cases have a module of their own.
 from __future__ import annotations
 
 import ast
-import keyword
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,7 +16,8 @@ from grader.counter_checks import counter_problems
 from grader.expression import Expression
 from grader.signature import ElementType
 from grader.spec import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
-from grader.spec_problem import Problem, choices
+from grader.spec_names import MODULES, reserved, reserved_entry, type_meant
+from grader.spec_problem import Problem
 from grader.timing_checks import timing_problems
 from grader.toml_source import KeyPath, did_you_mean
 from grader.words import Language
@@ -36,19 +35,6 @@ ORACLE_HOOKS = {
     "verify": ("inputs", "outputs", "generator"),
 }
 
-# C++20's keywords that are no Python keywords, and what CUDA C++ adds.
-_CPP_WORDS = """
-alignas alignof and_eq asm auto bitand bitor bool case catch char char8_t char16_t char32_t compl
-concept const const_cast consteval constexpr constinit co_await co_return co_yield decltype default
-delete do double dynamic_cast enum explicit export extern false float friend goto inline int long
-mutable namespace new noexcept not_eq nullptr operator or_eq private protected public register
-reinterpret_cast requires short signed sizeof static static_assert static_cast struct switch
-template this thread_local throw true try typedef typeid typename union unsigned using virtual void
-volatile wchar_t xor xor_eq threadIdx blockIdx blockDim gridDim warpSize
-"""
-# A file of such a name would hide the module that it, or the grader's worker, imports.
-_MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
-
 
 def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     """Yield everything that is wrong with a spec that has the right form."""
@@ -57,7 +43,7 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
         yield Problem(
             ("name",), f'is "{data["name"]}" but the folder is "{name}": rename one of them'
         )
-    signature = [*_signature_problems(data["signature"]), *_type_problems(data)]
+    signature = [*_signature_problems(data), *_type_problems(data)]
     yield from signature
     yield from _kernel_problems(data["kernels"])
     yield from _tolerance_problems(data)
@@ -71,20 +57,20 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
     yield from _oracle_problems(folder / ORACLE_FILE)
 
 
-def _signature_problems(signature: Mapping[str, Any]) -> Iterator[Problem]:
+def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    signature = data["signature"]
     entry, arguments = signature["entry"], signature["arguments"]
-    reserved = _reserved(entry)
-    if reserved:
-        yield Problem(("signature", "entry"), f'is "{entry}", {reserved}')
-    elif entry == "main":
-        yield Problem(("signature", "entry"), 'is "main", where the student\'s own program starts')
+    languages = {Language(word) for kernel in data["kernels"] for word in kernel["files"]}
+    why = reserved_entry(entry, languages)
+    if why:
+        yield Problem(("signature", "entry"), f'is "{entry}", {why}')
     seen = {entry: "the entry's name"}
     for index, argument in enumerate(arguments):
         at: KeyPath = ("signature", "arguments", index)
         name = argument["name"]
-        reserved = _reserved(name)
-        if reserved:
-            yield Problem((*at, "name"), f'is "{name}", {reserved}')
+        why = reserved(name, languages)
+        if why:
+            yield Problem((*at, "name"), f'is "{name}", {why}')
         if name in seen:
             yield Problem((*at, "name"), f'is "{name}", which is {seen[name]}: choose another')
         seen[name] = "also the name of an argument before it"
@@ -93,24 +79,13 @@ def _signature_problems(signature: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(("signature", "arguments"), 'has no output: one needs role = "out"')
 
 
-def _reserved(name: str) -> str:
-    """Return why `name` cannot be an identifier in both languages, "" if it can."""
-    if keyword.iskeyword(name):
-        return "a keyword of Python: choose another"
-    if name in _CPP_WORDS.split():
-        return "a keyword of CUDA C++: choose another"
-    if name.startswith("_"):
-        return "and names with an underscore first are the compiler's: choose another"
-    return ""
-
-
 def _argument_problems(
     argument: Mapping[str, Any], at: KeyPath, signature: Mapping[str, Any]
 ) -> Iterator[Problem]:
     types = signature.get("types", {})
     elements = [kind.word for kind in ElementType]
     if argument["type"] not in types and argument["type"] not in elements:
-        meant = choices(argument["type"], [*types, *elements])
+        meant = type_meant(argument["type"], [*types, *elements])
         yield Problem((*at, "type"), f'is "{argument["type"]}", which is no type{meant}')
         return
     if "shape" not in argument:
@@ -181,7 +156,7 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
             owners[file.lower()] = name
             if file.lower() == PROGRAM_FILE:
                 yield Problem(at, f'is "{file}", the name of the student\'s own program')
-            if language == Language.TRITON and path.stem in _MODULES:
+            if language == Language.TRITON and path.stem in MODULES:
                 yield Problem(at, f'is "{file}", which would hide the module `{path.stem}`')
 
 

@@ -37,6 +37,7 @@ from grader.spec_checks import meaning_problems
 from grader.spec_problem import spec_error
 from grader.spec_schema import schema_problems
 from grader.timing.decision import Tier
+from grader.toml_tips import toml_tip
 from grader.words import CheckName, Device, Language, Memory, Role, Visibility
 
 if sys.version_info >= (3, 11):
@@ -89,7 +90,7 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
             raise SpecError(f"is not TOML: {message}", file=file) from None
         line = int(place[1]) if place[1] else text.rstrip().count("\n") + 1
         what = message[: place.start()]
-        tip = 'text needs quotes: key = "text"' if what == "Invalid value" else None
+        tip = toml_tip(what, [*text.splitlines(), ""][line - 1])
         raise SpecError(f"is not TOML: {what}", file=file, line=line, tip=tip) from None
 
 

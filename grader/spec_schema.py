@@ -23,7 +23,7 @@ from grader.toml_source import KeyPath, did_you_mean
 
 # By jsonschema's word for a type.
 _TYPE_WORDS = {
-    "object": "a table",
+    "object": "a table { key = … }",
     "number": "a finite number",
     "integer": "a whole number",
     "string": 'text in quotes ("…")',
@@ -105,13 +105,16 @@ def _problems(error: Any) -> Iterator[Problem]:
         case "required":
             for key in error.validator_value:
                 if key not in value:
-                    yield Problem((*path, key), "is missing")
+                    yield Problem((*path, key), f"is missing{_purpose(error.schema, key)}")
         case "enum":
             allowed = [str(word) for word in error.validator_value]
             meant = did_you_mean(str(value), allowed)
             yield Problem(path, f"is {_shown(value)}, must be one of {named(allowed)}{meant}")
         case "const":
             yield Problem(path, f"is {_shown(value)}, must be {_shown(error.validator_value)}")
+        case "type" if isinstance(value, dict) and len(path) == 1:
+            # One table of those that there may be several of.
+            yield Problem(path, f"is one table, needs double brackets: [[{path[0]}]]")
         case "type":
             wanted = error.validator_value
             words = [wanted] if isinstance(wanted, str) else wanted
@@ -127,6 +130,14 @@ def _problems(error: Any) -> Iterator[Problem]:
             yield Problem(path, sentence.format(value=_shown(value), limit=error.validator_value))
         case _:
             yield Problem(path, error.message)
+
+
+def _purpose(schema: Mapping[str, Any], key: str) -> str:
+    """Return ": " and what a key is for, in the schema's words; "" if it has none."""
+    text = str(schema["properties"][key].get("description", "")).rstrip(".")
+    # "The name" is a sentence's start, "CUDA" a name.
+    begin = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
+    return f": {begin}{text[1:]}" if text else ""
 
 
 def _nearest_branch(error: Any) -> Iterator[Problem]:

@@ -19,11 +19,11 @@ ORDER = (
     "words", "verdict", "errors", "crowded", "private_files", "level", "interruption",
     "counter_bounds", "evidence", "report", "report_reader",
     # text from and for people
-    "printable", "progress", "toml_source",
+    "printable", "progress", "toml_source", "toml_tips",
     # the spec
-    "expression", "timing", "signature", "spec", "spec_problem", "spec_schema", "case_checks",
-    "counter_checks", "timing_checks", "spec_checks", "spec_reader", "catalogue", "stub",
-    "handout", "fingerprint",
+    "expression", "timing", "signature", "spec", "spec_problem", "spec_names", "spec_schema",
+    "case_checks", "counter_checks", "timing_checks", "spec_checks", "spec_reader", "catalogue",
+    "stub", "handout", "fingerprint",
     # the submission
     "archive", "submission",
     # programs that we do not trust

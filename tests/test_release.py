@@ -64,6 +64,13 @@ def released(target: str, name: str, output: Path) -> Result:
     return CliRunner().invoke(cli, ["release", target, name, "--output", str(output)])
 
 
+def course(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the folder a course of one assignment, and the current one."""
+    for tree in ("assignments", "reference", "student_template"):
+        shutil.copytree(ROOT / tree / NAME, folder / tree / NAME)
+    monkeypatch.chdir(folder)
+
+
 def unpack(archive: Path, folder: Path) -> Path:
     """Unpack as a person would: with the modes, and what is packed in it as well."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,14 +157,69 @@ def test_staff_archives_grade_all_cases(
 def test_a_solved_file_among_the_stubs_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for tree in ("assignments", "reference", "student_template"):
-        shutil.copytree(ROOT / tree / NAME, tmp_path / tree / NAME)
+    course(tmp_path, monkeypatch)
     shutil.copy(tmp_path / "reference/silu/silu.py", tmp_path / "student_template/silu/silu.py")
-    monkeypatch.chdir(tmp_path)
     result = released("student", NAME, tmp_path / "course.zip")
     assert isinstance(result.exception, GraderError)
     assert "would give a solution away" in result.exception.message
     assert not (tmp_path / "course.zip").exists()
+
+
+# What must be right before it is given away.
+
+
+@pytest.mark.parametrize(
+    ("target", "edit", "sentence"),
+    [
+        ("student", "student_template/silu/silu.cu", "silu.cu is not current"),
+        ("student", "student_template/silu/silu.h", "silu.h is not current"),
+        ("github", "assignments/silu/stubs.json", "stubs.json is not current"),
+        ("gradescope", "assignments/silu/stubs.json", "stubs.json is not current"),
+        ("autolab", "assignments/silu/stubs.json", "there is no"),
+    ],
+)
+def test_what_does_not_fit_the_solved_files_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, edit: str, sentence: str
+) -> None:
+    course(tmp_path, monkeypatch)
+    if sentence == "there is no":
+        (tmp_path / edit).unlink()
+    else:
+        (tmp_path / edit).write_text((tmp_path / edit).read_text().replace("silu", "silo"))
+    result = released(target, NAME, tmp_path / "course.tar")
+    if target == "gradescope":
+        result = released(target, NAME, tmp_path / "course.zip")
+    assert isinstance(result.exception, UsageError)
+    assert sentence in result.exception.message
+    assert f"{tmp_path}" in (result.exception.tip or "")
+    assert not list(tmp_path.glob("course.*"))
+
+
+def test_graders_need_no_stubs_to_be_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course(tmp_path, monkeypatch)
+    shutil.rmtree(tmp_path / "student_template")
+    assert released("gradescope", NAME, tmp_path / "a.zip").exit_code == 0
+    shutil.rmtree(tmp_path / "reference")
+    assert released("gradescope", NAME, tmp_path / "b.zip").exit_code == 0
+
+
+def test_what_students_would_miss_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course(tmp_path, monkeypatch)
+    result = released("student", NAME, tmp_path / "course.zip")
+    assert "warning" not in result.output
+    handout = tmp_path / "assignments/silu/README.md"
+    handout.write_text(handout.read_text() + "FILL IN: the rest\n")
+    result = released("student", NAME, tmp_path / "course.zip")
+    assert result.exit_code == 0
+    assert f"warning: {handout} still says FILL IN" in result.stderr
+    handout.unlink()
+    result = released("github", NAME, tmp_path / "course.zip")
+    assert f"warning: there is no {handout}" in result.stderr
+    assert "warning" not in released("gradescope", NAME, tmp_path / "grader.zip").output
 
 
 # How archives are made.

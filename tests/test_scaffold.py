@@ -16,6 +16,7 @@ from grader.spec_reader import read_assignment
 from grader.verify.run import Request, verify
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
+IN_PLACE = ("x:float16[n]:inout", "n:int64")
 EVERYTHING = (
     "a:float32[rows, cols]:in",
     "w:float16[cols]:in",
@@ -37,11 +38,19 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
     return CliRunner().invoke(cli, ["new", *words, "--course", str(course)], input=answers)
 
 
-@pytest.mark.parametrize("arguments", [ADDITION, EVERYTHING], ids=["addition", "everything"])
+@pytest.mark.parametrize(
+    ("arguments", "languages"),
+    [(EVERYTHING, ("cuda", "triton")), (ADDITION, ("triton",)), (IN_PLACE, ("cuda",))],
+    ids=["everything", "addition", "in place"],
+)
 def test_a_new_assignment_verifies_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    languages: tuple[str, ...],
 ) -> None:
-    result = run(tmp_path, "fresh", *options(arguments))
+    words = [word for language in languages for word in ("--language", language)]
+    result = run(tmp_path, "fresh", *words, *options(arguments))
     assert result.exit_code == 0, result.output
     monkeypatch.chdir(tmp_path)
     request = Request(
@@ -53,7 +62,7 @@ def test_a_new_assignment_verifies_at_once(
 
 @pytest.mark.parametrize(
     "shape",
-    ["n", "n, 3", "n - 1, m", "n // 2 + 1, m, k", "n, m, k, 2", "n % 7 + 1"],
+    ["n", "n, 3", "n - 1, m", "n // 2 + 1, m, k", "n, m, k, 2", "n % 7 + 1", "n - 2, m - 2"],
 )
 def test_other_shapes_make_a_valid_spec(tmp_path: Path, shape: str) -> None:
     scalars = [f"{name}:int64" for name in "nmk" if name in shape]
@@ -62,6 +71,12 @@ def test_other_shapes_make_a_valid_spec(tmp_path: Path, shape: str) -> None:
     assignment = read_assignment(tmp_path / "assignments" / "other")
     assert assignment.max_score == 100
     assert all(tolerance.exact for tolerance in assignment.tolerances.values())
+
+
+def test_an_array_in_place_needs_no_other(tmp_path: Path) -> None:
+    assert run(tmp_path, "scan", *options(("x:int32[n]:inout", "n:int64"))).exit_code == 0
+    assert "(x[i]) + 1" in (tmp_path / "reference/scan/scan.cu").read_text()
+    assert 'inputs["x"] + 1' in (tmp_path / "assignments/scan/oracle.py").read_text()
 
 
 def test_one_language_alone(tmp_path: Path) -> None:
@@ -118,7 +133,9 @@ def test_answers_that_end_early_are_no_interruption(tmp_path: Path) -> None:
         (["x:float32[n]:in", "y:float32[n]:out"], "`n` in the shape of `x` is no argument"),
         (["x:float32[4]:in", "y:float32[4]:out"], "every shape is fixed"),
         (["x:float32[n]:into", "y:float32[n]:out", "n:int32"], "`into` is no role"),
+        (["x:float32[n]:inout", "y:float32[n]:out", "n:int32"], "draft it without the `out`"),
         (["x:float[n]:in", "y:float32[n]:out", "n:int32"], "`float` is no type"),
+        (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "take `int8`, with 0 and 1"),
         (["x float32"], "`x float32` is no argument"),
         (["x:float32[2 +]:in"], "is not an arithmetic expression"),
         (["x:float32[n**2]:in", "y:float32[n]:out", "n:int32"], "too much for a skeleton"),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bad_specs import BAD, GOOD, ORACLE, Bad
@@ -143,19 +147,22 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(folder: Path) ->
     ("fault", "edit", "line", "phrase", "tip"),
     [
         ("text-without-quotes", ('"Scale a matrix"', "Scale"), 3, "Invalid value", "needs quotes"),
-        ("key-twice", ("format = 1", "format = 1\nformat = 1"), 2, "Cannot overwrite", None),
-        ("table-twice", ("[limits]", "[signature]"), 36, "declare", None),
-        ("bracket-open", ('devices = ["cpu"]', 'devices = ["cpu"'), 46, "Unclosed array", None),
+        ("true-of-python", ('["cpu"]', '["cpu"]\nmemory = True'), 47, "Invalid", "writes true"),
+        ("key-twice", ("format = 1", "format = 1\nformat = 1"), 2, "Cannot overwrite", "twice"),
+        ("table-twice", ("[limits]", "[signature]"), 36, "declare", "double brackets"),
+        ("bracket-open", ('devices = ["cpu"]', 'devices = ["cpu"'), 46, "Unclosed array", "comma"),
+        ("quote-open", ('"Scale a matrix"', '"Scale'), 3, "Illegal", "is a quote missing?"),
+        ("no-value", ("format = 1", "format 1"), 1, "Expected '='", "key = value"),
     ],
 )
 def test_broken_toml_is_told_with_its_line(
-    fault: str, edit: tuple[str, str], line: int, phrase: str, tip: str | None, folder: Path
+    fault: str, edit: tuple[str, str], line: int, phrase: str, tip: str, folder: Path
 ) -> None:
     file = write(folder, GOOD.replace(*edit))
     error = refusal(folder)
     assert error.message.startswith(f"{file}:{line}: is not TOML: "), fault
     assert phrase in error.message
-    assert error.tip is None if tip is None else tip in (error.tip or "")
+    assert tip in (error.tip or "")
 
 
 def test_number_of_thousands_of_digits_is_refused(folder: Path) -> None:
@@ -319,3 +326,32 @@ def test_assignment_of_this_repository_is_sound(folder_name: str) -> None:
             # The memory check's entry is visible, and it names its cases.
             assert watched <= {Visibility.VISIBLE}
             assert watched or all(CheckName.MEMORY not in k.points for k in assignment.kernels)
+
+
+def keys_without_description(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[str]:
+    """Yield the keys of a table, and of those within, that an editor shows no text for."""
+    if "$ref" in node:
+        node = {**schema["$defs"][node["$ref"].rpartition("/")[2]], **node}
+    for key, inner in node.get("properties", {}).items():
+        own = schema["$defs"].get(inner.get("$ref", "").rpartition("/")[2], {})
+        if not (inner.get("description") or own.get("description")):
+            yield key
+        yield from keys_without_description(inner, schema)
+    below = [node.get("items"), node.get("additionalProperties"), *node.get("anyOf", ())]
+    for inner in below:
+        if isinstance(inner, dict):
+            yield from keys_without_description(inner, schema)
+
+
+def test_an_editor_can_tell_what_each_key_is_for() -> None:
+    file = resources.files("grader").joinpath("schemas/assignment.schema.json")
+    schema = json.loads(file.read_text("utf-8"))
+    assert not list(keys_without_description(schema, schema))
+    del schema["properties"]["limits"]["properties"]["call_s"]["description"]
+    assert list(keys_without_description(schema, schema)) == ["call_s"]
+
+
+def test_a_name_of_one_language_is_free_where_it_is_not_used(folder: Path) -> None:
+    only_cuda = GOOD.replace(', triton = "v1.py"', "").replace("triton = ", "# triton = ")
+    write(folder, only_cuda.replace('"factor"', '"tl"').replace("factor =", "tl ="))
+    assert read_assignment(folder).signature.arguments[-1].name == "tl"

@@ -170,7 +170,9 @@ class Oracle:
             self._broken(f"{function}() gave no `{argument.name}`: return a dict with it")
         value = made[argument.name]
         if type(value) is not torch.Tensor:
-            self._broken(f"{function}() gave `{argument.name}` as {type(value).__name__}")
+            self._broken(
+                f"{function}() gave `{argument.name}` as {type(value).__name__}, wanted a tensor"
+            )
         shape = self._assignment.signature.shape(argument, case.sizes)
         if tuple(value.shape) != shape:
             self._broken(

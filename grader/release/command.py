@@ -10,6 +10,8 @@ from grader import shared_options
 from grader.errors import GraderError, UsageError
 
 TARGETS = ("student", "gradescope", "prairielearn", "autolab", "github")
+# Those that students get, with handouts and stubs.
+FOR_STUDENTS = ("student", "github")
 
 
 @click.command()
@@ -35,6 +37,7 @@ def release(target: str, assignments: tuple[str, ...], output: Path) -> None:
     """
     from grader.local import chosen_assignments
     from grader.release.pack import ENDINGS, packed
+    from grader.release.readiness import not_ready, refuse_outdated
     from grader.release.targets import entries_of
 
     if not output.name.endswith(ENDINGS):
@@ -44,7 +47,9 @@ def release(target: str, assignments: tuple[str, ...], output: Path) -> None:
     if not output.absolute().parent.is_dir():
         raise UsageError(f"--output: there is no folder {output.parent}", tip="make it first")
     chosen = chosen_assignments(assignments)
-    entries = entries_of(target, chosen, chosen[0].folder.parent.parent)
+    repository = chosen[0].folder.parent.parent
+    entries = entries_of(target, chosen, repository)
+    refuse_outdated(chosen, repository, with_stubs=target in FOR_STUDENTS)
     data = packed(entries, output.name)
     try:
         output.write_bytes(data)
@@ -52,3 +57,6 @@ def release(target: str, assignments: tuple[str, ...], output: Path) -> None:
         raise GraderError(f"cannot write {output}: {error.strerror or error}") from error
     names = ", ".join(assignment.name for assignment in chosen)
     click.echo(f"{output}: {target}, {names}; {len(entries)} files, {len(data) / 1e6:.1f} MB")
+    if target in FOR_STUDENTS:
+        for sentence in not_ready(chosen, repository):
+            click.echo(f"warning: {sentence}", err=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from grader.errors import UsageError
 from grader.expression import Expression
 from grader.signature import Argument, ElementType, Signature
-from grader.toml_source import did_you_mean
+from grader.spec_names import type_meant
 from grader.words import Language, Role
 
 EXAMPLE = "--argument input:float32[n]:in --argument output:float32[n]:out --argument n:int32"
@@ -104,7 +104,9 @@ class Draft:
     def hidden_case(self) -> dict[str, int | float | tuple[int, int]]:
         """Return the ranges (a pair: least, most) of the hidden cases."""
         most = _LARGEST_HIDDEN.get(len(self.extents), _SMALL)
-        return {**dict.fromkeys(self.extents, (2, most)), **self._scalars()}
+        # Shapes such as [rows - 2] have room from 3 on.
+        least = next((n for n in range(2, most) if self._fits(dict.fromkeys(self.extents, n))), 2)
+        return {**dict.fromkeys(self.extents, (least, most)), **self._scalars()}
 
     def _scalars(self) -> dict[str, int | float]:
         return {a.name: 0.25 if self.kind(a).is_float else 3 for a in self.others}
@@ -153,7 +155,7 @@ def parse_argument(text: str) -> Argument:
     kinds = [kind.word for kind in ElementType]
     if found["type"] not in kinds:
         raise UsageError(
-            f"`{text}`: `{found['type']}` is no type{did_you_mean(found['type'], kinds)}",
+            f"`{text}`: `{found['type']}` is no type{type_meant(found['type'], kinds)}",
             tip=f"known: {', '.join(kinds)}",
         )
     roles = [role.value for role in Role]
@@ -192,8 +194,14 @@ def _problems(signature: Signature) -> Iterator[str]:
         yield "the function needs arguments"
     if not signature.outputs:
         yield "there is no output: one array needs the role `out`"
-    if not any(array.role is Role.IN for array in signature.arrays):
-        yield "there is no input: one array needs the role `in`"
+    if not any(array.role.read for array in signature.arrays):
+        yield "there is no input: one array needs the role `in`, or `inout`"
+    elif {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
+        # Threads that write the one would race with those that read it for the other.
+        yield (
+            "a skeleton makes no `out` of an `inout` alone: draft it without the `out`, or with an "
+            "`in`, and edit the spec afterwards"
+        )
     scalars = {a.name for a in signature.scalars if not ElementType.named(a.type).is_float}
     extents = [(a, extent) for a in signature.arrays for extent in a.shape or ()]
     for array, extent in extents:

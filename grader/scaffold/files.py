@@ -19,7 +19,7 @@ from grader.scaffold.spec_text import handout_text, spec_text
 from grader.scaffold.triton_text import triton_samples, triton_text
 from grader.spec import ORACLE_FILE
 from grader.spec_reader import SPEC_FILE, read_assignment
-from grader.verify.lints import FILL_IN
+from grader.verify.handout_lints import FILL_IN
 from grader.words import Language
 
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)

@@ -3,8 +3,8 @@
 One element of an output is the sum of one element of each array that is only
 read (the one of the same number, counted round if that array is shorter), of
 its own old value if it is `inout`, and of the scalars that are no extents. Of
-floats a whole-number output counts those above zero. So every argument matters,
-whatever the shapes are.
+floats a whole-number output counts those above zero. An `inout` with nothing beside
+it grows by 1. So every argument matters, whatever the shapes are.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def sum_text(draft: Draft, output: Argument, dialect: Dialect) -> str:
             terms.append(dialect.positive(text, total))
         else:
             terms.append(dialect.convert(text, kind, total))
+    if len(terms) == len(own):
+        terms.append("1")  # an array by itself must change, or no launch at all would be right
     return " + ".join(terms)
 
 

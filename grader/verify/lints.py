@@ -14,12 +14,12 @@ from pathlib import Path
 
 from grader.spec import Assignment, CaseTemplate, Range, Tolerance
 from grader.verdict import Verdict
+from grader.verify.handout_lints import FILL_IN, handout, stray_stubs, unfilled
 from grader.verify.row import Row, State
 from grader.verify.samples import Sample, samples_of
 from grader.verify.timing_lints import benchmarks, tiers
 from grader.words import CheckName, Device, Language, Visibility
 
-FILL_IN = "FILL IN"  # what `grade new` leaves to the instructor
 LEAST_SAMPLES = 8  # a language: fewer leave one of the classic mistakes untried
 USUAL_TOTAL = 100.0
 # The tools of the memory check look at every access, some ten to a hundred times slower.
@@ -165,8 +165,7 @@ def samples(assignment: Assignment, reference: Path) -> Iterator[tuple[State, st
 def filled_in(assignment: Assignment, reference: Path) -> Iterator[tuple[State, str]]:
     """Places that `grade new` left to the instructor."""
     solved = [reference / file for part in assignment.parts for file in part.files.values()]
-    files = [path for path in (*sorted(assignment.folder.iterdir()), *solved) if path.is_file()]
-    left = [p.name for p in files if FILL_IN in p.read_text(encoding="utf-8", errors="replace")]
+    left = [path.name for path in unfilled(iter((*sorted(assignment.folder.iterdir()), *solved)))]
     if left:
         yield State.WARNING, f"still in {', '.join(left)}"
 
@@ -205,6 +204,8 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "benchmarks": (benchmarks, "for every language, and not over too soon"),
     "tiers": (tiers, "each one in reach, and clear of the samples that are too slow"),
     "filled in": (filled_in, f"nothing is left that says {FILL_IN}"),
+    "handout": (handout, "there, and it names every file and the function"),
+    "stubs": (stray_stubs, "every file is a kernel's"),
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }
 

@@ -32,6 +32,7 @@ _FIRST = (
     (State.WARNING, "warning", "warnings"),
 )
 _MOST_SUBJECT = 42
+_MOST_TOLD = 4  # subjects that failed in the same way
 # Seven columns on a line of a hundred: the first word of a verdict says it all.
 _SHORT = {
     "accepted": "ok",
@@ -54,8 +55,10 @@ def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: flo
         if found:
             page.blank()
             page.sentence((f"{len(found)} {one if len(found) == 1 else several}", _STYLE[state]))
-            for row in found:
-                _told(page, row)
+            for same in _by_cause(found):
+                _told(page, same[0])
+                if len(same) > 1:
+                    page.row(Text("    the same  "), f"in {_several(same[1:])}", most=3)
     for assignment in dict.fromkeys(row.assignment for row in rows):
         page.blank()
         page.sentence((assignment, "bold"))
@@ -65,6 +68,21 @@ def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: flo
     page.blank()
     page.sentence(*_result(rows, wall_s))
     page.print()
+
+
+def _by_cause(rows: Sequence[Row]) -> list[list[Row]]:
+    """Group the grader errors of one cause: a broken oracle is told once, not by each grading."""
+    groups: dict[object, list[Row]] = {}
+    for place, row in enumerate(rows):
+        alike = row.state is State.FAILED and row.note
+        groups.setdefault((row.assignment, row.note) if alike else place, []).append(row)
+    return list(groups.values())
+
+
+def _several(rows: Sequence[Row]) -> str:
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    more = f"; and {len(subjects) - _MOST_TOLD} more" if len(subjects) > _MOST_TOLD else ""
+    return "; ".join(subjects[:_MOST_TOLD]) + more
 
 
 def _told(page: Page, row: Row) -> None:
@@ -138,7 +156,7 @@ def _result(rows: Sequence[Row], wall_s: float) -> list[Piece]:
     if count[State.DIFFERS]:
         words, style = f"{count[State.DIFFERS]} of {judged} differ", _STYLE[State.DIFFERS]
     if count[State.FAILED]:
-        ours = f"{count[State.FAILED]} failed by the grader's own fault"
+        ours = f"{count[State.FAILED]} could not be judged"
         words = f"{words} · {ours}" if count[State.DIFFERS] else ours
         style = _STYLE[State.FAILED]
     rest = ""

@@ -279,5 +279,34 @@ def test_a_language_without_samples_is_told(course: Course) -> None:
     assert told["samples"] == "no sample in Triton"
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        (None, "README.md: students are not told what the kernel computes"),
+        ("`affine` in v1_simple.cu", "README.md does not name v0_torch.py"),
+        ("v0_torch.py, v1_simple.cu", "README.md does not name affine"),
+    ],
+)
+def test_a_handout_that_leaves_students_alone_is_told(
+    course: Course, text: str | None, phrase: str
+) -> None:
+    handout = course.assignment.folder / "README.md"
+    handout.unlink(missing_ok=True)
+    if text is not None:
+        handout.write_text(text)
+    rows = [row for row in lint_rows(course.assignment, course.reference) if row.check == "handout"]
+    assert [row.state for row in rows] == [State.WARNING]
+    assert phrase in rows[0].actual
+
+
+def test_a_stub_whose_kernel_was_renamed_is_told(course: Course) -> None:
+    old = course.root / "student_template/affine/v1_old.cu"
+    old.write_text("// TODO(student)\n")
+    rows = [row for row in lint_rows(course.assignment, course.reference) if row.check == "stubs"]
+    assert [(row.state, row.actual) for row in rows] == [
+        (State.WARNING, f"{old} is no kernel's file: delete it")
+    ]
+
+
 def test_the_course_of_these_tests_is_what_it_says() -> None:
     assert ANSWER in ORACLE

@@ -55,7 +55,8 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
             conflict(access_of(form, address, pc), space, last_read, false, detail::nibble(d, detail::kReadMask), mask,
                      pc_at(d, detail::kReadPc));
         if (GRADER_RARE(suspicious<space>(cell.other_read)))
-            conflict(access_of(form, address, pc), space, cell.other_read, false, 15, mask, pc_at(d, detail::kOtherPc));
+            conflict(access_of(form, address, pc), space, cell.other_read, false, detail::nibble(d, detail::kReadMask), mask,
+                     pc_at(d, detail::kOtherPc));
         if (space == Space::global && stamp::epoch(last_write) < state.launch_first) ++state.written_words;
         // A plain write is not made good by the same thread's atomic after it.
         if (!(form.strong && stamp::same_thread_and_epoch(last_write, me) && !stamp::strong(last_write))) {
@@ -65,9 +66,14 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
         }
         d = (d & ~uint64_t(15)) | written | mask;
     } else {
+        // The other reader has no mask of its own: it is kept while it has read what the last one has.
+        const bool covered = !(mask & ~detail::nibble(d, detail::kReadMask));
+        if (!covered) cell.other_read = 0;
         if (!stamp::same_thread_and_epoch(last_read, me)) {
             if (stamp::epoch(last_read) == state.epoch) {
-                if (stamp::epoch(cell.other_read) != state.epoch || stamp::same_thread_and_epoch(cell.other_read, me)) {
+                if (!covered) {
+                    // A reader of other bytes is in nobody's way.
+                } else if (stamp::epoch(cell.other_read) != state.epoch || stamp::same_thread_and_epoch(cell.other_read, me)) {
                     cell.other_read = last_read;
                     d = (d & ~(detail::kPcMask << detail::kOtherPc)) | (d >> detail::kReadPc & detail::kPcMask) << detail::kOtherPc;
                 }

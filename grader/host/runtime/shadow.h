@@ -11,8 +11,8 @@
 // A strong access is atomic or volatile. The counts stop at their largest
 // value, which means "unknown, take it for ordered".
 //
-// Two readers are kept, the latest and another thread of the same epoch: any
-// writer differs from at least one of them.
+// Two readers are kept, the latest and another thread of the same epoch that
+// has read the same bytes: any writer differs from at least one of them.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,41 @@
+"""What an instructor reads: one cause is told once."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from rich.console import Console
+
+from grader.verify.row import Row, State
+from grader.verify.table import print_rows
+
+CAUSE = "oracle.py: expected() gave `y` as torch.float32, wanted torch.float64"
+
+
+def failed(subject: str, note: str = CAUSE, assignment: str = "silu") -> Row:
+    return Row(
+        assignment=assignment, subject=subject, check="verdict", state=State.FAILED,
+        expected="accepted", actual="grader error", note=note,
+    )  # fmt: skip
+
+
+def printed(*rows: Row) -> str:
+    text = StringIO()
+    print_rows(rows, Console(file=text, width=100), title="silu", wall_s=1)
+    return text.getvalue().split("\n\n")[1]
+
+
+def test_gradings_that_failed_of_one_cause_are_told_together() -> None:
+    names = ["reference silu.cu", *(f"sample {n}" for n in range(6))]
+    told = printed(*map(failed, names), failed("sample 6", "nvcc is not there"))
+    assert told.startswith("8 grader errors")
+    assert told.count(CAUSE) == 1
+    assert "the same  in sample 0; sample 1; sample 2; sample 3; and 2 more" in told
+    assert told.count("expected  accepted") == 2  # sample 6 failed of something else
+    assert "nvcc is not there" in told
+
+
+def test_errors_without_a_note_or_of_other_assignments_stay_apart() -> None:
+    told = printed(failed("a", ""), failed("b", ""), failed("c"), failed("d", assignment="gemm"))
+    assert "the same" not in told
+    assert told.count("expected  accepted") == 4
