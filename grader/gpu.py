@@ -129,10 +129,6 @@ def driver_version(nvml: Any = pynvml) -> str | None:
     return state(nvml).driver_version
 
 
-def cuda_driver_version(nvml: Any = pynvml) -> tuple[int, int] | None:
-    """Return the newest CUDA that the driver runs: (13, 0)."""
-    return state(nvml).cuda_version
-
 
 def state(nvml: Any = pynvml) -> State:
     """Ask for everything at once."""

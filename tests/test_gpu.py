@@ -42,11 +42,10 @@ def test_healthy_gpu() -> None:
     assert machine.sessions == 0, "every session with the library is closed"
 
 
-def test_the_three_short_questions() -> None:
-    machine = FakeNvml(FakeGpu(), FakeGpu(), cuda=12040)
+def test_the_two_short_questions() -> None:
+    machine = FakeNvml(FakeGpu(), FakeGpu())
     assert len(gpu.gpus(machine)) == 2
     assert gpu.driver_version(machine) == "580.159.03"
-    assert gpu.cuda_driver_version(machine) == (12, 4)
 
 
 def test_exclusive_mode_with_a_holder() -> None:
