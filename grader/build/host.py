@@ -66,7 +66,7 @@ def _rejected(
 
 def _plain(item: host.Refused | host.Unsupported) -> str:
     """Return the message without its place, which a diagnostic has of its own."""
-    return item.message.removeprefix(f"{item.file}:{item.line}: ")
+    return item.message.removeprefix(f"{item.file}:{item.line}").removeprefix(":").lstrip()
 
 
 def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:

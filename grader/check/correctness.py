@@ -331,7 +331,8 @@ def _breach(buffers: list[Buffer]) -> _Judged | None:
         return _Judged(
             verdict=Verdict.MEMORY_ERROR,
             message=f"wrote {elements} {place} of `{buffer.name}`",
-            hint="an index is outside its array: look for a missing guard such as `if (i < n)`",
+            hint="an index is outside its array: look for a missing guard such as `if (i < n)`, "
+            "in Triton for a missing mask",
         )
     return None
 

@@ -48,7 +48,7 @@ def write_details(page: Page, check: CheckResult, said: Said | None = None) -> N
     if check.verdict is not Verdict.ACCEPTED:
         said.hint(check.hint, indent=INDENT)
     if isinstance(check.evidence, BuildEvidence):
-        _build(page, check.evidence, failed=check.verdict is not Verdict.ACCEPTED)
+        _build(page, check.evidence, check)
     elif isinstance(check.evidence, CorrectnessEvidence):
         write_cases(page, check.evidence, said)
     elif isinstance(check.evidence, MemoryEvidence):
@@ -76,18 +76,23 @@ def headline(check: CheckResult) -> str:
     return f"{total} finding{'s' if total > 1 else ''}: {', '.join(kinds)}"
 
 
-def _build(page: Page, evidence: BuildEvidence, *, failed: bool) -> None:
+def _build(page: Page, evidence: BuildEvidence, check: CheckResult) -> None:
+    failed = check.verdict is not Verdict.ACCEPTED
     # The first error is the one to mend; warnings must not push it off the screen.
     diagnostics = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
+    if failed and check.hint:
+        # What failed is understood: errors in the grader's own files that came of it are noise.
+        diagnostics = [found for found in diagnostics if found.line is not None]
     most = MOST_DIAGNOSTICS if failed else MOST_WARNINGS
     for diagnostic in diagnostics[:most]:
         _diagnostic(page, diagnostic)
-    left_out = max(evidence.diagnostics_total, len(diagnostics)) - len(diagnostics[:most])
+    unlisted = evidence.diagnostics_total - len(evidence.diagnostics)
+    left_out = max(unlisted, 0) + len(diagnostics) - len(diagnostics[:most])
     if left_out > 0:
         page.sentence(f"and {left_out} more", indent=INDENT)
     if failed and evidence.output.strip():
         lines = len(evidence.output.splitlines())
-        if diagnostics:
+        if diagnostics or check.hint:
             size = f"{lines} line{'s' if lines > 1 else ''}"
             page.sentence(f"(build log: {size}, in the JSON report)", indent=INDENT)
         else:
@@ -98,7 +103,7 @@ def _build(page: Page, evidence: BuildEvidence, *, failed: bool) -> None:
 def _diagnostic(page: Page, found: Diagnostic) -> None:
     numbers = (found.line, found.column) if found.line is not None else ()
     place = ":".join([found.file, *(str(number) for number in numbers if number is not None)])
-    first, *more = found.message.strip("\r\n").splitlines() or [""]
+    first, *more = found.message.removeprefix(f"{place}: ").strip("\r\n").splitlines() or [""]
     severity = (f"{found.severity}: ", _style(found.severity))
     page.sentence((f"{place}: ", "bold"), severity, first, indent=INDENT)
     if more:
