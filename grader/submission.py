@@ -62,12 +62,13 @@ class Submission:
         alike = [n for n in self.others if n.lower().startswith(name.lower())]
         if alike:
             return f"; is `{alike[0]}` meant? It must be called {name}"
-        same_kind = [n for n in self.others if n.endswith(PurePosixPath(path).suffix)]
         if below := [n for n in self.others if n.endswith(f"/{name}")]:
             return f"; `{below[0]}` is there: name that folder"
+        suffix = PurePosixPath(path).suffix
+        same_kind = [n for n in self.others if n.endswith(suffix) and "/" not in n]
         meant = did_you_mean(name, same_kind)
         if not meant and len(same_kind) == 1:
-            return f"; is `{same_kind[0]}` meant? It must be called {name}"
+            return f"; `{same_kind[0]}` is there, which is not looked at under that name"
         return meant
 
 

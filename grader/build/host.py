@@ -47,7 +47,14 @@ def _rejected(
     verdict: Verdict, found: tuple[host.Refused, ...] | tuple[host.Unsupported, ...]
 ) -> Rejected:
     diagnostics = tuple(
-        Diagnostic(file=item.file, line=item.line, column=item.column, message=_plain(item))
+        Diagnostic(
+            file=item.file,
+            line=item.line,
+            column=item.column,
+            # Not to be mended where only this machine cannot run it.
+            severity="warning" if verdict is Verdict.NOT_MEASURED else "error",
+            message=_plain(item),
+        )
         for item in found
     )
     first = found[0]

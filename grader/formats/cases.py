@@ -40,7 +40,7 @@ def write_cases(page: Page, evidence: CorrectnessEvidence, said: Said) -> None:
         names = ", ".join(map(_label, left_out))
         page.sentence(f"and {len(left_out)} more: {names}", indent=INDENT, most=2)
     if skipped:
-        why = "".join(f", {reason}" for reason in dict.fromkeys(case.message for case in skipped))
+        why = "".join(f" {reason}" for reason in dict.fromkeys(case.message for case in skipped))
         page.sentence(f"{_number(len(skipped), other=bool(failed))}{why}", indent=INDENT)
     if failed and (not_run := evidence.cases_total - len(evidence.cases)):
         page.sentence(f"{_number(not_run, other=True)} not run", indent=INDENT)

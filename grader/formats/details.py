@@ -80,7 +80,8 @@ def _build(page: Page, evidence: BuildEvidence, check: CheckResult) -> None:
     failed = check.verdict is not Verdict.ACCEPTED
     # The first error is the one to mend; warnings must not push it off the screen.
     diagnostics = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
-    if failed and check.hint:
+    own_words = not any(found.message in check.message for found in diagnostics)
+    if failed and check.hint and own_words:
         # What failed is understood: errors in the grader's own files that came of it are noise.
         diagnostics = [found for found in diagnostics if found.line is not None]
     most = MOST_DIAGNOSTICS if failed else MOST_WARNINGS
