@@ -80,20 +80,15 @@ def _build(page: Page, evidence: BuildEvidence, check: CheckResult) -> None:
     failed = check.verdict is not Verdict.ACCEPTED
     # The first error is the one to mend; warnings must not push it off the screen.
     diagnostics = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
-    own_words = not any(found.message in check.message for found in diagnostics)
-    if failed and check.hint and own_words:
-        # What failed is understood: errors in the grader's own files that came of it are noise.
-        diagnostics = [found for found in diagnostics if found.line is not None]
     most = MOST_DIAGNOSTICS if failed else MOST_WARNINGS
     for diagnostic in diagnostics[:most]:
         _diagnostic(page, diagnostic)
-    unlisted = evidence.diagnostics_total - len(evidence.diagnostics)
-    left_out = max(unlisted, 0) + len(diagnostics) - len(diagnostics[:most])
+    left_out = max(evidence.diagnostics_total, len(diagnostics)) - len(diagnostics[:most])
     if left_out > 0:
         page.sentence(f"and {left_out} more", indent=INDENT)
     if failed and evidence.output.strip():
         lines = len(evidence.output.splitlines())
-        if diagnostics or check.hint:
+        if diagnostics:
             size = f"{lines} line{'s' if lines > 1 else ''}"
             page.sentence(f"(build log: {size}, in the JSON report)", indent=INDENT)
         else:
