@@ -30,7 +30,9 @@ def write_cases(page: Page, evidence: CorrectnessEvidence, said: Said) -> None:
     skipped = [case for case in evidence.cases if case.verdict is Verdict.SKIPPED]
     alike = list(_alike(failed))
     for number, cases in enumerate(alike[: 1 + MOST_CASES]):
-        names = ", ".join(map(_label, cases))
+        names = ", ".join(map(_label, cases[: 1 + MOST_CASES]))
+        if more := len(cases[1 + MOST_CASES :]):
+            names += f" and {more} more"
         what = _what_happened(cases[0])
         page.sentence((f"{names}: ", "bold"), what, indent=INDENT, most=4)
         if number == 0:
