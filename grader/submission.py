@@ -25,6 +25,9 @@ from grader.toml_source import did_you_mean
 
 MAX_FILE_BYTES = 1 << 20
 _MOST_NAMES = 1000
+# Where a file is looked for that is not at its place, so as to say where it is.
+_MOST_FOLDERS = 100
+_DEEPEST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,8 @@ class Submission:
     """What one student handed in for one assignment, by path in the spec.
 
     `others` are names of other files there, one of which may be a wanted one
-    under a wrong name.
+    under a wrong name; where nothing wanted was found also paths of files
+    deeper down that have a wanted name.
     """
 
     source: Path
@@ -58,8 +62,14 @@ class Submission:
         alike = [n for n in self.others if n.lower().startswith(name.lower())]
         if alike:
             return f"; is `{alike[0]}` meant? It must be called {name}"
-        same_kind = [n for n in self.others if n.endswith(PurePosixPath(path).suffix)]
-        return did_you_mean(name, same_kind)
+        if below := [n for n in self.others if n.endswith(f"/{name}")]:
+            return f"; `{below[0]}` is there: name that folder"
+        suffix = PurePosixPath(path).suffix
+        same_kind = [n for n in self.others if n.endswith(suffix) and "/" not in n]
+        meant = did_you_mean(name, same_kind)
+        if not meant and len(same_kind) == 1:
+            return f"; `{same_kind[0]}` is there, which is not looked at under that name"
+        return meant
 
 
 def read_submission(source: Path, assignment: Assignment) -> Submission:
@@ -99,7 +109,20 @@ def _from_folder(
                 stack.callback(os.close, base)
         found = [file for path in wanted if (file := _read(base, path)) is not None]
         names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # of an open folder
-        return found, tuple(n for n in names if n not in wanted)
+        others = tuple(n for n in names if n not in wanted)
+        return found, others if found else (*others, *_deeper(base, wanted))
+
+
+def _deeper(base: int, wanted: list[str]) -> Iterator[str]:
+    """Yield paths below the open folder that end in a wanted name; links are not followed."""
+    for number, (folder, folders, files, _) in enumerate(os.fwalk(".", dir_fd=base)):
+        if number >= _MOST_FOLDERS:
+            return
+        depth = len(PurePosixPath(folder).parts)
+        folders[:] = sorted(n for n in folders if not n.startswith(".")) if depth < _DEEPEST else []
+        if depth:
+            names = (str(PurePosixPath(folder, name)) for name in sorted(files)[:_MOST_NAMES])
+            yield from (n for n in names if any(n.endswith(f"/{path}") for path in wanted))
 
 
 def _read(base: int, path: str) -> HandIn | None:

@@ -21,7 +21,7 @@ WROTE_INPUT = "wrote to `input`, an input, in the kernel silu_kernel"
 
 CUDA = [
     ("syntax_error.cu", "compile_error", "silu.cu:7: expected", "semicolon"),
-    ("empty.cu", "compile_error", "silu.cu defines no function `silu`", "wanted: void silu("),
+    ("empty.cu", "compile_error", "silu.cu is empty", "wanted: void silu("),
     ("python_in_it.cu", "compile_error", "silu.cu:1: ‘import’", "misspelt"),
     ("hundred_errors.cu", "compile_error", "silu.cu:12: ‘undeclared_0’", "misspelt"),
     ("missing_header.cu", "compile_error", "silu.cu:2: my_helpers.h", "only this file is graded"),

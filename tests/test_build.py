@@ -168,9 +168,33 @@ def test_the_messages_of_nvcc() -> None:
     ]
 
 
+def test_a_column_in_a_line_that_was_rewritten_is_not_told() -> None:
+    output = "silu.cu:1:9: error: one\nsilu.cu:2:112: error: two\n"
+    text = "int i;\n(::grader::Launch(1, 256))\n"
+    found = diagnostics.parse(output, "silu.cu", text)
+    assert [(one.line, one.column) for one in found] == [(1, 9), (2, None)]
+
+
 @pytest.mark.parametrize(
     ("message", "advice"),
     [
+        (
+            "invalid operands of types ‘void(int)’ and ‘int’ to binary ‘operator<<’",
+            "three brackets",
+        ),
+        ("a host function call cannot be configured", "`__global__` before"),
+        ("a __global__ function call must be configured", "kernel<<<blocks"),
+        (
+            'calling a __host__ function("sig(float)") from a __global__ function("k") is not '
+            "allowed",
+            "`__device__`",
+        ),
+        (
+            'calling a __host__ function("std::basic_ostream<char>::operator <<(int)") from a '
+            '__global__ function("k") is not allowed',
+            "printf",
+        ),
+        ("cannot convert ‘float’ to ‘const float*’", "one by one"),
         ("silu.cu:7: expected ‘,’ or ‘;’ before ‘output’", "a semicolon or bracket"),
         ('silu.cu:7: expected a ";"', "a semicolon or bracket"),
         ('silu.cu:7: expected a ")"', "a semicolon or bracket"),

@@ -132,6 +132,17 @@ def test_no_solution_is_in_it(archives: Mapping[str, Path], tmp_path: Path, targ
 
 
 @pytest.mark.parametrize("target", FOR_STUDENTS)
+def test_what_a_students_readme_links_to_is_there(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    unpacked = unpack(archives[target], tmp_path)
+    folder = unpacked / "gpu-assignments" if target == "student" else unpacked
+    links = re.findall(r"\]\(([^):]+)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert "docs/students.md" in links
+    assert all((folder / link).is_file() for link in links)
+
+
+@pytest.mark.parametrize("target", FOR_STUDENTS)
 @pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "assignments").iterdir()))
 def test_no_hidden_case_reaches_a_student(tmp_path: Path, target: str, name: str) -> None:
     archive = tmp_path / "made.zip"

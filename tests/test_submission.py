@@ -177,10 +177,14 @@ def test_no_descriptor_is_left_open(silu: Assignment, tmp_path: Path) -> None:
         ("Silu.cu", "is `Silu.cu` meant? It must be called silu.cu"),
         ("silu.cu.txt", "is `silu.cu.txt` meant? It must be called silu.cu"),
         ("sliu.cu", "did you mean `sliu.cu`?"),
+        ("kernel.cu", "`kernel.cu` is there, which is not looked at under that name"),
+        ("week 3/mine/silu.cu", "`week 3/mine/silu.cu` is there: name that folder"),
+        (".hidden/silu.cu", ""),
         ("notes.md", ""),
     ],
 )
 def test_a_file_under_a_wrong_name(silu: Assignment, tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(TEXT)
     submission = read_submission(tmp_path, silu)
     assert not submission.files

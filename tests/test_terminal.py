@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from grader.evidence import Finding, FindingKind, Mismatch, ToolRun
+from grader.evidence import CaseResult, Finding, FindingKind, Mismatch, ToolRun
 from grader.formats.terminal import print_report
 from grader.report import CheckResult, Report
 from grader.verdict import Verdict
@@ -201,6 +201,55 @@ def test_only_a_few_of_many_failing_cases_get_a_line() -> None:
     text = shown(sample_reports.report(sample_reports.kernel(check, verdict=Verdict.WRONG_ANSWER)))
     assert "and 34 more: n=106, n=107" in text
     assert len(text.splitlines()) < 25
+
+
+def _failing(*cases: CaseResult, **changes: object) -> Report:
+    evidence = replace(sample_reports.correctness(cases), cases_total=len(cases))
+    first = next(case for case in cases if case.verdict is Verdict.RUNTIME_ERROR)
+    check = sample_reports.visible(
+        verdict=Verdict.RUNTIME_ERROR,
+        score=0.0,
+        message=f"{first.name}: {first.message}",
+        evidence=replace(evidence, **changes),  # type: ignore[arg-type]
+    )
+    silent = sample_reports.memory_evidence(output=evidence.output)
+    memory = sample_reports.memory(
+        verdict=Verdict.RUNTIME_ERROR,
+        score=0.0,
+        hint=check.hint,
+        evidence=replace(silent, output=str(changes.get("output", ""))),
+    )
+    return sample_reports.report(sample_reports.kernel(check, memory, verdict=check.verdict))
+
+
+def _raised(n: int, message: str = "it raised ValueError") -> CaseResult:
+    return sample_reports.case(n, verdict=Verdict.RUNTIME_ERROR, message=message)
+
+
+def test_the_same_failure_of_several_cases_is_one_line() -> None:
+    text = shown(_failing(sample_reports.case(9), _raised(1), _raised(2), _raised(3, "it hung")))
+    assert "1 of 4 cases right" in text
+    assert "    n=1, n=2: runtime error, it raised ValueError\n" in text
+    assert "    n=3: runtime error, it hung\n" in text
+    assert text.count("ValueError") == 1
+
+
+def test_cases_that_were_not_run_are_counted_not_listed() -> None:
+    skipped = [
+        sample_reports.case(n, verdict=Verdict.SKIPPED, message="not run: it had failed before")
+        for n in (31, 32)
+    ]
+    text = shown(_failing(_raised(1), *skipped))
+    assert "    2 other cases not run: it had failed before\n" in text
+    assert "n=31" not in text
+
+
+def test_what_code_prints_at_each_call_is_shown_once() -> None:
+    text = shown(_failing(_raised(1), _raised(2), output="one\ntwo\n" * 3))
+    assert "what your code printed, 3 times the same:\n    | one\n    | two\n" in text
+    assert text.count("| one") == 1, "once by correctness, and not again by memory"
+    text = shown(_failing(_raised(1), output="one\ntwo\none\n"))
+    assert "what your code printed:\n    | one\n    | two\n    | one\n" in text
 
 
 def test_build_log_is_shown_if_the_compiler_named_no_line() -> None:

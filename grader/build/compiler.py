@@ -118,10 +118,13 @@ def compile_sources(
         folder = cached_folder(compiler.kind, key, make)
     except _FailedError as failure:
         return Compiled(
-            library=None, evidence=_evidence(compiler, failure.ended, file), ended=failure.ended
+            library=None,
+            evidence=_evidence(compiler, failure.ended, file, sources.get(file, "")),
+            ended=failure.ended,
         )
     return Compiled(
-        library=folder / product, evidence=_evidence(compiler, ended[0] if ended else None, file)
+        library=folder / product,
+        evidence=_evidence(compiler, ended[0] if ended else None, file, sources.get(file, "")),
     )
 
 
@@ -160,10 +163,12 @@ def _run_once(
         return ended
 
 
-def _evidence(compiler: Compiler, ended: sandbox.Ended | None, file: str) -> BuildEvidence:
+def _evidence(
+    compiler: Compiler, ended: sandbox.Ended | None, file: str, text: str
+) -> BuildEvidence:
     if ended is None:
         return BuildEvidence(tool=compiler.name, cached=True)
-    found = diagnostics.parse(ended.output, file)
+    found = diagnostics.parse(ended.output, file, text)
     return BuildEvidence(
         tool=compiler.name,
         cached=False,

@@ -10,18 +10,62 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
 from grader.evidence import Diagnostic
 
 SHOWN = 10
+_REWRITTEN = "::grader::"  # in every line that the host device's rewriter changed
 
 # What the words of g++ and nvcc mean to someone who reads them for the first time.
 _ADVICE = (
     (
         re.compile(r"No such file or directory|cannot open source file|could not open source"),
         "only this file is graded: put what it needs into it",
+    ),
+    (
+        re.compile(r"operator ?<<.*__global__|\bstd::cout\b|operator ?<<\(.*device code"),
+        "a kernel cannot use std::cout: print with printf",
+    ),
+    (
+        re.compile(r"calling a __host__ function.* from a __(?:global|device)__ function"),
+        "what a kernel calls is marked `__device__`: write it before the function's type",
+    ),
+    (
+        re.compile(r"kernel launch from __device__ or __global__ functions"),
+        "kernels are launched by host code: launch it from the function, after this kernel",
+    ),
+    (
+        re.compile(r"a host function call cannot be configured"),
+        "what is launched by <<<…>>> is a kernel: write `__global__` before its `void`",
+    ),
+    (
+        re.compile(r"a __global__ function call must be configured"),
+        "a kernel is launched as `kernel<<<blocks, threads>>>(arguments)`",
+    ),
+    (
+        re.compile(r"to binary [‘']operator<<|expected an expression.*>>>|no operator \"<<\""),
+        "a launch has three brackets on each side: `kernel<<<blocks, threads>>>(arguments)`",
+    ),
+    (
+        re.compile(r"conflicting declaration of C function|more than one instance of overloaded"),
+        "name and parameters must be those of the header that the file includes",
+    ),
+    (
+        re.compile(r"assignment of read-only location|must be a modifiable lvalue"),
+        "what is `const` is there to be read: write to the output",
+    ),
+    (
+        re.compile(
+            r"cannot convert [‘'](?:float|int|double)[’'] to|incompatible with parameter of"
+        ),
+        "compare the arguments with the parameters, one by one: type, order, and no `*` too many",
+    ),
+    (
+        re.compile(r"invalid preprocessing directive"),
+        "a comment begins with `//` in C++: `#` is for lines such as #include and #define",
     ),
     (
         re.compile(r"expected .*[‘'\"];[’'\"]|expected .*[‘'\"][)}][’'\"]"),
@@ -47,13 +91,20 @@ _TOOL = re.compile(
 )
 
 
-def parse(output: str, student_file: str) -> tuple[Diagnostic, ...]:
+def parse(output: str, student_file: str, text: str = "") -> tuple[Diagnostic, ...]:
     """Return all messages, errors before warnings, the student's lines first.
 
     Messages in other files (our headers, the toolkit's) are kept without a
-    line: the student cannot mend that line.
+    line: the student cannot mend that line. `text` is the file as compiled: in
+    a line that was rewritten, columns are not the student's and are left out.
     """
-    found = list(_messages(output, student_file))
+    foreign = {
+        number for number, line in enumerate(text.split("\n"), start=1) if _REWRITTEN in line
+    }
+    found = [
+        replace(item, column=None) if item.line in foreign else item
+        for item in _messages(output, student_file)
+    ]
     found.sort(key=lambda item: (item.severity != "error", item.line is None))
     return tuple(found)
 

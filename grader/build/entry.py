@@ -54,6 +54,8 @@ def entry_problem(
     wanted = _wanted(signature)
     entry = signature.entry
     names = [name for name in _DEFINITION.findall(code) if name not in _KEYWORDS]
+    if not code.strip():
+        return f"{file} is empty", wanted
     if entry not in names and not re.search(rf"\b{re.escape(entry)}\b", code):
         return f"{file} defines no function `{entry}`{did_you_mean(entry, names)}", wanted
     lines = _definitions(code, entry)

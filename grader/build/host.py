@@ -47,7 +47,14 @@ def _rejected(
     verdict: Verdict, found: tuple[host.Refused, ...] | tuple[host.Unsupported, ...]
 ) -> Rejected:
     diagnostics = tuple(
-        Diagnostic(file=item.file, line=item.line, column=item.column, message=_plain(item))
+        Diagnostic(
+            file=item.file,
+            line=item.line,
+            column=item.column,
+            # Not to be mended where only this machine cannot run it.
+            severity="warning" if verdict is Verdict.NOT_MEASURED else "error",
+            message=_plain(item),
+        )
         for item in found
     )
     first = found[0]
@@ -66,7 +73,7 @@ def _rejected(
 
 def _plain(item: host.Refused | host.Unsupported) -> str:
     """Return the message without its place, which a diagnostic has of its own."""
-    return item.message.removeprefix(f"{item.file}:{item.line}: ")
+    return item.message.removeprefix(f"{item.file}:{item.line}").removeprefix(":").lstrip()
 
 
 def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:

@@ -16,7 +16,7 @@ from grader.build.python import build_python
 from grader.build.taken import taken_names
 from grader.build.trampoline import trampoline
 from grader.crowded import Pool
-from grader.evidence import BuildEvidence
+from grader.evidence import BuildEvidence, Diagnostic
 from grader.host import Mode
 from grader.spec import Assignment
 from grader.submission import HandIn
@@ -201,13 +201,22 @@ def _rejected(assignment: Assignment, hand_in: HandIn, compiled: Compiled) -> Re
     limit = limit_verdict(compiled.ended)
     if limit is not None:
         return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
+    entry = entry_problem(assignment.signature, hand_in.path, hand_in.text, compiled.ended.output)
     first = first_error(compiled)
-    message, hint = entry_problem(
-        assignment.signature, hand_in.path, hand_in.text, compiled.ended.output
-    ) or (first, diagnostics.advice(first))
-    return Rejected(
-        verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=compiled.evidence
-    )
+    message, hint = entry or (first, diagnostics.advice(first))
+    evidence = compiled.evidence
+    if entry is not None:
+        evidence = _without_echoes(evidence, hand_in.path, message)
+    return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
+
+
+def _without_echoes(evidence: BuildEvidence, file: str, message: str) -> BuildEvidence:
+    """Leave out what an entry that is missing or mistaken breaks in the grader's own files."""
+    theirs = [found for found in evidence.diagnostics if found.line is not None]
+    told = tuple(theirs) or (Diagnostic(file=file, line=None, severity="error", message=message),)
+    left_out = len(evidence.diagnostics) - len(theirs)
+    total = max(evidence.diagnostics_total - left_out, len(told))
+    return replace(evidence, diagnostics=told, diagnostics_total=total)
 
 
 def first_error(compiled: Compiled) -> str:

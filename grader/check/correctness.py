@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from grader.check.crash import OUTSIDE_HINT
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.finding import INPUT_HINT
 from grader.check.stage import Bench, Stage
@@ -34,9 +35,12 @@ from grader.judge.room import NoRoomError
 from grader.judge.session import Session
 from grader.spec import Case
 from grader.verdict import Verdict
-from grader.words import Visibility
+from grader.words import Language, Visibility
 
 _CRASHES_ALLOWED = 2
+_MASK_HINT = (
+    "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
+)
 # For processes that a call left behind to show what they are up to.
 _COMPANY_S = 0.03
 
@@ -265,7 +269,7 @@ class _CaseRun:
             self._hear(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        breach = _breach(buffers)
+        breach = _breach(buffers, self._bench.built.language)
         if breach is not None:
             return breach, snapshots
         if not outcome.done:
@@ -318,7 +322,7 @@ class _CaseRun:
         )
 
 
-def _breach(buffers: list[Buffer]) -> _Judged | None:
+def _breach(buffers: list[Buffer], language: Language) -> _Judged | None:
     """Look at the guards: were they written to?"""
     for buffer in buffers:
         offset = buffer.breach()
@@ -333,7 +337,7 @@ def _breach(buffers: list[Buffer]) -> _Judged | None:
         return _Judged(
             verdict=Verdict.MEMORY_ERROR,
             message=f"wrote {elements} {place} of `{buffer.name}`",
-            hint="an index is outside its array: look for a missing guard such as `if (i < n)`",
+            hint=_MASK_HINT if language is Language.TRITON else OUTSIDE_HINT,
         )
     return None
 

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from grader.build.product import Built
+from grader.check.advice import advice
 from grader.check.crash import OUTSIDE_HINT, Crash, source_place, understand
 from grader.judge.outcome import Happening, Outcome
 from grader.spec import Limits
@@ -50,6 +51,8 @@ _CUDA_HINTS = {
     2: "free what is allocated (cudaFree) before the function returns",
     7: "use fewer threads per block, or fewer registers or less shared memory",
     9: "check grid and block: at least 1 each, and at most 1024 threads a block",
+    21: "the grader's arrays are in device memory already: pass their pointers to the kernel, "
+    "without a copy",
     12: "a pitch is the distance from row to row in bytes, and a row must not be longer",
     700: OUTSIDE_HINT,
     701: "use fewer threads per block, or fewer registers or less shared memory",
@@ -214,7 +217,7 @@ _IMPORT_ERRORS = frozenset(
 
 def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str) -> Sentence:
     kind, text = _words(record, "type"), _words(record, "message")
-    place, hint = _at(_place_of(record, built)), ""
+    place = _at(_place_of(record, built))
     if kind == "SystemExit":
         return Sentence(
             verdict=Verdict.RUNTIME_ERROR,
@@ -222,6 +225,7 @@ def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str)
             hint=_EXIT_HINT,
         )
     compiling = kind in _COMPILE_ERRORS or (doing is Doing.LOADING and kind in _IMPORT_ERRORS)
+    hint = advice(text)
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put everything into it, and import what is installed"
     return Sentence(
@@ -257,7 +261,7 @@ def _unloadable(text: str, built: Built) -> Sentence:
         return Sentence(
             verdict=Verdict.COMPILE_ERROR,
             message=f"{built.file} {does} `{name}` but does not define it",
-            hint="write its body into the file",
+            hint="write its body into the file; is the name misspelt where the body stands?",
         )
     # The folder that it was loaded from means nothing to the student.
     reason = text.replace(f"{built.path.parent}/", "").rpartition("/")[2] or "no reason was given"

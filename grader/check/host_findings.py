@@ -16,12 +16,27 @@ from grader.host.symbols import Place
 
 TOOL = "host device"
 _INPUT_WRITTEN = "a read-only input is written"
+_NEGATIVE_HINT = "the index is negative: guard the lower end as well, as in `if (i >= 1)`"
 # Where the kind's own hint would send the student astray.
 _HINTS = {
     _INPUT_WRITTEN: INPUT_HINT,
     "a copy writes to a read-only input": INPUT_HINT,
     "host memory is accessed in a kernel": "a kernel can follow pointers to device memory only: "
     "copy what it needs with cudaMemcpy first",
+    "the access is outside its shared variable": "an index leaves the shared array; one declared "
+    "`extern __shared__` has as many bytes as the launch gives it: <<<blocks, threads, bytes>>>",
+    "the access is past the end of a device variable": "an index leaves the array: compare it "
+    "with the array's length",
+    "a null pointer is dereferenced": "the pointer was never set, or its allocation failed: look "
+    "at what cudaMalloc returned and at what the launch passes on",
+    "freed memory is accessed": "cudaFree comes too early, or the pointer is of an earlier call",
+    "an array index is outside the array": "an index leaves the array: compare it with the "
+    "array's length",
+    "the access begins before its buffer": _NEGATIVE_HINT,
+    "a host variable is accessed in a kernel": "pass it to the kernel as an argument, or declare "
+    "it `__device__` or `__constant__`",
+    "host code accesses freed memory": "cudaFree comes too early, or the pointer is of an "
+    "earlier call",
     "host code accesses device memory": "a device pointer can be followed in a kernel only: "
     "copy with cudaMemcpy",
 }
@@ -70,7 +85,7 @@ def _finding(found: HostFinding, file: str) -> Finding:
         # A GPU lets it pass; that the input has changed is told by correctness.
         severity="warning" if found.message == _INPUT_WRITTEN else found.severity,
         message=found.sentence(),
-        hint=_HINTS.get(found.message) or hint(found.kind),
+        hint=_hint(found),
         file=file,
         line=found.line,
         other_line=found.other_line,
@@ -84,3 +99,9 @@ def _finding(found: HostFinding, file: str) -> Finding:
         count=found.count,
         tool=TOOL,
     )
+
+
+def _hint(found: HostFinding) -> str:
+    if found.kind == "out_of_bounds" and found.element is not None and found.element < 0:
+        return _NEGATIVE_HINT
+    return _HINTS.get(found.message) or hint(found.kind)

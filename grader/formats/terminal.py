@@ -16,8 +16,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from grader.formats.details import headline, summary_of_hidden, write_details
+from grader.formats.cases import summary_of_hidden
+from grader.formats.details import headline, write_details
 from grader.formats.page import Page, Piece
+from grader.formats.said import Said
 from grader.report import CheckResult, KernelResult, Report
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Visibility
@@ -78,11 +80,13 @@ def _kernel(
     if kernel.pending:
         points += f", {_number(kernel.pending)} pending"
     page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{points}{counts}")
+    said = Said(page)
     for check in kernel.checks:
-        _check(page, check, columns, shown=show_hidden or check.visibility is Visibility.VISIBLE)
+        shown = show_hidden or check.visibility is Visibility.VISIBLE
+        _check(page, check, columns, said, shown=shown)
 
 
-def _check(page: Page, check: CheckResult, columns: _Columns, *, shown: bool) -> None:
+def _check(page: Page, check: CheckResult, columns: _Columns, said: Said, *, shown: bool) -> None:
     label = _label(page, check)
     phrase, style = _verdict(check.verdict)
     message = headline(check) if shown else summary_of_hidden(check)
@@ -94,7 +98,7 @@ def _check(page: Page, check: CheckResult, columns: _Columns, *, shown: bool) ->
     )
     page.row(lead, message)
     if shown:
-        write_details(page, check)
+        write_details(page, check, said)
 
 
 def _label(page: Page, check: CheckResult) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from grader.formats.details import headline, summary_of_hidden, write_details
+from grader.formats.cases import summary_of_hidden
+from grader.formats.details import headline, write_details
 from grader.formats.page import Page
 from grader.printable import one_line, printable
 from grader.report import CheckResult, KernelResult, Report

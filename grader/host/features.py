@@ -141,7 +141,7 @@ def unsupported_features(text: str, *, file: str) -> tuple[Unsupported, ...]:
                 line=line,
                 column=column,
                 feature=feature,
-                message=f"{file}:{line} uses {feature}, which needs a GPU to be run and graded.",
+                message=f"{file}:{line} uses {feature}: only a GPU runs that.",
             )
         )
     return tuple(found)

@@ -84,7 +84,8 @@ class Finding:
             if self.kind in ("leak", "invalid_copy"):
                 what += f" ({self.buffer_bytes} bytes)" if self.buffer_bytes else ""
             elif self.element is not None and self.space != "local":
-                what += f"[{self.element}] of {self.elements} elements"
+                what += f"[{self.element}] of {self.elements} element"
+                what += "" if self.elements == 1 else "s"
                 if self.kind == "out_of_bounds":
                     what = f"a {_access(self.write)} of {what}"
             parts.append(f": {what}")

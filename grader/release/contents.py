@@ -24,6 +24,7 @@ PACKAGE = Path(grader.__file__).resolve().parent
 _FILES = PACKAGE / "release" / "files"
 # Beside the package in its repository: what its installation needs.
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
+STUDENTS_PAGE = "docs/students.md"
 # What an image is made from, at the root of an archive. As a file, because the Python
 # of an image may be too old to read TOML (Ubuntu 22.04's is).
 REQUIREMENTS, CONSTRAINTS = "requirements.txt", "constraints.txt"
@@ -47,6 +48,13 @@ def grader_files() -> Iterator[Entry]:
     for path in sorted(PACKAGE.rglob("*")):
         if path.is_file() and path.suffix not in _LEFT_BY_TOOLS and "__pycache__" not in path.parts:
             yield _entry(path, path.relative_to(PACKAGE.parent).as_posix())
+
+
+def students_page() -> Iterator[Entry]:
+    """Yield the page that tells students how to read a report, if it is beside the package."""
+    path = PACKAGE.parent / STUDENTS_PAGE
+    if path.is_file():
+        yield _entry(path, STUDENTS_PAGE)
 
 
 def image_files() -> Iterator[Entry]:

@@ -15,6 +15,7 @@ from grader.release.contents import (
     grader_files,
     image_files,
     stub_files,
+    students_page,
     visible_files,
     written_files,
 )
@@ -116,6 +117,7 @@ def _for_students(
     yield from own
     taken = {entry.path for entry in own}
     yield from (e for e in grader_files() if e.path not in taken)
+    yield from students_page()
     for assignment in assignments:
         yield from visible_files(assignment)
         yield from stub_files(assignment, repository)

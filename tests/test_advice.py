@@ -1,0 +1,32 @@
+"""What Python and Triton's interpreter raise → a hint that a beginner can use."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.check.advice import advice
+
+# As triton 3.7 and Python 3.11 word them.
+MESSAGES = {
+    "arange's range must be a power of 2": "powers of two",
+    "arange's arguments must be of type tl.constexpr": "BLOCK: tl.constexpr",
+    "'function' object is not subscriptable": "@triton.jit",
+    "object of type 'int' has no len()": "(triton.cdiv(n, BLOCK),)",
+    "'float' object cannot be interpreted as an integer": "whole numbers",
+    "silu_kernel() missing 1 required positional argument: 'BLOCK'": "BLOCK=1024",
+    "'int' object is not iterable": "tl.load(pointer + offsets)",
+    "'builtin_function_or_method' object has no attribute 'scalar'": "name its grid",
+    "'NoneType' object has no attribute 'to_tensor'": "tl.exp",
+    "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "leave it out",
+    "Torch not compiled with CUDA enabled": "without .cuda()",
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_beginners_mistake_has_a_hint(message: str) -> None:
+    assert MESSAGES[message] in advice(message)
+
+
+@pytest.mark.parametrize("message", ["", "no idea", "name 'offset' is not defined"])
+def test_what_speaks_for_itself_has_none(message: str) -> None:
+    assert advice(message) == ""
