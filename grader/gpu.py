@@ -129,7 +129,6 @@ def driver_version(nvml: Any = pynvml) -> str | None:
     return state(nvml).driver_version
 
 
-
 def state(nvml: Any = pynvml) -> State:
     """Ask for everything at once."""
     try:
