@@ -6,7 +6,7 @@ sentence for the student, never an exception. No link is followed below the
 folder that was named: it could lead to what the student may not read.
 
 A hand-in is laid out as `NAME/file` (a folder per assignment) or as `file`
-(one assignment's files); an archive may hold either below a single folder.
+(one assignment's files), or either below a single folder.
 """
 
 from __future__ import annotations
@@ -99,18 +99,46 @@ def _from_folder(
     with contextlib.ExitStack() as stack:
         base = os.open(source, os.O_RDONLY | os.O_DIRECTORY)
         stack.callback(os.close, base)
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            kind = _kind(os.lstat(name, dir_fd=base))
-            if kind == "a symbolic link":
-                # Theirs is not followed; what it hides is told for each file.
-                return [_unfit(path, f"{name}/ is {kind}, not a folder") for path in wanted], ()
-            if kind == "a directory":
-                base = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
-                stack.callback(os.close, base)
-        found = [file for path in wanted if (file := _read(base, path)) is not None]
-        names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # of an open folder
-        others = tuple(n for n in names if n not in wanted)
-        return found, others if found else (*others, *_deeper(base, wanted))
+        found, others = _look(base, name, wanted, stack)
+        if found:
+            return found, others
+        with contextlib.suppress(OSError):
+            folder = _opened(_only_folder(base), base, stack)
+            below, names = _look(folder, name, wanted, stack)
+            if below:
+                return below, names
+        return [], (*others, *_deeper(base, wanted))
+
+
+def _look(
+    base: int, name: str, wanted: list[str], stack: contextlib.ExitStack
+) -> tuple[list[HandIn], tuple[str, ...]]:
+    """Read what is wanted from the assignment's folder in an open one, or from that itself."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        kind = _kind(os.lstat(name, dir_fd=base))
+        if kind == "a symbolic link":
+            # Theirs is not followed; what it hides is told for each file.
+            return [_unfit(path, f"{name}/ is {kind}, not a folder") for path in wanted], ()
+        if kind == "a directory":
+            base = _opened(name, base, stack)
+    found = [file for path in wanted if (file := _read(base, path)) is not None]
+    names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # of an open folder
+    return found, tuple(n for n in names if n not in wanted)
+
+
+def _opened(folder: str, base: int, stack: contextlib.ExitStack) -> int:
+    """Open a folder below an open one, no link. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _only_folder(base: int) -> str:
+    """The one thing in the open folder that is not hidden. Raises FileNotFoundError."""
+    names = [n for n in os.listdir(base) if not n.startswith((".", "__MACOSX"))]
+    if len(names) != 1:
+        raise FileNotFoundError
+    return names[0]
 
 
 def _deeper(base: int, wanted: list[str]) -> Iterator[str]:

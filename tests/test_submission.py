@@ -49,6 +49,28 @@ def test_a_folder_for_each_assignment(silu: Assignment, tmp_path: Path) -> None:
     assert read(silu, tmp_path).text == TEXT
 
 
+@pytest.mark.parametrize("name", ["silu.cu", "silu/silu.cu"])
+def test_all_in_one_folder_as_in_an_archive(silu: Assignment, tmp_path: Path, name: str) -> None:
+    for hidden in (".git", "__MACOSX"):
+        (tmp_path / hidden).mkdir()
+    place = tmp_path / "my homework" / name
+    place.parent.mkdir(parents=True)
+    place.write_text(TEXT)
+    assert read(silu, tmp_path).text == TEXT
+    (tmp_path / "notes.md").write_text("which of the two is it?")
+    submission = read_submission(tmp_path, silu)
+    assert not submission.files
+    assert f"`my homework/{name}` is there" in submission.misnamed("silu.cu")
+
+
+def test_one_folder_that_is_a_link_is_not_followed(silu: Assignment, tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "silu.cu").write_text(TEXT)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "homework").symlink_to(tmp_path / "theirs")
+    assert not read_submission(tmp_path / "mine", silu).files
+
+
 def test_no_hand_in(silu: Assignment, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no hand-in at") as caught:
         read_submission(tmp_path / "nowhere", silu)
