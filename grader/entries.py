@@ -74,7 +74,7 @@ def without_build(kernel: Kernel, rejected: Rejected) -> list[CheckResult]:
     """Return the entries of the checks that could not run."""
     pending = rejected.verdict.pending
     verdict = Verdict.NOT_MEASURED if pending else Verdict.SKIPPED
-    message = "not measured: see build" if pending else "not counted: see build"
+    message = "this machine cannot run it: see build" if pending else "not counted: see build"
     return [
         _check(check, check.value, verdict, most, message=message)
         for check, most in kernel.points.items()

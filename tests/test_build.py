@@ -231,3 +231,15 @@ def test_file_names_in_a_library_are_the_students(silu: Signature) -> None:
     where = ctypes.CDLL(str(compiled.library)).where
     where.restype = ctypes.c_char_p
     assert where() == b"silu.cu"
+
+
+def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
+    for header, library in (("cublas_v2.h", "cuBLAS"), ("thrust/sort.h", "Thrust")):
+        found = prepare(HandIn(path="silu.cu", text=f"#include <{header}>\n"))
+        assert isinstance(found, Rejected)
+        assert found.verdict is Verdict.NOT_MEASURED
+        assert library in found.message
+        assert "by hand may not use it" in found.hint
+    found = prepare(HandIn(path="silu.cu", text="#include <mma.h>\n"))
+    assert isinstance(found, Rejected)
+    assert found.hint == "grade it on a machine with a GPU"

@@ -26,6 +26,13 @@ _RUNTIME_FILE = "runtime.o"
 _RUNTIME_WALL_S = 300.0
 
 
+# What the check `rules` finds in a library that nvcc built (`grader.check.linked`).
+_FORBIDDEN_ON_A_GPU = frozenset(
+    f"the {name} library"
+    for name in ("CUB", "Thrust", "cuBLAS", "cuDNN", "cuFFT", "cuSPARSE", "cuSOLVER", "NCCL")
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A student's file as g++ is to see it."""
@@ -61,7 +68,7 @@ def _rejected(
     return Rejected(
         verdict=verdict,
         message=first.message,
-        hint="grade it on a machine with a GPU" if verdict is Verdict.NOT_MEASURED else "",
+        hint=_hint(first.feature) if verdict is Verdict.NOT_MEASURED else "",
         evidence=BuildEvidence(
             tool="host device",
             cached=False,
@@ -69,6 +76,13 @@ def _rejected(
             diagnostics_total=len(diagnostics),
         ),
     )
+
+
+def _hint(feature: str) -> str:
+    hint = "grade it on a machine with a GPU"
+    if feature in _FORBIDDEN_ON_A_GPU:
+        hint += ", where a kernel that is to be written by hand may not use it"
+    return hint
 
 
 def _plain(item: host.Refused | host.Unsupported) -> str:
