@@ -109,8 +109,8 @@ def _threads() -> set[int]:
 
 
 def _control_groups() -> int:
-    """Those of any judge: the machine's other gradings count, too."""
-    return sum(1 for place in control_group.places() for _ in place.folder.glob("gpu-grade-*"))
+    ours = f"gpu-grade-{psutil.Process().pid}-*"
+    return sum(1 for place in control_group.places() for _ in place.folder.glob(ours))
 
 
 def _memory_mib() -> int:
