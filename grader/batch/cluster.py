@@ -124,6 +124,11 @@ class Cluster:
             self._client.cancel(list(self._futures), force=True)
         self._stack.close()
 
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """Workers come and go: none is given up here."""
+        return ()
+
     def add(self, task: Job) -> None:
         """Have a job done once more, last."""
         self._again.append(task)
