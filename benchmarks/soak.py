@@ -4,14 +4,16 @@
 
 Every hand-in is drawn from `tests/hand_ins` and `tests/attacks`; every fourth is
 a right one, which must be accepted. Before and after, and after each round of
-25, the judge's descendants, threads, descriptors, temporary files, shared memory, mapped
-memory and GPU memory (where there is a GPU) are counted. Ends with 1 if anything
-leaked or a right hand-in was not accepted.
+25, the judge's descendants, threads, descriptors, temporary files, shared memory, control
+groups and GPU memory (where there is a GPU) are counted, and its own memory is told.
+Ends with 1 if anything leaked or a right hand-in was not accepted.
 """
 
 from __future__ import annotations
 
 import random
+import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -30,7 +32,7 @@ import attack_corpus  # noqa: E402
 from hand_in_bench import HAND_INS, small_silu  # noqa: E402
 
 import grader.check.correctness  # noqa: E402,F401 # imports torch before anything is counted
-from grader import family, gpu, toolchain  # noqa: E402
+from grader import control_group, family, gpu, toolchain  # noqa: E402
 from grader.judge.server import PythonServer  # noqa: E402
 from grader.pipeline import grade  # noqa: E402
 from grader.plan import Options  # noqa: E402
@@ -55,6 +57,7 @@ class Count:
     temporary_files: int
     shared_memory_files: int
     system_v_segments: int
+    control_groups: int
     gpu_memory_mib: int
 
     @classmethod
@@ -69,6 +72,7 @@ class Count:
             temporary_files=sum(1 for _ in scratch.rglob("*")),
             shared_memory_files=sum("grade" in path.name for path in Path("/dev/shm").iterdir()),
             system_v_segments=len(Path("/proc/sysvipc/shm").read_text().splitlines()) - 1,
+            control_groups=_control_groups(),
             gpu_memory_mib=_gpu_memory_mib() if used else 0,
         )
 
@@ -88,11 +92,29 @@ def settle() -> None:
     for thread in sorted(_threads() - _known):
         name = next((t.name for t in threading.enumerate() if t.native_id == thread), None)
         click.echo(f"a thread since the last count: {name or 'of a library, not of Python'}")
+        _show_stack(thread)
     _known.update(_threads())
+
+
+def _show_stack(thread: int) -> None:
+    """Tell where a thread is, with gdb where there is one: who made it can be read there."""
+    if shutil.which("gdb") is not None:
+        command = ["gdb", "-p", str(thread), "-batch", "-ex", "bt 16"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        click.echo("\n".join(x for x in shown.stdout.splitlines() if x.startswith("#")))
 
 
 def _threads() -> set[int]:
     return {thread.id for thread in psutil.Process().threads()}
+
+
+def _control_groups() -> int:
+    ours = f"gpu-grade-{psutil.Process().pid}-*"
+    return sum(1 for place in control_group.places() for _ in place.folder.glob(ours))
+
+
+def _memory_mib() -> int:
+    return int(psutil.Process().memory_full_info().uss) >> 20
 
 
 def _gpu_memory_mib() -> int:
@@ -153,7 +175,7 @@ def soak(
         server.ready()
         grade_one(assignment, HAND_INS, options, server)  # whatever is made once is made now
         before = after = Count.now(scratch)
-        click.echo(f"before: {before}")
+        click.echo(f"before: {before}; {_memory_mib()} MiB of its own")
         for number in range(hand_ins):
             name, folder, right = draw(chooser, number, root)
             verdict = grade_one(assignment, folder, options, server)
@@ -163,7 +185,7 @@ def soak(
                 click.echo(f"{name}, which is right: {verdict}")
             if (number + 1) % _ROUND == 0 or number + 1 == hand_ins:
                 after = Count.now(scratch)
-                click.echo(f"after {number + 1}: {after}")
+                click.echo(f"after {number + 1}: {after}; {_memory_mib()} MiB of its own")
     finally:
         server.close()
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from grader.batch import cluster_worker, parcel
+from grader.batch import cluster_worker, parcel, slurm
 from grader.batch.job import PATIENCE_S, Answer, Job, Outcome
 from grader.batch.slots import gpu_slots
 from grader.errors import GraderError, ToolError, UsageError
@@ -61,10 +61,20 @@ class Cluster:
         self._stack = contextlib.ExitStack()
         self._again: list[Job] = []
         self._futures: dict[Any, Job] = {}
+        self._client: Any = None
+        self._slurm: slurm.SlurmWorkers | None = None
         self.device = Device.CPU
 
     def __enter__(self) -> Cluster:
         """Connect, and start workers where they are ours. Raises GraderError."""
+        try:
+            self._connect()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def _connect(self) -> None:
         request = self._request
         try:
             import dask
@@ -79,7 +89,7 @@ class Cluster:
         dask.config.set({"distributed.comm.timeouts.connect": connect_s})
         try:
             address = self._address(distributed, security)
-            self._client: Any = self._stack.enter_context(
+            self._client = self._stack.enter_context(
                 distributed.Client(
                     address,
                     security=security,
@@ -89,31 +99,35 @@ class Cluster:
                 )
             )
         except (OSError, TimeoutError, ValueError) as error:
-            self._stack.close()
             raise GraderError(
                 f"the cluster {request.where} does not answer: {error}",
                 tip="is its scheduler running, with the same certificates?",
             ) from error
-        except BaseException:
-            self._stack.close()
-            raise
         if request.where != "local":
             self._await_workers()
             gpus = any("GPU" in w["resources"] for w in self._workers().values())
             if request.device == "cuda" and not gpus:
-                self._stack.close()
                 raise GraderError(
                     f"no worker of {request.where} has a GPU to give",
                     tip="start workers with --resources GPU=1, or grade with --device cpu",
                 )
             self.device = Device.CUDA if gpus and request.device != "cpu" else Device.CPU
-        return self
 
     def __exit__(self, *_: object) -> None:
         """Take back what was not done; end the workers that are ours."""
+        self._close()
+
+    def _close(self) -> None:
+        if self._slurm is not None:
+            self._slurm.cancel()
         with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
             self._client.cancel(list(self._futures), force=True)
         self._stack.close()
+
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """Workers come and go: none is given up here."""
+        return ()
 
     def add(self, task: Job) -> None:
         """Have a job done once more, last."""
@@ -160,6 +174,8 @@ class Cluster:
             self._check(heard_s)
 
     def _check(self, heard_s: float) -> None:
+        if self._slurm is not None and self._connected:
+            self._slurm.renew()
         silent_s = time.monotonic() - heard_s
         alive = self._connected and self._workers()
         if silent_s > (PATIENCE_S if alive else self._request.patience_s):
@@ -182,6 +198,11 @@ class Cluster:
     def _await_workers(self) -> None:
         deadline_s = time.monotonic() + self._request.patience_s
         while not self._workers():
+            if self._slurm is not None and self._slurm.refusal:
+                raise GraderError(
+                    f"Slurm takes no job: {self._slurm.refusal}",
+                    tip="what a job asks for stands in dask-jobqueue's settings: docs/cluster.md",
+                )
             if time.monotonic() > deadline_s:
                 raise GraderError(
                     f"no worker came to the cluster {self._request.where} in "
@@ -196,7 +217,9 @@ class Cluster:
         if request.where == "local":
             return self._stack.enter_context(self._local(distributed))
         if request.where == "slurm":
-            return self._stack.enter_context(_slurm(request, security))
+            gpu = request.device == "cuda"
+            self._slurm = slurm.SlurmWorkers(request.workers or 1, security, gpu=gpu)
+            return self._stack.enter_context(self._slurm.cluster)
         _knock(request, min(request.patience_s, _CONNECT_S))
         return request.where
 
@@ -219,27 +242,6 @@ class Cluster:
             "options": {"host": "127.0.0.1", "port": 0, "dashboard": False},
         }
         return distributed.SpecCluster(workers, scheduler, silence_logs="ERROR", name="grade")
-
-
-def _slurm(request: Request, security: Any) -> Any:
-    """Return a cluster whose workers are jobs of Slurm; its settings are dask-jobqueue's own."""
-    try:
-        import dask_jobqueue
-    except ImportError as error:
-        raise ToolError(
-            "--cluster slurm needs dask-jobqueue", tip="pip install 'gpu-grade[cluster]'"
-        ) from error
-    gpu = request.device == "cuda"
-    cluster = dask_jobqueue.SLURMCluster(
-        protocol="tls://",
-        security=security,
-        processes=1,
-        worker_extra_args=["--nthreads", "1", *(["--resources", "GPU=1"] if gpu else [])],
-        scheduler_options={"dashboard": False},
-        silence_logs="ERROR",
-    )
-    cluster.scale(jobs=request.workers or 1)
-    return cluster
 
 
 def check_address(request: Request) -> None:

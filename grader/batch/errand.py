@@ -38,7 +38,9 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from grader.batch.errand import main; main(int(sys.argv[2]))"
 )
-_END_S = 2.0  # to take the job back; a scheduler sees a lost client by itself
+# To take the job back: a scheduler sees a lost client by itself, but Slurm sees nothing.
+_END_S = 2.0
+_END_SLURM_S = 15.0
 _CHUNK_BYTES = 1 << 20
 
 
@@ -55,6 +57,7 @@ class Errand:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._end_s = _END_S
         self._said = b""
 
     def __enter__(self) -> Errand:
@@ -69,7 +72,7 @@ class Errand:
             process.stdout.close()
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_END_S)
+            process.wait(self._end_s)
         # Of its group there may be workers on this machine, of its own or, if it died, ours.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -83,6 +86,7 @@ class Errand:
 
     def send(self, asked: Asked) -> None:
         """Start the messenger and return at once."""
+        self._end_s = _END_SLURM_S if asked.cluster.where == "slurm" else _END_S
         # In our session, or the sweep after a grading would take it for a hand-in's.
         self._process = subprocess.Popen(
             [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid())],

@@ -25,7 +25,7 @@ from rich.console import Console
 from grader.batch.gradebook import write_gradebook
 from grader.batch.hand_ins import Class, asked_in, find_hand_ins
 from grader.batch.job import PATIENCE_S, Answer, Job, Key, Outcome, Terms, failed
-from grader.batch.slots import gpu_slots
+from grader.batch.slots import Places, gpu_slots
 from grader.batch.store import Store, open_store
 from grader.batch.summary import print_summary, summarise
 from grader.crew.pool import Pool
@@ -61,6 +61,10 @@ class Request:
 class Engine(Protocol):
     """Whatever does jobs: the pool of this machine, or a cluster."""
 
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """Why GPUs are used no more, a sentence for each."""
+
     def add(self, task: Job) -> None:
         """Have a job done once more, last."""
 
@@ -86,7 +90,9 @@ def batch(request: Request) -> int:
                 title = f"grade {len(jobs)} of {total}"
                 with progress.step(title, total=len(jobs)) as step:
                     run_jobs(engine, store, jobs, step)
-        summary = summarise(store, found, assignments, graded_now=len(jobs))
+        summary = summarise(
+            store, found, assignments, graded_now=len(jobs), given_up=engine.given_up
+        )
         store.write(store.folder / "summary.json", summary.text())
         if request.csv is not None:
             write_gradebook(request.csv, request.csv_for, store, found, assignments)
@@ -170,6 +176,7 @@ def _engine(request: Request) -> Iterator[tuple[Device, Engine]]:
         deaths_end=False,
         patience_s=PATIENCE_S,
         slots=tuple(slots[number % len(slots)] for number in range(jobs)) if slots else (),
+        unusable=Places().unusable,
     )
     with pool:
         yield device, pool

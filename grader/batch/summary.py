@@ -71,6 +71,7 @@ class Summary:
     assignments: tuple[Points, ...]
     attention: tuple[Attention, ...]
     passed_over: tuple[str, ...]
+    given_up: tuple[str, ...] = ()  # GPUs that were used no more
 
     def text(self) -> str:
         """Return the summary as the file holds it."""
@@ -82,7 +83,12 @@ class Summary:
 
 
 def summarise(
-    store: Store, found: Class, assignments: Sequence[Assignment], *, graded_now: int
+    store: Store,
+    found: Class,
+    assignments: Sequence[Assignment],
+    *,
+    graded_now: int,
+    given_up: tuple[str, ...] = (),
 ) -> Summary:
     """Read the reports of the class's hand-ins and count."""
     attention: list[Attention] = []
@@ -107,6 +113,7 @@ def summarise(
         assignments=tuple(points),
         attention=tuple(attention),
         passed_over=found.passed_over,
+        given_up=given_up,
     )
 
 
@@ -185,6 +192,8 @@ def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
         out(f"  … and {len(summary.attention) - _MOST_SHOWN} more in summary.json")
     for sentence in summary.passed_over:
         out(f"not graded: {sentence}")
+    for sentence in summary.given_up:
+        out(f"not used any more: {sentence}")
     out(
         f"{summary.graded_now} to grade, {summary.ungraded} of the class without a report, "
         f"{wall_s:.1f} s"

@@ -71,7 +71,10 @@ class Pool(Generic[T, A]):
     of a task whose member died, of the task and a sentence. Where `deaths_end`
     is true, several deaths in a row end the run, whatever was being done.
     `patience_s`, if given, is the longest that one task may take. `slots` are
-    changes of the members' environment, one each.
+    changes of the members' environment, one each. `unusable`, of such changes
+    and an answer from there, may say why nothing more is to be done there: the
+    task then goes to another place, and `given_up` has the sentence. The last
+    place is never given up.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Pool(Generic[T, A]):
         deaths_end: bool = True,
         patience_s: float | None = None,
         slots: Sequence[Mapping[str, str]] = (),
+        unusable: Callable[[Mapping[str, str], A], str] = lambda slot, answer: "",
     ) -> None:
         self._jobs = jobs
         self._doer = doer
@@ -90,6 +94,8 @@ class Pool(Generic[T, A]):
         self._deaths_end = deaths_end
         self._patience_s = patience_s
         self._slots = slots
+        self._unusable = unusable
+        self._given_up: dict[int, str] = {}  # by the slot's number
         self._threads = max(1, len(os.sched_getaffinity(0)) // jobs)
         self._members: list[_Member[T]] = []
         self._waiting: list[T] = []
@@ -111,6 +117,11 @@ class Pool(Generic[T, A]):
         """The processes of the members."""
         return tuple(member.process.pid for member in self._members)
 
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """Why places are used no more, a sentence for each."""
+        return tuple(dict.fromkeys(self._given_up.values()))
+
     def add(self, task: T) -> None:
         """Have a task done last, once more perhaps; while `results` is read."""
         self._waiting.insert(0, task)
@@ -120,10 +131,11 @@ class Pool(Generic[T, A]):
         self._waiting = sorted(tasks, key=lambda task: task.weight)
         useless = 0
         while self._waiting or any(member.task is not None for member in self._members):
-            while self._waiting and len(self._members) < self._jobs:
-                self._start()
+            while self._waiting and (slot := self._free_slot()) is not None:
+                self._start(slot)
             for member in self._members:
-                if member.task is None and self._waiting:
+                usable = member.slot not in self._given_up
+                if member.task is None and self._waiting and usable:
                     member.task = self._waiting.pop()
                     member.since_s = time.monotonic()
                     with contextlib.suppress(BrokenPipeError):  # its death is seen below
@@ -149,7 +161,25 @@ class Pool(Generic[T, A]):
                     if not (member.ready or self._deaths_end):
                         self._waiting.append(task)  # it was never looked at
                         continue
+                if self._slots and self._give_up(member.slot, answer):
+                    self._waiting.append(task)
+                    continue
                 yield task, answer
+
+    def _free_slot(self) -> int | None:
+        taken = {member.slot for member in self._members} | self._given_up.keys()
+        return next((number for number in range(self._jobs) if number not in taken), None)
+
+    def _give_up(self, slot: int, answer: A) -> bool:
+        """True if the answer says that its place is of no use, and there are others."""
+        changes = self._slots[slot]
+        why = self._unusable(changes, answer)
+        same = {number for number in range(self._jobs) if self._slots[number] == changes}
+        if not why or len(self._given_up.keys() | same) == self._jobs:
+            return False
+        for number in same:
+            self._given_up.setdefault(number, why)
+        return True
 
     def _answering(self) -> list[_Member[T]]:
         busy = [member for member in self._members if member.task is not None]
@@ -163,9 +193,7 @@ class Pool(Generic[T, A]):
                         os.killpg(member.process.pid, signal.SIGKILL)
         return [member for member in busy if member.channel in ready]
 
-    def _start(self) -> None:
-        taken = {member.slot for member in self._members}
-        slot = next(number for number in range(self._jobs) if number not in taken)
+    def _start(self, slot: int) -> None:
         changes = self._slots[slot] if self._slots else {}
         ours, theirs = socket.socketpair()
         with theirs:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +17,8 @@ from typing import Any
 import psutil
 import pytest
 import sample_reports
-from classrooms import REPOSITORY, grade, surroundings
+from ci_course import SEED, make_course, surroundings_with_gpu
+from classrooms import grade, surroundings
 from test_slurm import certificates
 
 from grader import ci, score, unfinished
@@ -36,56 +35,12 @@ from grader.report import Report, to_json
 from grader.report_reader import read_report
 from grader.words import Language
 
-SEED = 17
-SPEC = """\
-format = 1
-name = "silu"
-title = "SiLU"
-tolerance = { atol = 1e-7, rtol = 1e-5 }
-
-[signature]
-entry = "silu"
-arguments = [
-  { name = "input", type = "float32", shape = ["n"], role = "in" },
-  { name = "output", type = "float32", shape = ["n"], role = "out" },
-  { name = "n", type = "int32" },
-]
-
-[[kernels]]
-name = "silu"
-title = "SiLU"
-files = { cuda = "silu.cu" }
-points = { correctness = 50, memory = 25, performance = 15 }
-
-[kernels.tiers]
-cuda = [{ speedup = 0.5, share = 1.0 }]
-
-[[cases]]
-sizes = { n = [1, 33, 1025] }
-memory = true
-
-[[cases]]
-sizes = { n = { min = 2, max = 4096 } }
-visibility = "hidden"
-
-[[benchmarks]]
-sizes = { n = 67108864 }
-bytes = "2 * size * n"
-"""
 Worker = Callable[..., subprocess.Popen[bytes]]
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SiLU with 15 points for speed, which a processor leaves pending, and a hand-in of it."""
-    folder = tmp_path_factory.mktemp("course")
-    silu = folder / "assignments" / "silu"
-    silu.mkdir(parents=True)
-    (silu / "assignment.toml").write_text(SPEC)
-    shutil.copy(REPOSITORY / "assignments/silu/oracle.py", silu)
-    (folder / "hand-in").mkdir()
-    shutil.copy(REPOSITORY / "reference/silu/silu.cu", folder / "hand-in")
-    return folder
+    return make_course(tmp_path_factory.mktemp("course"))
 
 
 @pytest.fixture
@@ -121,14 +76,12 @@ def workers(folder: Path) -> Iterator[Worker]:
     started = []
 
     def start(address: str, *options: str, wrong: str = "") -> subprocess.Popen[bytes]:
-        pretended = [REPOSITORY / "tests/batch/pretended_gpu", REPOSITORY / "tests"]
-        path = os.pathsep.join([*map(str, pretended), surroundings()["PYTHONPATH"]])
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"),
                 *("--no-dashboard", "--no-nanny", "--death-timeout", "20", *options),
             ],
-            env={**surroundings(), "PYTHONPATH": path, "GRADE_TEST_GPU": wrong},
+            env=surroundings_with_gpu(wrong),
             cwd=folder,
             stderr=subprocess.DEVNULL,
         )

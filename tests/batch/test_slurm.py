@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -35,21 +37,34 @@ def slurm_answers() -> bool:
     return asked.returncode == 0 and "idle" in asked.stdout
 
 
-def test_a_class_is_graded_by_jobs_of_slurm(classroom: Path, tmp_path: Path) -> None:
+def slurm_or_skip() -> None:
     pytest.importorskip("dask_jobqueue", reason="the extra `cluster` is not installed")
     if not slurm_answers():
         pytest.skip("no Slurm with an idle node here")
-    certificates(tmp_path / "tls")
+
+
+def jobqueue(folder: Path, environment: Mapping[str, str], **changes: object) -> Path:
+    """Make dask-jobqueue's settings: `changes` to them, variables that its jobs have."""
     settings = {
         "cores": 1,
         "memory": "2GB",
         "walltime": "00:10:00",
-        "log-directory": str(tmp_path),
-        "local-directory": str(tmp_path),
-        "job-script-prologue": [f"export PYTHONPATH={surroundings()['PYTHONPATH']}"],
+        "log-directory": str(folder),
+        "local-directory": str(folder),
+        "job-script-prologue": [
+            f"export {key}={shlex.quote(value)}" for key, value in environment.items()
+        ],
+        **changes,
     }
-    (tmp_path / "dask").mkdir()
-    (tmp_path / "dask" / "jobqueue.yaml").write_text(json.dumps({"jobqueue": {"slurm": settings}}))
+    (folder / "dask").mkdir(exist_ok=True)
+    (folder / "dask" / "jobqueue.yaml").write_text(json.dumps({"jobqueue": {"slurm": settings}}))
+    return folder / "dask"
+
+
+def test_a_class_is_graded_by_jobs_of_slurm(classroom: Path, tmp_path: Path) -> None:
+    slurm_or_skip()
+    certificates(tmp_path / "tls")
+    settings = jobqueue(tmp_path, {"PYTHONPATH": surroundings()["PYTHONPATH"]})
     done = subprocess.run(
         [
             *(*GRADE, "batch", str(classroom), "silu", "--out", str(tmp_path / "out")),
@@ -57,7 +72,7 @@ def test_a_class_is_graded_by_jobs_of_slurm(classroom: Path, tmp_path: Path) -> 
             *("--jobs", "1", "--patience", "60"),
         ],
         cwd=REPOSITORY,
-        env={**surroundings(), "DASK_CONFIG": str(tmp_path / "dask")},
+        env={**surroundings(), "DASK_CONFIG": str(settings)},
         capture_output=True,
         text=True,
         check=False,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from sample_reports import performance
 
@@ -33,6 +34,9 @@ def _chosen_device(wanted: str) -> Gpu | None:
         os.kill(os.getppid(), 9)  # the Dask worker, and this process with it
         time.sleep(60)
     if WRONG == "late":
+        time.sleep(600)
+    if WRONG.startswith("late once, ") and not (met := Path(WRONG.partition(", ")[2])).exists():
+        met.touch()
         time.sleep(600)
     return None
 

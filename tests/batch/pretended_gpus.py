@@ -1,0 +1,111 @@
+"""What a member of the pool does in tests of several GPUs: checks and timings that only wait.
+
+The pool, its slots and the turns at a GPU are the real ones. Each check and each
+timing is noted, with the GPU and the times, in `log` in the hand-in's folder's
+parent; a GPU whose name stands in the file `lost` there fails what it is given.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fake_nvml import FakeGpu, FakeNvml
+
+from grader import gpu, gpu_turn
+from grader.batch.job import Answer, Job, Outcome, failed
+from grader.batch.slots import Places
+from grader.crew.pool import Pool
+
+CHECK_S = 0.05
+TIMING_S = 0.15
+_START_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A GPU was used by a process for a hand-in; times of the machine's clock."""
+
+    uuid: str
+    what: str  # check, timing, failure
+    name: str
+    begin_s: float
+    end_s: float
+
+
+def uuids(count: int) -> tuple[str, ...]:
+    """The names of so many GPUs."""
+    return tuple(f"GPU-{letter * 8}" for letter in "abcdefgh"[:count])
+
+
+def do(job: Job, _: object) -> Answer:
+    """Check and time, on the GPU that this process is shown."""
+    uuid, folder = os.environ["CUDA_VISIBLE_DEVICES"], job.source.parent
+    gpu_turn.FOLDER = folder
+    _assemble(folder, uuid)
+    if uuid in (folder / "lost").read_text().split():
+        _note(folder, uuid, "failure", job.name, time.monotonic())
+        return failed(job, "this machine has no usable NVIDIA GPU")
+    with gpu_turn.sharing(uuid):
+        begin_s = time.monotonic()
+        time.sleep(CHECK_S)
+        _note(folder, uuid, "check", job.name, begin_s)
+        with gpu_turn.alone(uuid):
+            begin_s = time.monotonic()
+            time.sleep(TIMING_S)
+            _note(folder, uuid, "timing", job.name, begin_s)
+    return Answer(outcome=Outcome.GRADED, text=job.name)
+
+
+def _assemble(folder: Path, uuid: str) -> None:
+    """Wait until each GPU's first process is there: some machines start them slowly."""
+    (folder / f"here-{uuid}").touch()
+    until_s = time.monotonic() + _START_S
+    wanted = int((folder / "gpus").read_text())
+    while len(list(folder.glob("here-*"))) < wanted and time.monotonic() < until_s:
+        time.sleep(0.01)
+
+
+def _note(folder: Path, uuid: str, what: str, name: str, begin_s: float) -> None:
+    line = json.dumps([uuid, what, name, begin_s, time.monotonic()]) + "\n"
+    with (folder / "log").open("a") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        log.write(line)
+
+
+def used(folder: Path) -> list[Use]:
+    """Read what was noted."""
+    lines = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+    return [
+        Use(uuid=uuid, what=what, name=name, begin_s=begin_s, end_s=end_s)
+        for uuid, what, name, begin_s, end_s in lines
+    ]
+
+
+def prepare(folder: Path, count: int) -> None:
+    """Make a folder for hand-ins that are graded on so many GPUs."""
+    folder.mkdir(parents=True)
+    (folder / "gpus").write_text(str(count))
+    (folder / "lost").touch()
+
+
+def pool(folder: Path, count: int) -> Pool[Job, Answer]:
+    """As `grade batch` makes it: a member's slot is a GPU."""
+
+    def state() -> gpu.State:
+        lost = (folder / "lost").read_text().split()
+        left = [FakeGpu(uuid=uuid) for uuid in uuids(count) if uuid not in lost]
+        return gpu.state(FakeNvml(*left))
+
+    slots: tuple[Mapping[str, str], ...] = tuple(
+        {"CUDA_VISIBLE_DEVICES": uuid} for uuid in uuids(count)
+    )
+    unusable: Callable[[Mapping[str, str], Answer], str] = Places(state).unusable
+    return Pool(
+        count, "pretended_gpus:do", failed, deaths_end=False, slots=slots, unusable=unusable
+    )
