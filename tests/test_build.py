@@ -13,10 +13,12 @@ from grader.build.compiler import Compiler, compile_file
 from grader.build.entry import entry_problem, kernel_entry
 from grader.build.host import Prepared, host_compiler, prepare
 from grader.build.nvcc import nvcc_gate
+from grader.build.product import Rejected
 from grader.build.trampoline import trampoline
 from grader.signature import Signature
 from grader.spec_reader import read_assignment
 from grader.submission import HandIn
+from grader.verdict import Verdict
 
 
 @pytest.fixture(scope="module")
