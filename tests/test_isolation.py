@@ -111,7 +111,11 @@ def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
 def test_a_layer_that_the_kernel_has_not_is_not_claimed(
     monkeypatch: pytest.MonkeyPatch, tried_afresh: None
 ) -> None:
-    outcomes = {"attempts": {"read a hidden file": "worked"}, "unreadable": [], "cuda": None}
+    outcomes: dict[str, object] = {
+        "attempts": {"read a hidden file": "worked"},
+        "unreadable": [],
+        "cuda": None,
+    }
     monkeypatch.setattr(isolation, "try_out", lambda layers, *, gpu: outcomes)
     monkeypatch.setattr(isolation, "landlock_abi", lambda libc: -1)
     monkeypatch.setattr(isolation, "program", lambda purpose: b"")
