@@ -270,8 +270,29 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_leftovers(place: Path) -> None:
+    """Remove the groups of judges that are gone, and end what has outlived them there."""
     for folder in place.glob(f"{_NAME}-*"):
         judge = folder.name.split("-")[2]
-        if judge.isdigit() and not Path(f"/proc/{judge}").exists():
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        if not judge.isdigit() or Path(f"/proc/{judge}").exists():
+            continue
+        if any(map(_is_elsewhere, _processes(folder))):
+            continue
+        of_version_1 = not (folder / "cgroup.events").exists()
+        left = Place(
+            folder=place,
+            version=1 if of_version_1 else 2,
+            memory=False,
+            tasks=(folder / "pids.max").exists(),
+        )
+        # Another user's, or another judge is faster: neither concerns this one.
+        with contextlib.suppress(OSError, GraderError):
+            Group(folders=((left, folder),), memory_mib=0).end()
+
+
+def _is_elsewhere(pid: int) -> bool:
+    """True for a process of a container in this machine: its judge's number is another here."""
+    with contextlib.suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text()
+        # Its number in each container, from ours inwards.
+        return len(status.partition("\nNSpid:")[2].partition("\n")[0].split()) > 1
+    return False

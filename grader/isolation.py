@@ -16,6 +16,7 @@ for it, and the level says what it costs.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import json
 import os
@@ -33,7 +34,9 @@ from grader import control_group, family, fence, sandbox
 from grader.box import box
 from grader.confinement import Layers, use_layers
 from grader.level import Isolation, Level
+from grader.syscall_filter import For, program
 from grader.worker import try_to_escape
+from grader.worker.confine import landlock_abi
 
 _PROBE_S = 60.0  # it takes a tenth of a second; starting CUDA on a cold machine, some
 _SOCKET_FOLDER_BYTES = 90  # a socket's path has room for 107 in all
@@ -79,8 +82,8 @@ def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
 
 @functools.cache
 def _found(gpu: bool) -> Isolation:
-    notes: list[str] = []
-    for layers in _candidates():
+    there, notes = _offered()
+    for layers in _candidates(there):
         said = try_out(layers, gpu=gpu)
         problem = said if isinstance(said, str) else _problem(said)
         if problem is None and not isinstance(said, str):
@@ -97,11 +100,23 @@ def _found(gpu: bool) -> Isolation:
     )
 
 
-def _candidates() -> Iterator[Layers]:
+def _offered() -> tuple[Layers, list[str]]:
+    """Return the layers that this kernel has, so that no other is claimed, and what it lacks."""
+    fenced = landlock_abi(ctypes.CDLL(None)) > 0
+    filtered = program(For.PROCESSOR) != b""
+    lacks = []
+    if not fenced:
+        lacks.append("no fence: Landlock is not in this kernel, or not allowed")
+    if not filtered:
+        lacks.append(f"no filter: it is not written for {os.uname().machine}")
+    return Layers(fence=fenced, filter=filtered), lacks
+
+
+def _candidates(there: Layers) -> Iterator[Layers]:
     for own_group in [True, False] if control_group.places() else [False]:
         if os.geteuid() == 0:
-            yield Layers(own_user=True, own_group=own_group)
-        yield Layers(own_group=own_group)
+            yield replace(there, own_user=True, own_group=own_group)
+        yield replace(there, own_group=own_group)
 
 
 def _left_out(layers: Layers) -> str:

@@ -7,6 +7,7 @@ import re
 import socket
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,40 @@ def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
         return failing if gpu and layers.fence else outcomes
 
     monkeypatch.setattr(isolation, "try_out", try_out)
+    monkeypatch.setattr(isolation, "landlock_abi", lambda libc: 7)
     found = isolation.isolation(gpu=True)
     assert found.level is Level.NONE
     assert any("CUDA does not start there: CUDA error 304" in note for note in found.notes)
     assert confinement.layers_in_use(gpu=True) == Layers(fence=False, filter=False)
     assert confinement.layers_in_use(gpu=False).fence
+
+
+def test_a_layer_that_the_kernel_has_not_is_not_claimed(
+    monkeypatch: pytest.MonkeyPatch, tried_afresh: None
+) -> None:
+    outcomes: dict[str, object] = {
+        "attempts": {"read a hidden file": "worked"},
+        "unreadable": [],
+        "cuda": None,
+    }
+    monkeypatch.setattr(isolation, "try_out", lambda layers, *, gpu: outcomes)
+    monkeypatch.setattr(isolation, "landlock_abi", lambda libc: -1)
+    monkeypatch.setattr(isolation, "program", lambda purpose: b"")
+    found = isolation.isolation()
+    assert "fenced" not in found.layers
+    assert "filtered" not in found.layers
+    assert found.notes[0] == "no fence: Landlock is not in this kernel, or not allowed"
+    assert found.notes[1].startswith("no filter: it is not written for ")
+    assert not confinement.layers_in_use(gpu=False).fence
+
+
+def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:
+    denied = replace(NONE, notes=("no user of its own: cannot run python: Permission denied",))
+    (row,) = judge_isolation(denied)
+    assert row.mend.startswith("install Python where every user can read it")
+    assert "Linux 6.12" in row.mend
+    (row,) = judge_isolation(NONE)
+    assert row.mend.startswith("to grade strangers' code, use Linux 6.12")
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,10 @@ def judge_cxx(facts: Facts, remedies: Remedies) -> Iterator[Row]:
         )
 
 
+_ANOTHER_USER = "install Python where every user can read it, as in /opt, and not in a home"
+_NEWER_KERNEL = "use Linux 6.12 or newer, where Landlock and seccomp are allowed"
+
+
 def judge_isolation(found: Isolation | None) -> Iterator[Row]:
     """Say how well a hand-in is kept apart from everything else here."""
     if found is None:
@@ -139,9 +143,7 @@ def judge_isolation(found: Isolation | None) -> Iterator[Row]:
                 state=RowState.NOTE,
                 found=notes,
                 cost="nothing that was tried got out; another user would be one wall more",
-                mend="install Python where every user can read it, as in /opt, and not in a home"
-                if "Permission denied" in notes
-                else "",
+                mend=_ANOTHER_USER if "Permission denied" in notes else "",
             )
         return
     yield Row(
@@ -150,8 +152,9 @@ def judge_isolation(found: Isolation | None) -> Iterator[Row]:
         state=RowState.NOTE,
         found=f"{held}; {notes}" if notes else held,
         cost=f"{'; '.join(found.missing)}: your own code may, a stranger's should not",
-        mend="to grade strangers' code, use Linux 6.12 or newer, where Landlock and seccomp "
-        "are allowed",
+        mend=f"{_ANOTHER_USER}; if that is not enough, {_NEWER_KERNEL}"
+        if "Permission denied" in notes
+        else f"to grade strangers' code, {_NEWER_KERNEL}",
     )
 
 

@@ -144,9 +144,14 @@ def _give_up_rights(user: int | None, libc: ctypes.CDLL) -> None:
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
+def landlock_abi(libc: ctypes.CDLL) -> int:
+    """Ask which version of Landlock may be used; less than 1: none."""
+    return int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION))
+
+
 def _fence(granted: dict[str, list[str]], libc: ctypes.CDLL) -> None:
     """Deny every path that is not below a granted one, TCP, and what lies outside of us."""
-    abi = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
+    abi = landlock_abi(libc)
     if abi < 1:
         return
     handled = (1 << _FILE_RIGHTS.get(abi, _NEWEST_RIGHTS)) - 1
