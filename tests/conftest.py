@@ -39,9 +39,11 @@ def why_no_gpu() -> str | None:
 
 
 def pytest_configure() -> None:
-    """Be interruptible: a shell's background job is not, and all it starts inherits that."""
+    """Heed signals that a shell's background job or `nohup` ignores, with all that it starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
