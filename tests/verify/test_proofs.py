@@ -35,9 +35,9 @@ def test_a_sound_assignment_passes_all(course: Course) -> None:
     assert wrong(list(agreement_rows(course.assignment, course.root))) == {}
     lints = list(lint_rows(course.assignment, course.reference))
     assert wrong(lints) == {}
-    # Two and four samples a language, and nothing to time.
+    # Two and four samples a language, nothing to time, and no handout.
     warned = {row.check for row in lints if row.state is State.WARNING}
-    assert warned == {"samples", "benchmarks"}
+    assert warned == {"samples", "benchmarks", "handout"}
 
 
 ANSWER = '2 * x * w + inputs["shift"]'
