@@ -2,7 +2,8 @@
 
 A tool is looked for in the order of how deliberately it was put there:
 
-    1. the environment        CXX for the host compiler; CUDA_HOME, CUDA_PATH
+    1. the environment        CXX for the host compiler; CUDACXX for nvcc, where an empty
+                              one means that there shall be none; CUDA_HOME, CUDA_PATH
     2. this Python            site-packages/nvidia/cu*/bin (`pip install gpu-grade[nvcc]`)
     3. PATH
     4. /usr/local/cuda*/bin   the administrator's choice (`cuda`) first, then the newest
@@ -109,8 +110,17 @@ def search_cxx() -> Search:
 
 @functools.cache
 def search_nvcc() -> Search:
-    """Look for nvcc."""
-    return _first_that_works("nvcc", _cuda_candidates("nvcc"), _nvcc_version)
+    """Look for nvcc: `CUDACXX`, then in the usual places; without a GPU it can be done without."""
+    if nvcc_is_switched_off():
+        return Search(tool=None)
+    named = shutil.which(os.environ.get("CUDACXX", ""))
+    candidates = (*([Path(named)] if named else ()), *_cuda_candidates("nvcc"))
+    return _first_that_works("nvcc", candidates, _nvcc_version)
+
+
+def nvcc_is_switched_off() -> bool:
+    """True if `CUDACXX` is there and empty."""
+    return os.environ.get("CUDACXX") == ""
 
 
 @functools.cache

@@ -45,7 +45,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=timezone(timedelta(hours=-8)))
 def grade(
     *arguments: str | Path, cwd: Path = REPOSITORY, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **variables}
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDACXX": "", **variables}
     return subprocess.run(
         [sys.executable, "-m", "grader", *map(str, arguments)],
         cwd=cwd,

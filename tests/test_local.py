@@ -20,7 +20,7 @@ SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.js
 
 
 def grade(*arguments: str | Path, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "100"}
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "100", "CUDACXX": ""}
     return subprocess.run(
         [*GRADE, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True, text=True
     )

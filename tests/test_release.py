@@ -345,7 +345,7 @@ def run(
     """Run without this repository on the path: what is unpacked must be enough."""
     kept = ("PATH", "GRADE_CACHE_DIR")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
-    environment |= {"HOME": str(folder), "GRADE_PYTHON": sys.executable, **variables}
+    environment |= {"HOME": str(folder), "GRADE_PYTHON": sys.executable, "CUDACXX": "", **variables}
     return subprocess.run(
         command, cwd=folder, env=environment, user=user, group=user,
         extra_groups=[] if user is not None else None,

@@ -53,8 +53,9 @@ def test_a_new_assignment_verifies_at_once(
     result = run(tmp_path, "fresh", *words, *options(arguments))
     assert result.exit_code == 0, result.output
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUDACXX", "")
     request = Request(
-        assignments=("fresh",), device="cpu", kernels=(), languages=(), samples=(), jobs=2,
+        assignments=("fresh",), device="cpu", kernels=(), languages=(), samples=(), jobs=1,
         repeat=1, seed=0, json_path=None,
     )  # fmt: skip
     assert verify(request) == 0

@@ -39,7 +39,7 @@ class Places:
             folder.mkdir()
         self.patch = patch
         patch.setenv("PATH", str(self.path))
-        for variable in ("CXX", "CUDA_HOME", "CUDA_PATH"):
+        for variable in ("CXX", "CUDACXX", "CUDA_HOME", "CUDA_PATH"):
             patch.delenv(variable, raising=False)
         patch.setattr(toolchain, "LOCAL_PREFIX", self.local)
         patch.setattr(toolchain, "_site_packages", lambda: [self.site])
@@ -107,6 +107,14 @@ def test_search_order_of_cuda_tools(places: Places) -> None:
     chosen = places.add(places.home / "bin" / "nvcc", NVCC_12)
     places.patch.setenv("CUDA_HOME", str(places.home))
     assert found() == chosen
+    named = places.add(places.home / "my-nvcc", NVCC_12)
+    places.patch.setenv("CUDACXX", str(named))
+    assert found() == named
+    places.patch.setenv("CUDACXX", "/no/such/nvcc")
+    assert found() == chosen
+    places.patch.setenv("CUDACXX", "")
+    toolchain.forget()
+    assert toolchain.search_nvcc() == toolchain.Search(tool=None), "there shall be none"
 
 
 def test_packaged_nvcc_without_its_other_half_is_broken(places: Places) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from grader import toolchain
 from grader.doctor.ability import gpu_usable, nvcc_is_too_new, unsupported, works
 from grader.doctor.facts import Facts, Graphics
 from grader.doctor.remedy import FIRST_DRIVER, Remedies
@@ -193,12 +194,13 @@ def judge_nvcc(facts: Facts, remedies: Remedies) -> Iterator[Row]:
     reasons = _reasons(search)
     if search.tool is None:
         state = RowState.MISSING if has_gpu else RowState.NOTE
+        switched_off = toolchain.nvcc_is_switched_off()
         yield Row(
             thing="nvcc",
             state=RowState.BROKEN if reasons else state,
-            found=reasons or "none",
+            found="switched off: CUDACXX is empty" if switched_off else reasons or "none",
             cost=cost,
-            mend=install,
+            mend="unset CUDACXX" if switched_off else install,
         )
         return
     found = f"{search.tool.version}, {search.tool.path}"

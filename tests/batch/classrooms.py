@@ -38,4 +38,4 @@ def grade(
 def surroundings() -> dict[str, str]:
     """Return the environment of a `grade` in a process of its own."""
     path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
-    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "120"}
+    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "120", "CUDACXX": ""}

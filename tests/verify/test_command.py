@@ -19,11 +19,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def environment() -> dict[str, str]:
     # Of nvcc there is no need here, and it takes a second for each file.
-    path = os.environ["PATH"].split(":")
     return {
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),
-        "PATH": ":".join(p for p in path if not (Path(p) / "nvcc").exists()) or "/usr/bin:/bin",
+        "CUDACXX": "",
     }
 
 
