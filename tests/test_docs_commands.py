@@ -211,3 +211,22 @@ def test_what_cannot_be_read_offers_nothing(tmp_path: Path) -> None:
         (tmp_path / "assignments" / name / "assignment.toml").write_text(text)
     assert offered("grade local ", tmp_path) == ["bad", "good"]
     assert offered("grade local bad --kernel ", tmp_path) == []
+
+
+# --- environment variables -------------------------------------------------------------------
+
+# Not for a user to set: click's for completion, and what Classroom's reporter reads.
+_OURS = {"GRADE_COMPLETE", "GRADE_RESULTS"}
+
+
+def test_the_page_of_settings_is_whole() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Z][A-Z_]+)`", page))
+    files = [path for path in (ROOT / "grader").rglob("*") if path.is_file()]
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in files if path.suffix not in (".pyc", ".so")
+    )
+    read = set(re.findall(r"\b_?(GRADE_[A-Z]+(?:_[A-Z]+)*)\b", code)) - _OURS
+    assert read <= named, "a variable that is on no page"
+    standard = {"NO_COLOR", "TMPDIR"}  # rich's and tempfile's
+    assert {name for name in named - standard if name not in code} == set()
