@@ -165,7 +165,7 @@ def verify(**arguments: Any) -> None:
 
 @cli.command()
 @shared_options.assignment
-@click.argument("kernel", shell_complete=completion.kernels)
+@click.argument("kernel", required=False, shell_complete=completion.kernels)
 @shared_options.language
 @click.option(
     "--from",
@@ -179,7 +179,7 @@ def verify(**arguments: Any) -> None:
 )
 def profile(
     assignment: str,
-    kernel: str,
+    kernel: str | None,
     language: str | None,
     source: Path | None,
     device: str,
@@ -188,7 +188,7 @@ def profile(
     """Show what one kernel costs: time, roof, registers, accesses.
 
     \b
-    grade profile silu silu                            the file in this folder
+    grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
     """
     from grader.local import chosen_assignments, chosen_device, default_source

@@ -95,6 +95,10 @@ def test_an_unknown_kernel_is_named_with_what_there_is() -> None:
     transpose = read_assignment(REPOSITORY / "assignments" / "transpose")
     with pytest.raises(UsageError, match="no kernel `v3_shared_tyle`; did you mean"):
         chosen_kernel(transpose, "v3_shared_tyle")
+    with pytest.raises(UsageError, match="transpose has 5 kernels: name one"):
+        chosen_kernel(transpose, None)
+    silu = read_assignment(REPOSITORY / "assignments" / "silu")
+    assert chosen_kernel(silu, None).name == "silu"
 
 
 def profile(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:

@@ -41,10 +41,13 @@ _INDENT = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be looked at, and where the picture goes (None: nowhere)."""
+    """What is to be looked at, and where the picture goes (None: nowhere).
+
+    `kernel` may be None where the assignment has one only.
+    """
 
     assignment: Assignment
-    kernel: str
+    kernel: str | None
     language: Language | None
     gpu: Gpu | None
     svg: Path | None
@@ -89,9 +92,16 @@ def run_profile(request: Request, submission: Submission) -> int:
     return int(failed)
 
 
-def chosen_kernel(assignment: Assignment, name: str) -> Kernel:
-    """Return the kernel of this name. Raises UsageError with what there is."""
+def chosen_kernel(assignment: Assignment, name: str | None) -> Kernel:
+    """Return the kernel of this name, or the only one. Raises UsageError with what there is."""
     names = [kernel.name for kernel in assignment.kernels]
+    if name is None:
+        if len(names) == 1:
+            return assignment.kernels[0]
+        raise UsageError(
+            f"{assignment.name} has {len(names)} kernels: name one",
+            tip=f"known: {', '.join(names)}",
+        )
     if name not in names:
         raise UsageError(
             f"{assignment.name} has no kernel `{name}`{did_you_mean(name, names)}",
