@@ -131,6 +131,21 @@ def test_no_solution_is_in_it(archives: Mapping[str, Path], tmp_path: Path, targ
             assert not solved & {line.strip() for line in text.splitlines()}, path
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_comes_next_is_said_and_stands_in_the_archive(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    said = released(target, NAME, tmp_path / "again.zip").output
+    (step,) = [line for line in said.splitlines() if line.startswith("next: ")]
+    if target == "gradescope":
+        assert "Configure Autograder" in step
+        return
+    assert "README.md" in step
+    unpacked = unpack(archives[target], tmp_path / "unpacked")
+    folder = unpacked / "gpu-assignments" if target == "student" else unpacked
+    assert (folder / "README.md").is_file()
+
+
 @pytest.mark.parametrize("target", FOR_STUDENTS)
 def test_what_a_students_readme_links_to_is_there(
     archives: Mapping[str, Path], tmp_path: Path, target: str

@@ -12,6 +12,12 @@ from grader.errors import GraderError, UsageError
 TARGETS = ("student", "gradescope", "prairielearn", "autolab", "github")
 # Those that students get, with handouts and stubs.
 FOR_STUDENTS = ("student", "github")
+# Gradescope unpacks its archive itself: nobody would read a file in it.
+_GRADESCOPE_NEXT = (
+    "upload it below Configure Autograder, with an Ubuntu 22.04 image, "
+    "and test it with a solved file"
+)
+_NEXT = "unpack it; its README.md says how it is set up"
 
 
 @click.command()
@@ -57,6 +63,7 @@ def release(target: str, assignments: tuple[str, ...], output: Path) -> None:
         raise GraderError(f"cannot write {output}: {error.strerror or error}") from error
     names = ", ".join(assignment.name for assignment in chosen)
     click.echo(f"{output}: {target}, {names}; {len(entries)} files, {len(data) / 1e6:.1f} MB")
+    click.echo(f"next: {_GRADESCOPE_NEXT if target == 'gradescope' else _NEXT}")
     if target in FOR_STUDENTS:
         for sentence in not_ready(chosen, repository):
             click.echo(f"warning: {sentence}", err=True)
