@@ -147,6 +147,13 @@ def accepted(checks: Iterable[CheckResult], name: CheckName) -> bool | None:
     return None if any(v.pending for v in verdicts) else True
 
 
+def never_ended(checks: Iterable[CheckResult]) -> bool:
+    """True if cases were run, and none of their calls ended in time."""
+    evidence = [c.evidence for c in checks if isinstance(c.evidence, CorrectnessEvidence)]
+    verdicts = {case.verdict for one in evidence for case in one.cases} - {Verdict.SKIPPED}
+    return verdicts == {Verdict.TIME_LIMIT}
+
+
 def memory_check(
     kernel: Kernel, sentence: Sentence, evidence: MemoryEvidence | None, *, correct: bool | None
 ) -> CheckResult:
@@ -222,6 +229,12 @@ def counters_check(
         wall_s=wall_s,
     )
     return _if_correct(result, correct)
+
+
+def without_memory(kernel: Kernel) -> CheckResult:
+    """Return the entry of a kernel whose calls never ended."""
+    sentence = Sentence(verdict=Verdict.SKIPPED, message="no call ended: see correctness")
+    return memory_check(kernel, sentence, None, correct=False)
 
 
 def without_counters(kernel: Kernel) -> list[CheckResult]:

@@ -175,13 +175,7 @@ def _grade_unit(
             during = None
         if isinstance(built, Built) and shop.checks_memory(unit):
             yield CheckName.MEMORY
-            asked = shop.wants(CheckName.CORRECTNESS)
-            correct = entries.accepted(checks, CheckName.CORRECTNESS) if asked else None
-            with progress.step(f"{unit.title} · memory") as step:
-                judged = shop.check_memory(unit, built, step.advance)
-            checks.append(
-                entries.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
-            )
+            checks.append(_look_at_memory(shop, unit, built, checks, progress))
         if isinstance(built, Built) and shop.checks_counters(unit):
             during = CheckName.COUNTERS
             yield during
@@ -195,6 +189,20 @@ def _grade_unit(
             checked = any(check.check is CheckName.CORRECTNESS for check in checks)
             during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
         checks.append(entries.grader_error(unit.kernel, error, during))
+
+
+def _look_at_memory(
+    shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
+) -> CheckResult:
+    """Check memory, after a wrong answer too: that is when it helps."""
+    # It would not end here either. In CUDA C++ it may hang in a barrier, which this check tells.
+    if unit.language is Language.TRITON and entries.never_ended(checks):
+        return entries.without_memory(unit.kernel)
+    asked = shop.wants(CheckName.CORRECTNESS)
+    correct = entries.accepted(checks, CheckName.CORRECTNESS) if asked else None
+    with progress.step(f"{unit.title} · memory") as step:
+        judged = shop.check_memory(unit, built, step.advance)
+    return entries.memory_check(unit.kernel, judged.sentence, judged.evidence, correct=correct)
 
 
 def _time(

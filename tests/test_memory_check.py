@@ -115,3 +115,28 @@ def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
     found = [(f.kind, f.line, f.count) for f in check.evidence.findings]
     assert found == ([("leak", 11, leaks)] if leaks else [])
     assert check.verdict is (Verdict.MEMORY_ERROR if leaks else Verdict.ACCEPTED), check.message
+
+
+# ---- what never ends ----
+
+
+@pytest.mark.parametrize(
+    ("loops", "verdict"),
+    [("n != 0", Verdict.SKIPPED), ("n == 33", Verdict.TIME_LIMIT)],
+    ids=["in no case", "in one case"],
+)
+def test_what_never_ended_is_not_waited_for_again(
+    silu: Assignment, tmp_path: Path, loops: str, verdict: Verdict
+) -> None:
+    """In the case that does end there is something to look at: then the others are, too."""
+    hand_in = (REPOSITORY / "reference/silu/silu.py").read_text()
+    around = f"\n\nlaunch = silu\n\n\ndef silu(input, output, n):\n    while {loops}: pass\n"
+    (tmp_path / "silu.py").write_text(f"{hand_in}{around}    launch(input, output, n)\n")
+    limits = dataclasses.replace(silu.limits, call_s=1.0)
+    assignment = dataclasses.replace(silu, limits=limits)
+    options = Options(languages=frozenset({Language.TRITON}))
+    report = grade(assignment, read_submission(tmp_path, assignment), options, Progress())
+    assert report.verdict is Verdict.TIME_LIMIT
+    (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
+    assert check.verdict is verdict, check.message
+    assert (check.score, check.pending) == (0, 0)

@@ -62,7 +62,7 @@ _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _CUDA_ASSERT = 710
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same program"
-_LOOP_HINT = "look for a loop whose condition never becomes false"
+_LOOP_HINT = "look for a loop that never ends, or is far longer than the sizes ask for"
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # _Z7preparei: a C++ name with its length before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
