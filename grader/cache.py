@@ -2,19 +2,21 @@
 
 An entry is a folder, complete from the moment it has its name: it is made in a
 temporary folder beside it and renamed into place. Two runs that make the same
-entry at once do the work twice and keep either result, which are equal. Only
-the judge writes here; no student process is ever given this path to write.
+entry at once do the work twice and keep either result, which are equal; of what
+is dear, one makes it and the others wait. Only the judge writes here; no
+student process is ever given this path to write.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -26,6 +28,9 @@ CACHE_DIR_VARIABLE = "GRADE_CACHE_DIR"
 
 # No build takes as long: a temporary folder older than this was left by a killed run.
 _ABANDONED_S = 24 * 3600
+# The runtime takes seconds, on a slow machine most of a minute.
+_TURN_S = 120.0
+_TURN_POLL_S = 0.05
 
 
 def cache_root() -> Path:
@@ -49,23 +54,44 @@ def content_key(*parts: str | bytes) -> str:
     return digest.hexdigest()[:40]
 
 
-def cached_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
+def cached_folder(
+    kind: str, key: str, make: Callable[[Path], None], *, alone: bool = False
+) -> Path:
     """Return the folder of an entry, calling `make(folder)` if it is not there.
 
     `kind` groups entries for a reader of the cache ("host-runtime", "nvcc").
-    If `make` raises, nothing is stored and the exception goes on.
+    If `make` raises, nothing is stored and the exception goes on. With `alone`,
+    who wants the same entry meanwhile waits for it: for what is dear, and wanted
+    by all at once.
     """
     entry = cache_root() / kind / key
     if entry.is_dir():
         return entry
     scratch = _scratch(entry)
-    try:
-        make(scratch)
-        _put(scratch, entry)
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+        if alone:
+            stack.enter_context(_turn(entry))
+        if not entry.is_dir():
+            make(scratch)
+            _put(scratch, entry)
     return entry
+
+
+@contextlib.contextmanager
+def _turn(entry: Path) -> Iterator[None]:
+    """Wait until nobody else makes the entry, but not for ever: two of it do no harm."""
+    deadline_s = time.monotonic() + _TURN_S
+    with entry.with_name(f".{entry.name}.lock").open("wb") as lock:
+        while time.monotonic() < deadline_s:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(_TURN_POLL_S)
+            except OSError:  # a file system without locks
+                break
+        yield
 
 
 def _put(scratch: Path, entry: Path) -> None:

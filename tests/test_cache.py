@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader import cache
 from grader.cache import CACHE_DIR_VARIABLE, cache_root, cached_folder, content_key
 from grader.errors import GraderError
 
@@ -85,6 +87,52 @@ def test_runs_that_make_the_same_entry_at_once_agree(root: Path) -> None:
     assert entries == [root / "kind" / "key"] * runs
     assert [entry.name for entry in (root / "kind").iterdir()] == ["key"]
     assert [product.name for product in entries[0].iterdir()] == ["product"]
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["with locks", "without locks"])
+def test_of_what_is_dear_one_is_made_and_the_others_wait(
+    root: Path, monkeypatch: pytest.MonkeyPatch, locks: bool
+) -> None:
+    if not locks:
+        monkeypatch.setattr(fcntl, "LOCK_EX", -1)  # an operation that there is not
+    made: list[str] = []
+
+    def make(folder: Path) -> None:
+        made.append(folder.name)
+        time.sleep(0.3)
+        (folder / "product").write_text("the same")
+
+    def run() -> None:
+        assert (cached_folder("runtime", "key", make, alone=True) / "product").exists()
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made
+    assert not locks or len(made) == 1
+    names = {path.name for path in (root / "runtime").iterdir()}
+    assert names == {"key", ".key.lock"}
+
+
+def test_one_who_makes_it_for_ever_is_not_waited_for(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_TURN_S", 0.2)
+    (root / "runtime").mkdir(parents=True)
+    with (root / "runtime" / ".key.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert cached_folder("runtime", "key", lambda folder: None, alone=True).is_dir()
+
+
+def test_a_failure_lets_the_next_one_try(root: Path) -> None:
+    def fail(folder: Path) -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        cached_folder("runtime", "key", fail, alone=True)
+    assert cached_folder("runtime", "key", lambda folder: None, alone=True).is_dir()
 
 
 def test_what_a_killed_run_left_is_swept_up_in_a_day(root: Path) -> None:

@@ -196,4 +196,4 @@ def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:
                 tip="`grade doctor` says which g++ is needed",
             )
 
-    return cached_folder("host-runtime", key, make) / _RUNTIME_FILE
+    return cached_folder("host-runtime", key, make, alone=True) / _RUNTIME_FILE
