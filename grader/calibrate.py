@@ -1,8 +1,7 @@
-"""`grade calibrate`: time the references and the slow samples on this GPU, propose tiers.
+"""Calibration: time the references and the slow samples on this GPU, propose tiers.
 
-What is measured is kept beside the spec, a file for each GPU's name. The
-spec's own tiers are staff's to change: the proposal is printed as lines to
-paste, with a warning where a figure comes too near one.
+What is measured is kept beside the spec, a file for each GPU's name, which
+`grader.calibration` reads.
 """
 
 from __future__ import annotations
@@ -10,26 +9,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from grader.build.product import Rejected
-from grader.calibration import FOLDER, FORMAT, REFERENCE
+from grader.calibration import FOLDER, FORMAT, REFERENCE, read_calibration
 from grader.environment import describe
 from grader.errors import GraderError, UsageError
 from grader.evidence import PerformanceEvidence
 from grader.gpu import Gpu
 from grader.plan import Options, Unit
-from grader.progress import Progress, progress_on
+from grader.progress import Progress
 from grader.report import write_whole
 from grader.spec import Assignment, Kernel
+from grader.spec_problem import named
 from grader.submission import read_submission
 from grader.timing.proposal import Proposal, propose, sensitivities
+from grader.toml_source import did_you_mean
 from grader.words import Language
 from grader.workshop import open_workshop
 
@@ -48,8 +46,32 @@ class Figure:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which kernels and language to time; empty and None are all of them."""
+
+    kernels: tuple[str, ...] = ()
+    language: Language | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.kernels or self.language)
+
+    def holds(self, kernel: str, language: Language) -> bool:
+        """Say whether this kernel in this language is to be timed."""
+        return (not self.kernels or kernel in self.kernels) and self.language in (None, language)
+
+
+ALL = Part()
+
+
 def calibrate(
-    assignment: Assignment, references: Path, gpu: Gpu, progress: Progress, *, seed: int = 0
+    assignment: Assignment,
+    references: Path,
+    gpu: Gpu,
+    progress: Progress,
+    *,
+    seed: int = 0,
+    part: Part = ALL,
 ) -> Iterator[Figure]:
     """Time the solved files, then the samples that must be too slow; yield each when it is done.
 
@@ -67,19 +89,26 @@ def calibrate(
         folders[f"{_SLOW}/{folder.name}"] = folder
     options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
     for name, folder in folders.items():
-        yield from _figures(assignment, name, folder, options, progress)
+        yield from _figures(assignment, name, folder, options, progress, part)
 
 
 def _figures(
-    assignment: Assignment, name: str, folder: Path, options: Options, progress: Progress
+    assignment: Assignment,
+    name: str,
+    folder: Path,
+    options: Options,
+    progress: Progress,
+    part: Part,
 ) -> Iterator[Figure]:
     submission = read_submission(folder, assignment)
     units = [
         Unit(kernel=kernel, language=language, hand_in=submission.files[path])
         for kernel in assignment.kernels
         for language, path in kernel.files.items()
-        if path in submission
+        if path in submission and part.holds(kernel.name, language)
     ]
+    if not units:
+        return
     with open_workshop(assignment, options, units) as shop:
         for unit in units:
             built = shop.built(unit)
@@ -148,17 +177,74 @@ def _reference(figures: Sequence[Figure], kernel: Kernel, language: Language) ->
     return None
 
 
-def write_calibration(assignment: Assignment, figures: Sequence[Figure], gpu: Gpu) -> Path:
-    """Keep the figures beside the spec, in a file named for the GPU; return its path."""
+def kept_figures(assignment: Assignment, gpu: Gpu, part: Part) -> list[dict[str, Any]]:
+    """Return the figures kept for this GPU that timing `part` leaves as they are.
+
+    Raises UsageError if `part` names a kernel that is not there, or if they were
+    measured with other versions: one table is about one machine.
+    """
+    names = [kernel.name for kernel in assignment.kernels]
+    for kernel in part.kernels:
+        if kernel not in names:
+            raise UsageError(
+                f"{assignment.name} has no kernel `{kernel}`{did_you_mean(kernel, names)}",
+                tip=f"it has {named(names)}",
+            )
+    path = _path(assignment, gpu)
+    if not part or not path.exists():
+        return []
+    read_calibration(path)  # says what is wrong with it
+    document = json.loads(path.read_text(encoding="utf-8"))
+    now = _environment(assignment, gpu)
+    if document["environment"] != now:
+        other = [
+            f"{key} {document['environment'].get(key)}, here {value}"
+            for key, value in now.items()
+            if document["environment"].get(key) != value
+        ]
+        raise UsageError(
+            f"{path} was measured with {'; '.join(other)}",
+            tip=f"measure all of it again: grade calibrate {assignment.name}",
+        )
+    return [
+        figure
+        for figure in document["figures"]
+        if figure["kernel"] in names
+        and not part.holds(figure["kernel"], Language(figure["language"]))
+    ]
+
+
+def _path(assignment: Assignment, gpu: Gpu) -> Path:
     name = re.sub(r"[^a-z0-9]+", "-", gpu.name.lower()).strip("-")
-    path = assignment.folder / FOLDER / f"{name}.json"
+    return assignment.folder / FOLDER / f"{name}.json"
+
+
+def _environment(assignment: Assignment, gpu: Gpu) -> dict[str, Any]:
     environment = describe(assignment, gpu, public_seed=0, secret_seed=0)
     kept = ("gpu", "compute_capability", "driver", "cuda", "torch", "triton")
+    return {key: environment[key] for key in kept}
+
+
+def write_calibration(
+    assignment: Assignment,
+    figures: Sequence[Figure],
+    gpu: Gpu,
+    others: Sequence[Mapping[str, Any]] = (),
+) -> Path:
+    """Keep the figures beside the spec, in a file named for the GPU; return its path.
+
+    `others` are of an earlier calibration, from `kept_figures`.
+    """
+    path = _path(assignment, gpu)
+    order = [(kernel.name, language) for kernel in assignment.kernels for language in kernel.files]
+    plain = [*others, *map(_plain, figures)]
+    plain.sort(key=lambda one: (one["hand_in"] != REFERENCE, one["hand_in"], order.index(
+        (one["kernel"], Language(one["language"])))))  # fmt: skip
     document = {
         "format": FORMAT,
         "assignment": assignment.name,
-        "environment": {key: environment[key] for key in kept},
-        "figures": [_plain(figure) for figure in figures],
+        "environment": _environment(assignment, gpu),
+        "figures": plain,
     }
     try:
         path.parent.mkdir(exist_ok=True)
@@ -174,79 +260,3 @@ def _plain(figure: Figure) -> dict[str, Any]:
         for timing in plain["evidence"]["benchmarks"]:
             timing.pop("speedups")  # every round's: of no use later
     return plain
-
-
-def print_calibration(
-    assignment: Assignment, figures: Sequence[Figure], gpu: Gpu, console: Console
-) -> None:
-    """Print the table, what does not fit the spec's tiers, and tiers to paste."""
-    console.print(f"{assignment.title} on {gpu.name}", highlight=False, markup=False)
-    console.print(figures_table(figures))
-    for warning in warnings(assignment, figures, gpu):
-        console.print(warning, markup=False, highlight=False)
-    for (kernel, language), proposal in proposals(figures).items():
-        tiers = ", ".join(
-            f"{{ speedup = {tier.speedup:g}, share = {tier.share:g} }}" for tier in proposal.tiers
-        )
-        console.print(
-            f"proposed for {kernel}: tiers.{language} = [{tiers}]",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
-        for sentence in proposal.sensitive:
-            console.print(f"  sensitive: {sentence}", markup=False, highlight=False)
-
-
-def three_digits(figure: float) -> str:
-    """Return three digits of a figure, or all that stand before its point."""
-    return f"{figure:.0f}" if figure >= 100 else f"{figure:#.3g}".rstrip(".")
-
-
-def figures_table(figures: Sequence[Figure]) -> Table:
-    """Return a row for each benchmark of each hand-in."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("kernel", "language", "hand-in", "benchmark", "torch", "time", "times torch",
-                   "rate", "of the roof"):  # fmt: skip
-        table.add_column(column)
-    for figure in figures:
-        head = figure.kernel, figure.language.phrase, figure.hand_in
-        if figure.evidence is None:
-            table.add_row(*head, figure.problem or "")
-            continue
-        for timing in figure.evidence.benchmarks:
-            rate = f"{three_digits(timing.gb_s)} GB/s"
-            if timing.tflop_s is not None:
-                rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
-            table.add_row(
-                *head,
-                timing.name,
-                f"{timing.baseline_us:.1f} us",
-                f"{timing.submission_us:.1f} us",
-                three_digits(timing.speedup),
-                rate,
-                "" if timing.roof_share is None else f"{timing.roof_share:.0%}",
-            )
-    return table
-
-
-def run_calibrate(
-    assignments: Sequence[Assignment], references: Path, gpu: Gpu, *, seed: int, keep: bool
-) -> None:
-    """Calibrate each assignment, print what was found, and keep it unless told not to.
-
-    Of one that is interrupted what was measured is printed, and nothing kept.
-    """
-    console = Console()
-    for assignment in assignments:
-        figures: list[Figure] = []
-        try:
-            with progress_on(Console(stderr=True)) as progress:
-                for figure in calibrate(assignment, references, gpu, progress, seed=seed):
-                    figures.append(figure)
-        except BaseException:
-            if figures:
-                console.print(figures_table(figures))
-            raise
-        print_calibration(assignment, figures, gpu, console)
-        if keep:
-            path = write_calibration(assignment, figures, gpu)
-            console.print(f"kept in {path}", markup=False, highlight=False, soft_wrap=True)

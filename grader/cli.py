@@ -95,25 +95,35 @@ def local(**arguments: Any) -> None:
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="The solved files and samples. Default: reference/ beside the assignments.",
 )
+@shared_options.kernels
+@shared_options.language
 @click.option("--seed", type=int, default=0, help="Draw the timed inputs from this seed.")
 @click.option("--dry-run", is_flag=True, help="Print only; keep nothing beside the spec.")
 def calibrate(
-    assignments: tuple[str, ...], references: Path | None, seed: int, dry_run: bool
+    assignments: tuple[str, ...],
+    references: Path | None,
+    kernels: tuple[str, ...],
+    language: str | None,
+    seed: int,
+    dry_run: bool,
 ) -> None:
     """Time references and slow samples on this GPU and propose tiers (staff).
 
     \b
     grade calibrate silu                   measure, print, keep the figures
     grade calibrate gemm --dry-run         measure and print only
+    grade calibrate gemm --kernel v2_tiled this rung again; the others' figures are kept
     """
-    from grader.calibrate import run_calibrate
+    from grader.calibrate import Part
+    from grader.calibrate_command import run_calibrate
     from grader.local import chosen_assignments, chosen_device
 
     chosen = chosen_assignments(assignments)
     gpu = chosen_device("cuda")
     assert gpu is not None  # it raises where there is none
     root = references or chosen[0].folder.parent.parent / REFERENCES
-    run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run)
+    part = Part(kernels=kernels, language=Language(language) if language else None)
+    run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run, part=part)
 
 
 @cli.command()

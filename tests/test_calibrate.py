@@ -12,9 +12,16 @@ from click.testing import CliRunner
 from fake_nvml import FakeGpu, FakeNvml
 
 from grader import gpu as nvidia
-from grader.calibrate import Figure, proposals, warnings, write_calibration
+from grader.calibrate import (
+    Figure,
+    Part,
+    kept_figures,
+    proposals,
+    warnings,
+    write_calibration,
+)
 from grader.cli import cli
-from grader.errors import ToolError
+from grader.errors import ToolError, UsageError
 from grader.evidence import PerformanceEvidence
 from grader.spec import Tiers
 from grader.spec_reader import read_assignment
@@ -108,6 +115,42 @@ def test_figures_are_kept_beside_the_spec_by_the_name_of_the_gpu(tmp_path: Path)
     assert document["environment"]["gpu"] == "NVIDIA H200"
     assert [figure["hand_in"] for figure in document["figures"]] == ["reference", "too_slow/naive"]
     assert all(f["evidence"]["benchmarks"] for f in document["figures"])
+
+
+def test_a_part_replaces_its_own_figures_only(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    triton = [replace(one, language=Language.TRITON) for one in figures(0.9, slow=0.2)]
+    write_calibration(assignment, figures(1.0, naive=0.3) + triton, H200)
+    others = kept_figures(assignment, H200, Part(language=Language.CUDA))
+    path = write_calibration(assignment, figures(1.5), H200, others)
+    found = json.loads(path.read_text())["figures"]
+    assert [(one["hand_in"], one["language"], one["speedup"]) for one in found] == [
+        ("reference", "cuda", 1.5),
+        ("reference", "triton", 0.9),
+        ("too_slow/slow", "triton", 0.2),
+    ]
+
+
+def test_the_whole_keeps_nothing_of_before(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    write_calibration(assignment, figures(1.0), H200)
+    assert kept_figures(assignment, H200, Part()) == []
+
+
+def test_a_part_beside_figures_of_other_versions_is_refused(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    path = write_calibration(assignment, figures(1.0), H200)
+    document = json.loads(path.read_text())
+    document["environment"]["torch"] = "2.6.0"
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=r"was measured with torch 2\.6\.0, here \d") as caught:
+        kept_figures(assignment, H200, Part(language=Language.CUDA))
+    assert caught.value.tip == "measure all of it again: grade calibrate silu"
+
+
+def test_a_part_that_names_no_kernel_is_refused() -> None:
+    with pytest.raises(UsageError, match="silu has no kernel `sliu`; did you mean `silu`"):
+        kept_figures(SILU, H200, Part(kernels=("sliu",)))
 
 
 def test_calibrating_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -186,6 +186,30 @@ def test_cancelling_finds_tf32(oracle: Oracle) -> None:
     assert not accepts(total, data.expected["c"], Tolerance(exact=True)).all()
 
 
+# ---- timed calls: rows as long as a benchmark's, the offsets that err most ----
+
+
+@pytest.mark.parametrize(
+    ("way", "right"),
+    [
+        (lambda a, b: one_by_one(a, b, torch.float32), True),
+        (lambda a, b: a @ b, True),
+        (lambda a, b: tf32(a) @ tf32(b), False),
+    ],
+    ids=["one after the other", "torch", "TF32"],
+)
+def test_timed_outputs_are_judged_by_what_long_sums_err(
+    assignment: Assignment, oracle: Oracle, way: Product, right: bool
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    k = int(max(benchmark.sizes["k"] for benchmark in assignment.benchmarks))
+    sizes = {"m": 64, "n": 64, "k": k}
+    case = Case(name="long", sizes=sizes, values="random", visibility=Visibility.HIDDEN, seed=0)
+    a = (0.5 + 1.5 * torch.randn(64, k, generator=generator)) / k**0.5
+    b = (0.5 + 1.5 * torch.randn(k, 64, generator=generator)) / k**0.5
+    assert oracle.verify(case, {"a": a, "b": b}, {"c": way(a, b)}, generator) is right
+
+
 # ---- the classic mistakes, on the cases that everybody runs ----
 
 
