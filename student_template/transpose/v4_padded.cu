@@ -13,7 +13,7 @@
 constexpr int TILE = 64;    // 16 KiB a block, all of which is on its way at once
 constexpr int PAD = 1;      // TILE + PAD is 1 more than a multiple of the 32 banks
 constexpr int STRIP = 32;   // floats of a row that are read at once: 128 bytes, 4 whole sectors
-constexpr int BLOCK = 256;  // threads per block: 8 warps, enough to hide latency
+constexpr int BLOCK = 512;  // threads per block: 16 warps, which share what a tile takes
 static_assert(BLOCK % 32 == 0 && BLOCK <= 1024, "whole warps, and no more than a block may have");
 static_assert(TILE % STRIP == 0 && (TILE + PAD) % 32 == 1, "whole strips, a column in all banks");
 
@@ -28,8 +28,9 @@ transpose_kernel(const float* __restrict__ input,  // (rows, cols) row-major
     constexpr int STEP = BLOCK / (STRIP / VEC);  // rows of a strip that the block covers at once
     constexpr int PIECES = TILE * TILE / BLOCK / VEC;  // vectors per thread
     static_assert(TILE % STEP == 0, "the block covers a strip exactly");
-    // TODO(student): about 29 lines
+    // TODO(student): about 30 lines
     // 1. Where am I: the tile of this block, and this thread's place (x, y) in a piece of it.
+    //    Tiles go down the input: what neighbouring blocks store lies side by side.
     // 2. Load: neighbouring threads, neighbouring columns. Nothing beyond the matrix.
     // 3. Turn: what a thread stores, others have loaded; they must have finished.
     // 4. Store: neighbouring threads, neighbouring rows, which are columns of the output.
