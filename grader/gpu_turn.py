@@ -1,9 +1,11 @@
 """Who may use a GPU now: many to check, one to time, across all processes of a machine.
 
 A file for each GPU, named by its UUID, is locked by `flock`: shared while a
-hand-in is graded, exclusively while one is timed. The kernel gives a lock back
-when its holder dies. `grade local` and `grade batch`, of any user, take the same
-files; a machine where they cannot be made grades without turns.
+hand-in is graded, exclusively while one is timed. Whoever waits to be alone holds
+a second file, the queue, which all must pass who want to share: else those that
+come and go would keep him waiting as long as there are some. The kernel gives a
+lock back when its holder dies. `grade local` and `grade batch`, of any user, take
+the same files; a machine where they cannot be made grades without turns.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ def sharing(uuid: str | None) -> Iterator[None]:
         yield
         return
     try:
-        _wait(descriptor, fcntl.LOCK_SH, uuid)
+        with _queue(uuid, fcntl.LOCK_SH):
+            _wait(descriptor, fcntl.LOCK_SH, uuid)
         _held[uuid] = descriptor
         yield
     finally:
@@ -53,15 +56,31 @@ def alone(uuid: str) -> Iterator[None]:
     if descriptor is None:  # no turns here
         yield
         return
-    _wait(descriptor, fcntl.LOCK_EX, uuid)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    with _queue(uuid, fcntl.LOCK_EX):
+        _wait(descriptor, fcntl.LOCK_EX, uuid)
     try:
         yield
     finally:
         _wait(descriptor, fcntl.LOCK_SH, uuid)
 
 
-def _open(uuid: str) -> int | None:
-    path = FOLDER / f"gpu-grade-{uuid}.lock"
+@contextlib.contextmanager
+def _queue(uuid: str, kind: int) -> Iterator[None]:
+    """Stand in the queue in the block: alone in it for LOCK_EX, beside others for LOCK_SH."""
+    descriptor = _open(uuid, "queue")
+    if descriptor is None:
+        yield
+        return
+    try:
+        _wait(descriptor, kind, uuid)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(uuid: str, ending: str = "lock") -> int | None:
+    path = FOLDER / f"gpu-grade-{uuid}.{ending}"
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     # Another user's file in a sticky folder may be opened, but not as one to be created.
     for more in (0, os.O_CREAT):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,17 @@ def other(folder: Path, how: str) -> subprocess.Popen[str]:
     )
 
 
+def is_locked(path: Path) -> bool:
+    if not path.exists():
+        return False
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
 def test_those_that_check_share(folder: Path) -> None:
     with gpu_turn.sharing(UUID), other(folder, "shares") as process:
         assert process.communicate(timeout=60)[0] == "waits\nshares\n"
@@ -65,6 +78,31 @@ def test_who_times_waits_for_others(folder: Path) -> None:
             process.wait(1)
     with process:
         assert process.stdout.readline() == "alone\n"
+
+
+def test_who_comes_later_does_not_keep_one_waiting_that_times(folder: Path) -> None:
+    with gpu_turn.sharing(UUID):
+        first = other(folder, "alone")
+        assert first.stdout is not None
+        assert first.stdout.readline() == "waits\n"
+        queue = folder / f"gpu-grade-{UUID}.queue"
+        deadline_s = time.monotonic() + 60
+        while not is_locked(queue) and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        second = other(folder, "shares")
+        with pytest.raises(subprocess.TimeoutExpired):
+            second.wait(1)
+    assert first.communicate(timeout=60)[0] == "alone\n"
+    assert second.communicate(timeout=60)[0] == "waits\nshares\n"
+
+
+def test_two_that_time_get_their_turns(folder: Path) -> None:
+    with gpu_turn.sharing(UUID):
+        processes = [other(folder, "alone") for _ in range(2)]
+        with gpu_turn.alone(UUID):
+            pass
+    for process in processes:
+        assert process.communicate(timeout=60)[0] == "waits\nalone\n"
 
 
 def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
