@@ -1,6 +1,6 @@
 """How long a student waits for `grade local silu`, and how much of it is ours.
 
-    python benchmarks/grade_local.py [--runs N] [--device cpu|cuda]
+    python benchmarks/grade_local.py [--runs N] [--device cpu|cuda] [--only WORD]...
 
 Whole processes, wall clock, caches warm (one run of each before counting). The
 commands take turns, so that a drift of the machine's speed meets them all.
@@ -76,9 +76,14 @@ def run(argv: list[str]) -> float:
 @click.command()
 @click.option("--runs", default=5, show_default=True)
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-def main(runs: int, device: str) -> None:
+@click.option("--only", "words", multiple=True, help="Only rows with this word (repeatable).")
+def main(runs: int, device: str, words: tuple[str, ...]) -> None:
     """Measure and print the table."""
-    todo = commands(device)
+    todo = {
+        name: command
+        for name, command in commands(device).items()
+        if not command.imports or not words or any(word in name for word in words)
+    }
     for command in todo.values():
         run(command.argv)
     walls: dict[str, list[float]] = {name: [] for name in todo}

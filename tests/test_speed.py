@@ -13,6 +13,7 @@ import pytest
 
 from grader.check import speed
 from grader.check.performance import Measured, Round
+from grader.check.roof import COPY_BYTES, crowded, rate_gb_s
 from grader.check.speed import _sentence, combine, sets_for
 from grader.expression import Expression
 from grader.spec import Benchmark
@@ -56,7 +57,7 @@ def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -
     around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
     monkeypatch.setattr(speed, "alone", lambda uuid: contextlib.nullcontext())
     monkeypatch.setattr(speed, "Watch", lambda uuid: around)
-    monkeypatch.setattr(speed, "_copy_rate", lambda: 1.0)
+    monkeypatch.setattr(speed, "copies", lambda: [1.0] * 16)
     monkeypatch.setattr(speed, "gpu_errors", lambda room: contextlib.nullcontext())
     monkeypatch.setattr(speed, "_measure_one", one)
     uncertain = SimpleNamespace(again=True, tier=None)
@@ -76,6 +77,20 @@ def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -
         speed.check_speed(bench, lent, lent, gpu, TIERS, lambda name: None, seed=7)
     assert len(set(seeds[:6])) == 6, "three benchmarks, each measured twice"
     assert seeds[6:] == seeds[:6], "a run can be repeated"
+
+
+def test_a_gpu_that_works_for_others_too_is_told() -> None:
+    steady = [1.00e-4, 1.01e-4, 1.02e-4] * 6
+    assert crowded(steady) is None
+    assert crowded([*steady, 3e-4]) is None, "a single one proves nothing"
+    busy = crowded(steady + [3.7e-4] * 6)  # a neighbour's slices between ours
+    assert busy is not None
+    assert busy.verdict is Verdict.NOT_MEASURED
+    assert busy.message.endswith("us on average: something else uses the GPU")
+
+
+def test_the_roof_is_the_fastest_copy_read_and_written() -> None:
+    assert rate_gb_s([2e-4, 1e-4]) == pytest.approx(2 * COPY_BYTES / 1e-4 / 1e9)
 
 
 def test_the_fewest_rounds_of_a_benchmark_are_taken() -> None:

@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import psutil
-import torch
 
 from grader.build.product import Built
 from grader.check.ending import Sentence
 from grader.check.field import open_field
 from grader.check.performance import Measured, measure
+from grader.check.roof import COPY_BYTES, copies, crowded, rate_gb_s
 from grader.check.stage import Bench
 from grader.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
 from grader.gpu import Gpu
@@ -44,7 +44,6 @@ _FIELD_BYTES = 32 << 30
 _HOST_BYTES = 8 << 30
 _FIELD_SHARE = 0.25  # of the memory that is free
 _FEWEST_SETS, _MOST_SETS = 2, 64
-_COPY_BYTES = 1 << 28
 # Rates above what the clocks allow, and by more than their own inexactness.
 _BEYOND = 1.05
 _BASELINE_MEMORY_MIB = 1 << 20
@@ -84,8 +83,11 @@ def check_speed(
     with alone(gpu.uuid), Watch(gpu.uuid) as watch:
         # The judge itself is one of them; no worker lives now.
         strangers = len(watch.state().processes) - 1
-        with gpu_errors(2 * _COPY_BYTES):
-            roof_gb_s = _copy_rate()
+        with gpu_errors(2 * COPY_BYTES):
+            copies_s = copies()
+        if (busy := crowded(copies_s)) is not None:
+            return SpeedVerdict(sentence=busy)
+        roof_gb_s = rate_gb_s(copies_s)
         # What one benchmark's worker is shown must not tell what the next one's will be.
         seeds = random.Random(seed)
         for _ in range(2):
@@ -330,19 +332,3 @@ def _flags(
     if strangers > 0:
         found.append(f"{strangers} other processes hold memory of this GPU")
     return found
-
-
-def _copy_rate() -> float:
-    """Return what a copy within the device's memory moves, GB/s: the practical roof."""
-    source = torch.empty(_COPY_BYTES, dtype=torch.uint8, device="cuda")
-    target = torch.empty_like(source)
-    times_s: list[float] = []
-    for _ in range(12):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call] # torch's own
-        start.record()
-        for _ in range(8):
-            target.copy_(source)
-        end.record()
-        torch.cuda.synchronize()
-        times_s.append(start.elapsed_time(end) / 1e3 / 8)
-    return 2 * _COPY_BYTES / min(times_s) / 1e9

@@ -17,8 +17,9 @@ from grader.timing.estimate import Estimate
 
 # How near a tier the median must be for the student to get the benefit of the doubt.
 NOISE = 0.03
-# Rounds go on until the interval is this narrow.
+# Rounds go on until the interval is this narrow, or this narrow and far from every tier.
 WIDTH = 0.01
+FAR_WIDTH = 0.015
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,4 +81,4 @@ def settled(found: Estimate, tiers: Sequence[Tier], width: float = WIDTH) -> boo
         return True
     reach = found.high - found.low
     low, high = found.low - reach, found.high + reach
-    return found.width <= NOISE and not any(low < tier.speedup <= high for tier in tiers)
+    return found.width <= FAR_WIDTH and not any(low < tier.speedup <= high for tier in tiers)

@@ -27,7 +27,7 @@ __global__ void polling_kernel(const volatile float* input, float* output, int n
 {
     __shared__ float seen;
     const long long begun = clock64();
-    while (clock64() - begun < 4LL << 30) {
+    while (clock64() - begun < 4LL << 32) {
         if (threadIdx.x == 0) seen = input[0] + input[n / 2] + input[n - 1];
         __syncthreads();
         const float before = seen;
