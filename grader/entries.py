@@ -23,33 +23,11 @@ from grader.evidence import (
     ProgramEvidence,
     RulesEvidence,
 )
+from grader.points import points, shares
 from grader.report import CheckResult
 from grader.spec import Kernel
 from grader.verdict import Verdict, aggregate
 from grader.words import CheckName, Visibility
-
-
-def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
-    """Return (score, pending) of a check worth `most` points."""
-    if verdict is Verdict.GRADER_ERROR:
-        return None, 0.0
-    if verdict.pending:
-        return 0.0, most
-    return (most if verdict.earns_points else 0.0), 0.0
-
-
-def shares(most: float, counts: Sequence[int]) -> list[float]:
-    """Divide points by the number of cases, to the hundredth, without losing any."""
-    total = sum(counts)
-    if not total:
-        return [0.0 for _ in counts]
-    parts, given, seen = [], 0.0, 0
-    for count in counts:
-        seen += count
-        upto = round(most * seen / total, 2)
-        parts.append(round(upto - given, 2))
-        given = upto
-    return parts
 
 
 def build_check(built: Built | Rejected) -> CheckResult:
@@ -250,8 +228,8 @@ def _if_correct(result: CheckResult, correct: bool | None) -> CheckResult:
     if correct or not (result.score or result.pending):
         return result
     if correct is None:
-        unknown = "its points wait for the correctness check"
-        message = f"{result.message}; {unknown}" if result.score else result.message
+        waits = "; its points wait for the correctness check" if result.score else ""
+        message = f"{result.message}{waits}"
         return replace(result, score=0.0, pending=result.max_score, message=message)
     if result.pending:
         return replace(result, pending=0.0)
@@ -304,14 +282,13 @@ def forbidden(checks: Sequence[CheckResult]) -> list[CheckResult]:
 
 def _unearned(checks: Sequence[CheckResult], verdict: Verdict, why: str) -> list[CheckResult]:
     """Return the entries as they are, or without points if one of them has this verdict."""
-    if all(check.verdict is not verdict for check in checks):
-        return list(checks)
-
-    def bare(check: CheckResult) -> CheckResult:
-        message = f"{check.message}; {why}" if check.score or check.pending else check.message
-        return replace(check, score=0.0, pending=0.0, message=message)
-
-    return [bare(check) for check in checks]
+    hit = any(check.verdict is verdict for check in checks)
+    return [
+        replace(check, score=0.0, pending=0.0, message=f"{check.message}; {why}")
+        if hit and (check.score or check.pending)
+        else check
+        for check in checks
+    ]
 
 
 def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:

@@ -37,6 +37,7 @@ from grader.crowded import patiently
 # A cold nvcc on a network file system takes seconds; a hanging wrapper takes for ever.
 PROBE_TIMEOUT_S = 20.0
 
+_LAUNCHER = "TreeLauncherSubreaper"  # of compute-sanitizer, a program
 LOCAL_PREFIX = Path("/usr/local")
 
 # Programs that may stand before the compiler in CXX ("ccache g++").
@@ -127,7 +128,7 @@ def nvcc_is_switched_off() -> bool:
 def search_compute_sanitizer() -> Search:
     """Look for compute-sanitizer."""
     name = "compute-sanitizer"
-    return _first_that_works(name, _cuda_candidates(name), _version_after("Version"))
+    return _first_that_works(name, _cuda_candidates(name), _sanitizer_version)
 
 
 @functools.cache
@@ -277,6 +278,21 @@ def _version_after(word: str) -> Callable[[Path], str]:
         return found.group(1)
 
     return version_of
+
+
+def _sanitizer_version(path: Path) -> str:
+    """Return the version, of one that can start programs.
+
+    The packages on PyPI before 13.4.92 lack the launcher that it starts them by: it ends with
+    255, and says that the target terminated before its first call.
+    """
+    package = path.parent.parent
+    complete = any(
+        (package / folder / _LAUNCHER).is_file() for folder in ("compute-sanitizer", "lib")
+    )
+    if package.parent.name == "nvidia" and not complete:
+        raise _UnfitError(f"its package lacks {_LAUNCHER}, by which it starts programs")
+    return _version_after("Version")(path)
 
 
 def _output(command: list[str], *, accept_failure: bool = False) -> str:

@@ -378,7 +378,7 @@ def test_missing_nvcc_on_a_gpu_machine() -> None:
     assert one.cost == "CUDA C++ kernels run on the CPU only and their performance stays pending"
     assert one.mend == (
         "/course/.venv/bin/python -m pip install "
-        "'cuda-toolkit[nvcc,nvvm,crt,cudart,cccl,sanitizer]==13.0.*'"
+        "'cuda-toolkit[nvcc,nvvm,crt,cudart,cccl]==13.0.*' 'nvidia-cuda-sanitizer-api>=13.4.92'"
     )
     able = doctor.diagnose(facts).ability
     assert not able.cuda_on_gpu

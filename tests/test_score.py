@@ -16,6 +16,7 @@ from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.errors import GraderError
 from grader.evidence import BuildEvidence, CaseResult, CorrectnessEvidence, MemoryEvidence, ToolRun
+from grader.points import points, shares
 from grader.report import CheckResult, KernelResult, Report
 from grader.signature import Signature
 from grader.spec import Assignment, Kernel, Tolerance
@@ -59,20 +60,20 @@ def rejected(verdict: Verdict) -> Rejected:
 
 @pytest.mark.parametrize("verdict", EARNING)
 def test_what_earns_points_earns_all(verdict: Verdict) -> None:
-    assert entries.points(verdict, 40.0) == (40.0, 0.0)
+    assert points(verdict, 40.0) == (40.0, 0.0)
 
 
 @pytest.mark.parametrize("verdict", [*LOSING, Verdict.NOT_SUBMITTED, Verdict.SKIPPED])
 def test_what_earns_no_points_loses_all(verdict: Verdict) -> None:
-    assert entries.points(verdict, 40.0) == (0.0, 0.0)
+    assert points(verdict, 40.0) == (0.0, 0.0)
 
 
 def test_what_was_not_measured_is_neither_won_nor_lost() -> None:
-    assert entries.points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
+    assert points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
 
 
 def test_our_own_error_has_no_points_and_not_zero() -> None:
-    assert entries.points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
+    assert points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
 
 
 # --- shares ----------------------------------------------------------------------------------
@@ -83,14 +84,14 @@ MOST = st.integers(0, 100_000_00).map(lambda hundredths: hundredths / 100)
 
 @given(MOST, COUNTS)
 def test_shares_lose_nothing(most: float, counts: list[int]) -> None:
-    parts = entries.shares(most, counts)
+    parts = shares(most, counts)
     assert len(parts) == len(counts)
     assert round(sum(parts), 2) == (most if any(counts) else 0.0)
 
 
 @given(MOST, COUNTS)
 def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> None:
-    for part, count in zip(entries.shares(most, counts), counts, strict=True):
+    for part, count in zip(shares(most, counts), counts, strict=True):
         assert part >= 0
         assert part == round(part, 2)
         assert not any(counts) or abs(part - most * count / sum(counts)) <= 0.0101
@@ -98,7 +99,7 @@ def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> N
 
 @given(MOST, st.integers(1, 20), st.integers(1, 8))
 def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, groups: int) -> None:
-    parts = entries.shares(most, [count] * groups)
+    parts = shares(most, [count] * groups)
     assert round(max(parts) - min(parts), 2) <= 0.01
 
 
@@ -114,7 +115,7 @@ def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, gro
     ],
 )
 def test_shares(most: float, counts: list[int], parts: list[float]) -> None:
-    assert entries.shares(most, counts) == parts
+    assert shares(most, counts) == parts
 
 
 # --- building --------------------------------------------------------------------------------

@@ -117,6 +117,26 @@ def test_search_order_of_cuda_tools(places: Places) -> None:
     assert toolchain.search_nvcc() == toolchain.Search(tool=None), "there shall be none"
 
 
+def test_packaged_sanitizer_without_its_launcher_is_passed_over(places: Places) -> None:
+    packaged = places.add(places.site / "nvidia" / "cu13" / "bin" / "compute-sanitizer", SANITIZER)
+    (broken,) = toolchain.search_compute_sanitizer().broken
+    assert (broken.path, broken.reason) == (
+        packaged,
+        "its package lacks TreeLauncherSubreaper, by which it starts programs",
+    )
+    usual = places.add(places.local / "cuda" / "bin" / "compute-sanitizer", SANITIZER)
+    toolchain.forget()
+    found = toolchain.find_compute_sanitizer()
+    assert found is not None
+    assert found.path == usual
+    launcher = packaged.parent.parent / "compute-sanitizer" / "TreeLauncherSubreaper"
+    places.add(launcher, "")
+    toolchain.forget()
+    found = toolchain.find_compute_sanitizer()
+    assert found is not None
+    assert found.path == packaged
+
+
 def test_packaged_nvcc_without_its_other_half_is_broken(places: Places) -> None:
     places.add(places.site / "nvidia" / "cu13" / "bin" / "nvcc", NVCC_13)
     search = toolchain.search_nvcc()

@@ -16,7 +16,10 @@ from grader.doctor.facts import Facts, System
 # torch's wheels on PyPI were built for CUDA 12 up to 2.10 and for CUDA 13 since.
 TORCH_FOR_CUDA_12 = "torch>=2.6,<2.11"
 TORCH = "torch>=2.6"
-CUDA_PACKAGES = "cuda-toolkit[nvcc,nvvm,crt,cudart,cccl,sanitizer]==13.0.*"
+CUDA_PACKAGES = (
+    "cuda-toolkit[nvcc,nvvm,crt,cudart,cccl]==13.0.*",
+    "nvidia-cuda-sanitizer-api>=13.4.92",  # older ones cannot start a program
+)
 
 # NVIDIA, "CUDA Compatibility": the first driver of each major release of CUDA.
 FIRST_DRIVER = {12: 525, 13: 580}
@@ -57,7 +60,7 @@ class Remedies:
     def nvcc(self, cuda: tuple[int, int] | None) -> str:
         """Install a CUDA compiler that the driver supports (None: no driver yet)."""
         if cuda is None or cuda >= (13, 0):
-            return self.pip(CUDA_PACKAGES)
+            return self.pip(*CUDA_PACKAGES)
         # PyPI has a complete nvcc for CUDA 13 only; conda-forge has every release.
         return f"conda install -c conda-forge cuda-nvcc cuda-version={cuda[0]}.{cuda[1]}"
 
