@@ -35,8 +35,13 @@ from rich.table import Table
 
 from grader.build.baseline import build_baseline
 from grader.build.product import Built
-from grader.calibrate_command import three_digits
-from grader.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.calibration import (
+    BenchmarkFigure,
+    Calibration,
+    HandInFigure,
+    calibrations,
+    three_digits,
+)
 from grader.check.speed import SpeedVerdict
 from grader.gpu import Gpu, gpus, visible
 from grader.judge.server import PythonServer

@@ -22,6 +22,7 @@ from grader.calibrate import (
     warnings,
     write_calibration,
 )
+from grader.calibration import three_digits
 from grader.gpu import Gpu
 from grader.progress import progress_on
 from grader.spec import Assignment
@@ -45,11 +46,6 @@ def print_calibration(
         )  # fmt: skip
         for sentence in proposal.sensitive:
             console.print(f"  sensitive: {sentence}", markup=False, highlight=False)
-
-
-def three_digits(figure: float) -> str:
-    """Return three digits of a figure, or all that stand before its point."""
-    return f"{figure:.0f}" if figure >= 100 else f"{figure:#.3g}".rstrip(".")
 
 
 def figures_table(figures: Sequence[Figure]) -> Table:

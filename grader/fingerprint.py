@@ -21,9 +21,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from grader.calibration import calibrations
 from grader.catalogue import ASSIGNMENTS, find_assignments
 from grader.errors import GraderError, SpecError
-from grader.handout import HANDOUT, with_tiers
+from grader.handout import HANDOUT, with_figures, with_tiers
 from grader.spec import PROGRAM_FILE, Assignment
 from grader.spec_reader import read_assignment
 from grader.stub import stub_text
@@ -78,7 +79,8 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
     handout = assignment.folder / HANDOUT
     if handout.is_file():
         try:
-            yield handout, with_tiers(handout.read_text(encoding="utf-8"), assignment)
+            text = with_tiers(handout.read_text(encoding="utf-8"), assignment)
+            yield handout, with_figures(text, assignment, calibrations(assignment.folder))
         except (OSError, UnicodeDecodeError) as error:
             raise GraderError(f"{handout} cannot be read: {error}") from None
 

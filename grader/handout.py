@@ -1,12 +1,16 @@
-"""The handout's table of what speed is worth, made from the spec so that it cannot differ.
+"""The handout's two tables about speed, made so that they cannot differ from what they tell.
 
-It stands in README.md between the two comments
+They stand in README.md between two comments each:
 
     <!-- tiers: generated -->
-    <!-- end -->
+    <!-- end -->                    what speed is worth, from the spec: a row for each
+                                    kernel, languages that share their tiers, and GPU
 
-with a row for each kernel, languages that share their tiers, and GPU. A handout
-without them has no table.
+    <!-- performance: generated -->
+    <!-- end -->                    what to expect: how fast our own solutions are, from
+                                    what `grade calibrate` kept
+
+A handout without the comments has no table.
 """
 
 from __future__ import annotations
@@ -14,12 +18,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from grader.calibration import REFERENCE, BenchmarkFigure, Calibration, three_digits
 from grader.spec import Assignment, Kernel
 from grader.timing.decision import Tier
 from grader.words import CheckName, Language
 
 HANDOUT = "README.md"
 BEGIN, END = "<!-- tiers: generated -->", "<!-- end -->"
+BEGIN_FIGURES = "<!-- performance: generated -->"
 # The cards that students and courses have, by the architecture that the spec names.
 _CARDS = {
     "sm_75": "T4, RTX 20",
@@ -31,13 +37,48 @@ _CARDS = {
     "sm_120": "RTX 50",
 }
 _HEAD = ("kernel", "language", "GPU", "points, at how many times torch's speed")
+_FIGURES_HEAD = ("kernel", "language", "torch", "solution", "rate", "times torch")
 
 
 def with_tiers(text: str, assignment: Assignment) -> str:
     """Return the handout's text with its table of tiers made anew."""
-    table = "\n".join(_table(assignment))
-    pattern = re.compile(f"({re.escape(BEGIN)}\n).*?({re.escape(END)})", re.DOTALL)
+    return _with(text, BEGIN, "\n".join(_table(assignment)))
+
+
+def with_figures(text: str, assignment: Assignment, measured: Sequence[Calibration]) -> str:
+    """Return the handout's text with its table of measured figures made anew, GPU by GPU."""
+    tables = ["\n".join(_figures(assignment, one)) for one in measured]
+    none = f"No GPU has been measured yet: `grade calibrate {assignment.name}` does."
+    return _with(text, BEGIN_FIGURES, "\n\n".join(tables) or none)
+
+
+def _with(text: str, begin: str, table: str) -> str:
+    pattern = re.compile(f"({re.escape(begin)}\n).*?({re.escape(END)})", re.DOTALL)
     return pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text)
+
+
+def _figures(assignment: Assignment, measured: Calibration) -> Iterator[str]:
+    first = 0 if len(assignment.kernels) > 1 else 1
+    several = len(assignment.benchmarks) > 1
+    of = " The last column is the mean over all sizes that are timed." if several else ""
+    yield f"Our own solutions on an {measured.gpu}, at {assignment.benchmarks[0].name}.{of}"
+    yield ""
+    yield _line(_FIGURES_HEAD[first:])
+    yield _line(["---"] * (len(_FIGURES_HEAD) - first))
+    for kernel in assignment.kernels:
+        for language in kernel.files:
+            for figure in measured.of(kernel.name, language):
+                if figure.hand_in == REFERENCE and figure.speedup is not None:
+                    shown = _shown(figure.benchmarks[0])
+                    row = (kernel.title, language.phrase, *shown, three_digits(figure.speedup))
+                    yield _line(row[first:])
+
+
+def _shown(one: BenchmarkFigure) -> tuple[str, str, str]:
+    """Return torch's time, ours, and our rate; of what computes much in operations."""
+    rate, unit = (one.gb_s, "GB/s") if one.tflop_s is None else (one.tflop_s, "TFLOP/s")
+    times = (f"{one.baseline_us:.0f} µs", f"{one.submission_us:.0f} µs")
+    return *times, f"{three_digits(rate)} {unit}"
 
 
 def _table(assignment: Assignment) -> Iterator[str]:

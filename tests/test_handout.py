@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
 from grader.errors import GraderError
 from grader.fingerprint import generated_for
-from grader.handout import BEGIN, END, HANDOUT, with_tiers
+from grader.handout import BEGIN, END, HANDOUT, with_figures, with_tiers
 from grader.spec import Assignment, Kernel, Tiers
 from grader.spec_reader import read_assignment
 from grader.timing.decision import Tier
@@ -79,6 +80,54 @@ def test_an_architecture_that_nobody_has_named_a_card_for_keeps_its_name() -> No
 def test_without_markers_the_handout_stays_as_it_is() -> None:
     text = "# A handout\n<!-- performance: generated -->\n<!-- end -->\n"
     assert with_tiers(text, SILU) == text
+    assert with_figures(BARE, SILU, ()) == BARE
+
+
+# ---- what to expect ----
+
+
+def test_figures_of_the_reference_stand_in_the_handout() -> None:
+    one = BenchmarkFigure(
+        name="n=7", baseline_us=20.4, submission_us=10.2, speedup=2.0, gb_s=1234.5, tflop_s=None
+    )
+    many = replace(one, baseline_us=200.0, submission_us=2000.0, speedup=0.1, tflop_s=0.51234)
+    figures = [
+        HandInFigure(kernel="a", language=language, hand_in=name, speedup=1.5, benchmarks=(figure,))
+        for language, figure in ((Language.CUDA, one), (Language.TRITON, many))
+        for name in ("reference", "too_slow/x")
+    ]
+    measured = Calibration(
+        assignment="silu", gpu="NVIDIA X", architecture="sm_90", figures=tuple(figures)
+    )
+    begin = "<!-- performance: generated -->"
+    plain = course(timed(Tiers()))
+    text = with_figures(f"{begin}\n{END}\n", plain, [measured])
+    assert text.splitlines() == [
+        begin,
+        f"Our own solutions on an NVIDIA X, at {SILU.benchmarks[0].name}.",
+        "",
+        "| language | torch | solution | rate | times torch |",
+        "| --- | --- | --- | --- | --- |",
+        "| CUDA C++ | 20 µs | 10 µs | 1234 GB/s | 1.50 |",
+        "| Triton | 200 µs | 2000 µs | 0.512 TFLOP/s | 1.50 |",
+        END,
+    ]
+
+
+def test_without_figures_the_handout_says_how_to_get_some() -> None:
+    begin = "<!-- performance: generated -->"
+    text = with_figures(f"{begin}\n{END}\n", SILU, ())
+    assert "No GPU has been measured yet: `grade calibrate silu` does." in text
+
+
+@pytest.mark.parametrize("folder", sorted((REPOSITORY / "assignments").glob("*/")))
+def test_what_to_expect_is_what_was_measured(folder: Path) -> None:
+    assignment = read_assignment(folder)
+    text = (folder / HANDOUT).read_text(encoding="utf-8")
+    assert text.count("<!-- performance: generated -->") == 1
+    again = with_figures(text, assignment, calibrations(folder))
+    assert again == text, "run `python -m grader.fingerprint`"
+    assert "Our own solutions on an NVIDIA H200" in text
 
 
 @pytest.mark.parametrize("folder", sorted((REPOSITORY / "assignments").glob("*/")))

@@ -23,7 +23,7 @@ ORDER = (
     # the spec
     "expression", "timing", "signature", "spec", "spec_problem", "spec_names", "spec_schema",
     "case_checks", "counter_checks", "timing_checks", "spec_checks", "spec_reader", "catalogue",
-    "stub", "handout", "fingerprint",
+    "stub", "calibration", "handout", "fingerprint",
     # the submission
     "archive", "submission",
     # programs that we do not trust
@@ -32,7 +32,6 @@ ORDER = (
     "control_group", "confinement", "program", "sandbox", "isolation",
     # the machine
     "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",
-    "calibration",
     # build, run, check, score, report
     "host", "build", "judge", "check", "points", "entries", "score", "formats",
     "plan", "unfinished", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
