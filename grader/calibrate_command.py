@@ -23,6 +23,7 @@ from grader.calibrate import (
     write_calibration,
 )
 from grader.calibration import three_digits
+from grader.errors import UsageError
 from grader.gpu import Gpu
 from grader.progress import progress_on
 from grader.spec import Assignment
@@ -102,6 +103,11 @@ def run_calibrate(
             if figures:
                 console.print(figures_table(figures))
             raise
+        if not figures:
+            raise UsageError(
+                f"{assignment.name} has no solved file for that",
+                tip="leave out --kernel or --language, or name others",
+            )
         print_calibration(assignment, figures, gpu, console)
         if keep:
             path = write_calibration(assignment, figures, gpu, others[assignment.name])

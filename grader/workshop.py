@@ -120,7 +120,8 @@ class Workshop:
                 self._checked_build(unit)
         if own is not None:
             self._start_program(own)
-        if self._server is None and any(unit.language is Language.TRITON for unit in units):
+        timed = gpu is not None and any(map(self.checks_performance, units))  # beside torch
+        if self._server is None and (timed or any(u.language is Language.TRITON for u in units)):
             # Spawned from here, not from the pool: it dies with its thread.
             self._server = PythonServer(self._options.device)
         if (units and self.wants(CheckName.CORRECTNESS)) or needed:

@@ -58,38 +58,35 @@ def _proof(part: str, times: int, out: Path) -> tuple[str, ...]:
 
 def parts(out: Path) -> list[Part]:
     """Return all parts, the most important first."""
-    tests = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--durations=5")
-    # On an H200 a benchmark takes some 4 s, an autotuned one 10; the samples among the tests
-    # take 10 s of four cores each.
+    # A test of a sample takes 10 to 20 s of four cores: more at once is slower, not faster.
+    tests = ("-m", "pytest", "-m", "gpu", "-n", "4", "-rf", "-p", "no:cacheprovider")
+    long, samples = "tests/test_performance_gpu.py", "tests/samples/test_samples_gpu.py"
+    rest = (*tests, "--durations=5", "tests", f"--ignore={long}", f"--ignore={samples}")
+    # On an H200 a benchmark takes some 4 s, an autotuned one 10.
     calibrations = [
-        Part(name=f"calibrate-{name}", argv=_grade("calibrate", name), limit_s=240)
-        for name in ("gemm", "transpose", "rms_norm_vector", "rms_norm_matrix", "silu")
-    ]
+        Part(name=f"calibrate-{name}", argv=_grade("calibrate", name), limit_s=limit_s)
+        for name, limit_s in (
+            ("gemm", 300), ("transpose", 180), ("rms_norm_vector", 120),
+            ("rms_norm_matrix", 90), ("copy_first_column", 90), ("silu", 60),
+        )
+    ]  # fmt: skip
+    local = ("benchmarks/grade_local.py", "--runs", "1", "--device", "cuda")
+    memory = ("benchmarks/memory_check.py", "--runs", "1", "--device", "cuda")
     return [
         Part(name="doctor", argv=_grade("doctor"), limit_s=60),
-        *calibrations,
-        Part(name="attacks", argv=_proof("attacks", 1, out), limit_s=240),
-        Part(name="self", argv=_proof("self", 20, out), limit_s=180),
-        Part(name="spread", argv=_proof("spread", 20, out), limit_s=300),
         Part(name="busy", argv=_proof("busy", 2, out), limit_s=60),
-        Part(
-            name="grade-local",
-            argv=_python("benchmarks/grade_local.py", "--runs", "1", "--device", "cuda"),
-            limit_s=180,
-        ),
-        Part(
-            name="memory-check",
-            argv=_python("benchmarks/memory_check.py", "--runs", "1", "--device", "cuda"),
-            limit_s=120,
-        ),
-        Part(
-            name="calibrate-copy_first_column",
-            argv=_grade("calibrate", "copy_first_column"),
-            limit_s=120,
-        ),
-        Part(name="tests", argv=_python(*tests), limit_s=580),
+        Part(name="attacks", argv=_proof("attacks", 1, out), limit_s=200),
+        Part(name="self", argv=_proof("self", 20, out), limit_s=200),
+        Part(name="spread", argv=_proof("spread", 20, out), limit_s=330),
+        Part(name="grade-local", argv=_python(*local), limit_s=180),
+        Part(name="memory-check", argv=_python(*memory), limit_s=90),
+        Part(name="tests", argv=_python(*rest), limit_s=300),
+        Part(name="soak", argv=_python("benchmarks/soak.py", "--hand-ins", "100"), limit_s=400),
+        Part(name="samples", argv=_python(*tests, "--timeout=400", samples), limit_s=580),
+        Part(name="batch-gpus", argv=_python("benchmarks/batch_gpus.py"), limit_s=300),
         Part(name="cost", argv=_proof("cost", 2, out), limit_s=180),
-        Part(name="samples", argv=_grade("verify", "--device", "cuda"), limit_s=580),
+        *calibrations,
+        Part(name="verify", argv=_grade("verify", "--device", "cuda"), limit_s=580),
     ]
 
 

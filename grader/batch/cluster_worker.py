@@ -6,14 +6,20 @@
 The Dask worker runs no student code, and the process that does is given neither
 the scheduler's address nor a key: not in its arguments, its environment, nor as
 a descriptor. It ends with the thread that started it.
+
+A worker whose GPU is lost fails jobs faster than others do them, and would be
+given all that is left: it gives its job back and leaves the cluster.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 
 from grader.batch.job import PATIENCE_S, Answer, Outcome
-from grader.batch.parcel import Parcel, wrap
+from grader.batch.parcel import Parcel, unwrap, wants_gpu, wrap
+from grader.batch.slots import UUID, Places
 from grader.crew.pool import Pool
 from grader.errors import GraderError
 
@@ -21,7 +27,27 @@ _own = threading.local()
 
 
 def grade_parcel(data: bytes) -> bytes:
-    """Grade one packed job in this thread's process; always an answer, never an exception."""
+    """Grade one packed job in this thread's process; always an answer, or the job given back."""
+    answer = _graded(data)
+    if unwrap(answer).outcome is Outcome.FAILED and UUID in os.environ and wants_gpu(data):
+        # Failures alone prove nothing here: one assignment's must not cost all others a worker.
+        lost = Places().lost({UUID: os.environ[UUID]})
+        if lost:
+            _leave(lost)
+    return answer
+
+
+def _leave(why: str) -> None:
+    """Give the job back, and leave the cluster when it is safe. Raises what Dask takes for that."""
+    import distributed
+
+    worker = distributed.get_worker()
+    print(f"this worker leaves the cluster: {why}", file=sys.stderr, flush=True)
+    worker.loop.add_callback(worker.close_gracefully)
+    raise distributed.Reschedule
+
+
+def _graded(data: bytes) -> bytes:
     pool: Pool[Parcel, bytes] | None = getattr(_own, "pool", None)
     if pool is None:
         pool = _own.pool = Pool[Parcel, bytes](

@@ -73,6 +73,11 @@ def do(parcel: Parcel, hands: Hands) -> bytes:
     return wrap(grade_submission(assignment, submission, terms, hands))
 
 
+def wants_gpu(data: bytes) -> bool:
+    """True if a packed job is to be graded on a GPU."""
+    return Device(json.loads(data)["terms"]["device"]) is Device.CUDA
+
+
 def wrap(answer: Answer) -> bytes:
     """Return an answer as it travels."""
     return json.dumps({**asdict(answer), "outcome": answer.outcome.value}).encode()

@@ -11,10 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ci_course import surroundings_with_gpu
 from classrooms import REPOSITORY, grade, surroundings
 from silu_points import KERNEL
 
@@ -170,6 +172,42 @@ def test_a_lost_workers_jobs_go_to_another(classroom: Path, tmp_path: Path) -> N
         run_jobs(Losing(), store, jobs_of(classroom), step)
         assert step.done == 4
         assert all(store.report("silu", name) for name in ("ada", "bob", "cyd", "dee"))
+
+
+def test_a_worker_whose_gpu_is_lost_leaves_its_jobs_to_another(
+    scheduler: tuple[subprocess.Popen[bytes], str], classroom: Path, tmp_path: Path
+) -> None:
+    def worker(**environment: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler[1]),
+                *("--nthreads", "1", "--no-dashboard", "--no-nanny", "--resources", "GPU=1"),
+            ],
+            env=environment,
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+        )
+
+    lost = worker(**surroundings_with_gpu("driver"), CUDA_VISIBLE_DEVICES="GPU-lost")
+    good = worker(**surroundings_with_gpu())
+    try:
+        with Cluster(request(scheduler[1], device="cuda")) as cluster:
+            while len(cluster._workers()) < 2:
+                time.sleep(0.1)
+            jobs = [
+                replace(job, terms=replace(TERMS, device=Device.CUDA)) for job in jobs_of(classroom)
+            ]
+            answers = {job.name: answer for job, answer in cluster.results(jobs)}
+        assert {name: answer.outcome for name, answer in answers.items()} == dict.fromkeys(
+            ("ada", "bob", "cyd", "dee"), Outcome.GRADED
+        )
+        said = lost.communicate(timeout=60)[1].decode()
+        assert "leaves the cluster: the GPU GPU-lost was lost" in said
+        assert good.poll() is None
+    finally:
+        for process in (lost, good):
+            process.kill()
+            process.communicate()
 
 
 @pytest.mark.usefixtures("dask")
