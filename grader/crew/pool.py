@@ -61,6 +61,7 @@ class _Member(Generic[T]):
     slot: int
     ready: bool = False
     task: T | None = None
+    overdue: bool = False
     since_s: float = field(default_factory=time.monotonic)
 
 
@@ -188,6 +189,7 @@ class Pool(Generic[T, A]):
         if self._patience_s is not None:
             for member in busy:
                 if time.monotonic() - member.since_s > self._patience_s:
+                    member.overdue = True
                     # It has a session of its own, and what is below it dies with it.
                     with contextlib.suppress(ProcessLookupError):
                         os.killpg(member.process.pid, signal.SIGKILL)
@@ -217,6 +219,8 @@ class Pool(Generic[T, A]):
         self._members.remove(member)
         member.channel.close()
         code = member.process.wait()
+        if member.overdue:
+            return f"it was not done after {self._patience_s:g} s, and was ended"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return f"the process that was to do it ended {how}"
 

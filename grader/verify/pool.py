@@ -8,11 +8,21 @@ from grader.verify.row import Row
 from grader.verify.tasks import Task, failed, rows_of
 
 
+# Far more than any task takes, waits for a GPU included. All that hand-ins run has limits of its
+# own: what hangs is an oracle.
+_PATIENCE_S = 900.0
+
+
 class Pool(pool.Pool[Task, tuple[Row, ...]]):
     """So many processes; use as a context manager, from the main thread."""
 
-    def __init__(self, jobs: int) -> None:
-        super().__init__(jobs, f"{__name__}:answer", lambda task, how: (failed(task, how),))
+    def __init__(self, jobs: int, patience_s: float = _PATIENCE_S) -> None:
+        super().__init__(
+            jobs,
+            f"{__name__}:answer",
+            lambda task, how: (failed(task, how),),
+            patience_s=patience_s,
+        )
 
 
 def answer(task: Task, hands: Hands) -> tuple[Row, ...]:

@@ -59,6 +59,15 @@ def test_what_goes_wrong_in_a_task_is_its_row() -> None:
     assert rows["stumbles"].note == "KeyError: 'paper'"
 
 
+def test_a_task_that_never_ends_is_ended(tmp_path: Path) -> None:
+    sign = tmp_path / "pids"
+    with Pool(1, patience_s=3.0) as pool:
+        rows = results(pool, Trial(what="sleeps", sign=sign), Trial(what="goes well"))
+    assert rows["sleeps"].note == "it was not done after 3 s, and was ended"
+    assert rows["goes well"].state is State.AGREES
+    assert gone(int(sign.read_text().split()[0]))
+
+
 def test_processes_that_all_die_end_the_run() -> None:
     with pytest.raises(GraderError, match="exit code 7"), Pool(1) as pool:
         results(pool, *(Trial(what="dies") for _ in range(9)))
