@@ -7,7 +7,6 @@ from grader.crew.hands import Hands
 from grader.verify.row import Row
 from grader.verify.tasks import Task, failed, rows_of
 
-
 # Far more than any task takes, waits for a GPU included. All that hand-ins run has limits of its
 # own: what hangs is an oracle.
 _PATIENCE_S = 900.0
