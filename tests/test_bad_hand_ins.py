@@ -56,6 +56,8 @@ CUDA = [
     ("asserts_in_kernel.cu", "runtime_error", "in the kernel silu_kernel (silu.cu:7)", ""),
     ("kills_itself.cu", "runtime_error", "crashed: killed", "out of memory"),
     ("dies_of_a_real_time_signal.cu", "runtime_error", "crashed: signal 39", ""),
+    ("keeps_its_sum.cu", "wrong_answer", "", "is something kept from one call to the next"),
+    ("copies_elements_not_bytes.cu", "wrong_answer", "in part: 1 of its 4", "count bytes"),
     ("stops_itself.cu", "time_limit", "calling silu did not end within 1 s", ""),
     ("endless_loop_on_host.cu", "time_limit", "calling silu did not end within 1 s", "a loop"),
     ("endless_loop_in_kernel.cu", "time_limit", "calling silu did not end within 1 s", "a loop"),

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from grader.judge.compare import compare
-from grader.judge.pattern import Scene, describe
+from grader.judge.pattern import Scene, describe, kept_bytes
 from grader.spec import Tolerance
 
 N = 1000
@@ -26,7 +26,7 @@ def told(
     actual: Values,
     wanted: Values,
     *,
-    unwritten: Values | None = None,
+    kept: Values | None = None,
     source: Values | None = None,
 ) -> str | None:
     comparison = compare("y", actual.float(), wanted, TOLERANCE)
@@ -34,7 +34,7 @@ def told(
         Scene(
             comparison=comparison,
             inputs={} if source is None else {"x": source.float()},
-            unwritten=torch.zeros_like(comparison.wrong) if unwritten is None else unwritten,
+            kept=torch.zeros(comparison.wrong.shape) if kept is None else kept,
             tolerance=TOLERANCE,
         )
     )
@@ -108,22 +108,22 @@ def test_the_input_as_it_is() -> None:
 
 def test_nothing_was_written() -> None:
     wanted, poison = expected(N), torch.full((N,), -1.5)
-    assert told(poison, wanted, unwritten=torch.ones(N) > 0) == "nothing was ever written"
+    assert told(poison, wanted, kept=torch.full((N,), 4)) == "nothing was ever written"
 
 
 def test_the_end_was_not_written() -> None:
     wanted, unwritten = expected(N), torch.arange(N) >= 980
+    marked = unwritten.int()
     actual = torch.where(unwritten, torch.full((N,), -1.5).double(), wanted)
-    assert told(actual, wanted, unwritten=unwritten) == "only the last 20 elements: never written"
+    assert told(actual, wanted, kept=4 * marked) == "only the last 20 elements: never written"
 
 
 def test_some_of_the_wrong_ones_were_not_written() -> None:
     wanted, unwritten = expected(N), torch.arange(N) >= 980
+    marked = unwritten.int()
     actual = changed(slice(0, 990))(wanted)
     actual[980:] = -1.5
-    assert (
-        told(actual, wanted, unwritten=unwritten) == "20 of the wrong elements were never written"
-    )
+    assert told(actual, wanted, kept=4 * marked) == "20 of the wrong elements were never written"
 
 
 def test_not_a_number_at_the_end() -> None:
@@ -135,3 +135,19 @@ def test_not_a_number_at_the_end() -> None:
 
 def test_a_single_element() -> None:
     assert told(torch.tensor([2.0]), torch.tensor([1.0]).double()) is None
+
+
+def test_bytes_that_kept_both_poisons_are_counted() -> None:
+    first = torch.tensor([0xAAAA_AA01, 0xAAAA_AAAA, 0x0102_0304], dtype=torch.uint32)
+    second = torch.tensor([0xBBBB_BB01, 0xBBBB_BBBB, 0x0102_03BB], dtype=torch.uint32)
+    assert kept_bytes(first, second, (0xAA, 0xBB)).tolist() == [3, 4, 0]
+
+
+def test_elements_of_which_a_part_was_written_are_told() -> None:
+    wanted = expected(N)
+    actual = torch.full((N,), math.nan)
+    torn = told(actual, wanted, kept=torch.full((N,), 3))
+    assert torn == "each element was written in part: 1 of its 4 bytes"
+    one = torch.zeros(N)
+    one[3] = 3
+    assert told(actual, wanted, kept=one) == "every element is not a number"

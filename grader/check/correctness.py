@@ -29,10 +29,10 @@ from grader.check.finding import INPUT_HINT
 from grader.check.stage import Bench, Stage
 from grader.evidence import CaseResult, CorrectnessEvidence
 from grader.judge.buffers import Buffer
-from grader.judge.compare import Comparison
+from grader.judge.compare import Comparison, accepts
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Happening, Outcome
-from grader.judge.pattern import Scene, describe
+from grader.judge.pattern import TORN, Scene, describe, kept_bytes
 from grader.judge.room import NoRoomError
 from grader.judge.session import Session
 from grader.spec import Case, Limits
@@ -41,6 +41,10 @@ from grader.words import Visibility
 
 _CRASHES_ALLOWED = 2
 _LESS_TIME = 0.25  # of the limit, after a call that did not end
+_UNSTEADY_HINT = (
+    "the same call once more gave other results: is something kept from one call to the next, read "
+    "before it was written, or raced for?"
+)
 # For processes that a call left behind to show what they are up to.
 _COMPANY_S = 0.03
 
@@ -195,6 +199,7 @@ class _CaseRun:
         self._stage = Stage(bench, case, data)
         self._data = data
         self._returned = False  # a value, which nobody looks at
+        self._unsteady = False  # called once more it gave something else
 
     def judge(self) -> _Judged:
         """Judge the case, and whether the hand-in leaves room on the GPU to do so."""
@@ -267,7 +272,9 @@ class _CaseRun:
             return "do the launched blocks cover all elements, the last, incomplete block included?"
         if "not a number" in pattern:
             return "look for 0/0, infinity - infinity, or memory read before it was written"
-        return ""
+        if TORN in pattern:
+            return "sizes, offsets and pitches of copies count bytes: n * sizeof(float)"
+        return _UNSTEADY_HINT if self._unsteady else ""
 
     def _once(
         self, buffers: list[Buffer], *, poison: int
@@ -315,24 +322,21 @@ class _CaseRun:
     def _pattern(
         self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
     ) -> str | None:
-        unwritten = torch.zeros_like(wrong.wrong)
+        kept = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
         buffer = next(b for b in buffers if b.name == wrong.output)
         if not buffer.role.read:
-            failed, second = self._once(buffers, poison=1)
+            failed, again = self._once(buffers, poison=1)
             if failed is None:
-                one, other = self._stage.poisons[wrong.output]
-                unwritten = _holds(first[wrong.output], one) & _holds(second[wrong.output], other)
+                one, other = first[wrong.output], again[wrong.output]
+                kept = kept_bytes(one, other, self._stage.poisons[wrong.output])
+                like = one.double() if one.dtype.is_floating_point else one.long()
+                same = accepts(other, like, self._stage.tolerance) | (kept > 0)
+                self._unsteady = not bool(same.all())
         return describe(
             Scene(
                 comparison=wrong,
                 inputs=self._data.inputs,
-                unwritten=unwritten,
+                kept=kept,
                 tolerance=self._stage.tolerance,
             )
         )
-
-
-def _holds(values: torch.Tensor, byte: int) -> torch.Tensor:
-    """Mark the elements all of whose bytes are `byte`."""
-    raw = values.contiguous().view(-1).view(torch.uint8).view(-1, values.element_size())
-    return (raw == byte).all(dim=1).view(values.shape)

@@ -20,13 +20,29 @@ from grader.spec import Tolerance
 class Scene:
     """What a detector looks at.
 
-    `unwritten` marks elements that kept two different poisons in two calls.
+    `kept` says of each element how many of its bytes were not written to.
     """
 
     comparison: Comparison
     inputs: Mapping[str, torch.Tensor]
-    unwritten: torch.Tensor
+    kept: torch.Tensor
     tolerance: Tolerance
+
+    @property
+    def unwritten(self) -> torch.Tensor:
+        """Marks the elements that were never written."""
+        return self.kept == self.comparison.actual.element_size()
+
+
+def kept_bytes(first: torch.Tensor, second: torch.Tensor, poisons: tuple[int, int]) -> torch.Tensor:
+    """Count the bytes of each element that two calls left as they were: one poison each."""
+
+    def kept(values: torch.Tensor, byte: int) -> torch.Tensor:
+        raw = values.contiguous().view(-1).view(torch.uint8).view(-1, values.element_size())
+        return raw == byte
+
+    one, other = poisons
+    return (kept(first, one) & kept(second, other)).sum(dim=1).view(first.shape)
 
 
 def describe(scene: Scene) -> str | None:
@@ -48,6 +64,18 @@ def _never_written(scene: Scene) -> str | None:
     if int(wrong.sum()) == count:
         return f"{_place(wrong)}: never written"
     return f"{count} of the wrong elements were never written"
+
+
+TORN = "each element was written in part"
+
+
+def _torn(scene: Scene) -> str | None:
+    """Elements written in part: one element may be so by chance, most are not."""
+    kept = scene.kept[scene.comparison.wrong & ~scene.unwritten]
+    size = scene.comparison.actual.element_size()
+    if kept.numel() == 0 or int((kept > 0).sum()) * 2 <= kept.numel():
+        return None
+    return f"{TORN}: {size - int(kept.median())} of its {size} bytes"
 
 
 def _constant(scene: Scene) -> str | None:
@@ -195,6 +223,7 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
 
 _DETECTORS: tuple[Callable[[Scene], str | None], ...] = (
     _never_written,
+    _torn,
     _not_a_number,
     _constant,
     _negated,
