@@ -209,9 +209,13 @@ def kept_figures(assignment: Assignment, gpu: Gpu, part: Part) -> list[dict[str,
     return [
         figure
         for figure in document["figures"]
-        if figure["kernel"] in names
-        and not part.holds(figure["kernel"], Language(figure["language"]))
+        if (figure["kernel"], at := Language(figure["language"])) in _order(assignment)
+        and not part.holds(figure["kernel"], at)
     ]
+
+
+def _order(assignment: Assignment) -> list[tuple[str, Language]]:
+    return [(kernel.name, language) for kernel in assignment.kernels for language in kernel.files]
 
 
 def _path(assignment: Assignment, gpu: Gpu) -> Path:
@@ -236,7 +240,7 @@ def write_calibration(
     `others` are of an earlier calibration, from `kept_figures`.
     """
     path = _path(assignment, gpu)
-    order = [(kernel.name, language) for kernel in assignment.kernels for language in kernel.files]
+    order = _order(assignment)
     plain = [*others, *map(_plain, figures)]
     plain.sort(key=lambda one: (one["hand_in"] != REFERENCE, one["hand_in"], order.index(
         (one["kernel"], Language(one["language"])))))  # fmt: skip

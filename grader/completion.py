@@ -16,6 +16,8 @@ from grader.errors import GraderError
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
 
+_TIMED = ("calibrate", "profile")
+
 
 def assignments(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Return the names that begin so, in order, without those that stand there already."""
@@ -28,7 +30,13 @@ def assignments(context: click.Context, parameter: click.Parameter, begun: str) 
 def kernels(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     """Return the kernels that begin so, of the assignments that stand there, else of all."""
     taken = context.params.get(parameter.name or "")
-    names = {part.name: None for assignment in _meant(context) for part in assignment.parts}
+    # main.cu is graded, and nothing else is done with it.
+    timed = context.info_name in _TIMED
+    names = {
+        part.name: None
+        for assignment in _meant(context)
+        for part in (assignment.kernels if timed else assignment.parts)
+    }
     return [n for n in names if n.startswith(begun) and n not in (taken or ())]
 
 

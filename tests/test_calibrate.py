@@ -131,6 +131,16 @@ def test_a_part_replaces_its_own_figures_only(tmp_path: Path) -> None:
     ]
 
 
+def test_figures_of_what_the_spec_no_longer_has_are_not_kept(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    triton = [replace(one, language=Language.TRITON) for one in figures(0.9)]
+    write_calibration(assignment, figures(1.0) + triton, H200)
+    files = {Language.CUDA: SILU.kernels[0].files[Language.CUDA]}
+    kernel = replace(SILU.kernels[0], files=files)
+    less = replace(assignment, kernels=(kernel,))
+    assert kept_figures(less, H200, Part(language=Language.CUDA)) == []
+
+
 def test_the_whole_keeps_nothing_of_before(tmp_path: Path) -> None:
     assignment = replace(SILU, folder=tmp_path)
     write_calibration(assignment, figures(1.0), H200)

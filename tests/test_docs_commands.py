@@ -199,7 +199,8 @@ def test_the_shell_completes_assignments() -> None:
 
 
 def test_the_shell_completes_kernels() -> None:
-    assert offered("grade profile silu ") == ["silu", "main"]
+    assert offered("grade profile silu ") == ["silu"]
+    assert offered("grade calibrate silu --kernel ") == ["silu"]
     assert offered("grade local silu --kernel ") == ["silu", "main"]
     assert offered("grade verify --kernel silu --kernel s") == []
     assert {"v4_padded", "v1_simple"} <= set(offered("grade verify --kernel v"))

@@ -226,7 +226,8 @@ class _CaseRun:
     def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
         sentence = explain(outcome, self._bench.built, self._limits, doing)
         usual_s = self._bench.assignment.limits.call_s
-        if sentence.verdict is Verdict.TIME_LIMIT and self._limits.call_s < usual_s:
+        late = sentence.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
+        if late and self._limits.call_s < usual_s:
             note = f"{sentence.message} (of usually {usual_s:g}: one before it never ended)"
             sentence = replace(sentence, message=note)
         return _failed(sentence)

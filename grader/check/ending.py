@@ -62,7 +62,7 @@ _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _CUDA_ASSERT = 710
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same program"
-_LOOP_HINT = "look for a loop that never ends, or is far longer than the sizes ask for"
+LOOP_HINT = "look for a loop that never ends, or is far longer than the sizes ask for"
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # _Z7preparei: a C++ name with its length before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
@@ -145,7 +145,7 @@ def _time_limit(subject: str, limits: Limits, doing: Doing) -> Sentence:
     else:
         limit_s = limits.load_s if doing is Doing.LOADING else limits.call_s
         message = f"{subject} did not end within {limit_s:g} s"
-        hint = _LOOP_HINT
+        hint = LOOP_HINT
     return Sentence(verdict=Verdict.TIME_LIMIT, message=message, hint=hint)
 
 
@@ -199,7 +199,7 @@ def _beyond_interpreter(
         return Sentence(
             verdict=Verdict.TIME_LIMIT,
             message=f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
-            hint=_LOOP_HINT,
+            hint=LOOP_HINT,
         )
     return Sentence(
         verdict=Verdict.NOT_MEASURED,

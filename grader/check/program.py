@@ -23,7 +23,7 @@ from grader import sandbox
 from grader.box import box
 from grader.build.product import Built
 from grader.check.crash import understand
-from grader.check.ending import Sentence
+from grader.check.ending import LOOP_HINT, Sentence
 from grader.check.program_page import NO_ORDERS, PAGE_FD, Orders, Page, Seen
 from grader.errors import ToolError
 from grader.evidence import ProgramEvidence, ProgramRun
@@ -274,7 +274,7 @@ _OVER = {
     End.TIME_LIMIT: (
         Verdict.TIME_LIMIT,
         "did not end within {limits.program_s:g} s",
-        "look for a loop whose condition never becomes false",
+        LOOP_HINT,
     ),
     End.OUTPUT_LIMIT: (
         Verdict.OUTPUT_LIMIT,
