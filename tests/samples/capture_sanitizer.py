@@ -8,17 +8,17 @@ of the four tools:
     silu.cu ──nvcc──→ program (exact cudaMalloc, n = 33 and 1025) ─┐
     silu.py ──────────────── this file with --triton-sample ───────┴─→ compute-sanitizer → XML
 
-Another version of the sanitizer, given by --sanitizer: the package on PyPI has the
-tool from 12.9 on (12.6 has libraries only), but looks for its libraries beside
-itself, which --libraries tells it. It must be as new as the driver: 12.9.79 watched
-nothing under a driver of CUDA 13 (580). --keep writes, besides, the XML of the samples
-that tests/sanitizer_xml keeps into a folder of that version:
+Another version of the sanitizer is given by --sanitizer. The packages on PyPI lack the
+program by which it starts others before 13.4.92 (12.9, 13.0 to 13.3: exit code 255 under
+any driver); --libraries tells one whose libraries do not lie beside it where they are.
+--keep writes, besides, the XML of the samples that tests/sanitizer_xml keeps into a folder
+of that version:
 
-    pip download --no-deps -d wheel nvidia-cuda-sanitizer-api==13.1.118
+    pip download --no-deps -d wheel nvidia-cuda-sanitizer-api==13.5.25
     python3 -m zipfile -e wheel/*.whl sanitizer
-    root=$PWD/sanitizer/nvidia/cu13; chmod +x $root/bin/compute-sanitizer
+    tool=$PWD/sanitizer/nvidia/cu13/compute-sanitizer; chmod +x $tool/*
     python3 tests/samples/capture_sanitizer.py --out DIR --keep tests/sanitizer_xml \\
-        --sanitizer $root/bin/compute-sanitizer --libraries $root/lib
+        --sanitizer $tool/compute-sanitizer
 
 DIR/summary.json holds exit codes and the first records, DIR/raw.tar.gz all the
 XML as it came (the longest cut short) with the tools' own output, DIR/table.txt
