@@ -151,3 +151,14 @@ def test_elements_of_which_a_part_was_written_are_told() -> None:
     one = torch.zeros(N)
     one[3] = 3
     assert told(actual, wanted, kept=one) == "every element is not a number"
+
+
+def test_tiles_that_are_not_turned_within_themselves_are_told() -> None:
+    wanted = expected(70, 40)  # two whole tiles of 32 and a rest
+    actual = wanted.clone()
+    for top in (0, 32):
+        actual[top : top + 32, :32] = wanted[top : top + 32, :32].t()
+    actual[64:] = 0.0
+    assert told(actual, wanted) == "in every tile of 32 × 32 rows and columns are swapped"
+    actual[0, 1] += 1.0
+    assert told(actual, wanted) != "in every tile of 32 × 32 rows and columns are swapped"

@@ -66,6 +66,7 @@ def _never_written(scene: Scene) -> str | None:
     return f"{count} of the wrong elements were never written"
 
 
+_TILES = (4, 8, 16, 32, 64, 128)
 TORN = "each element was written in part"
 
 
@@ -154,6 +155,23 @@ def _transposed(scene: Scene) -> str | None:
     return None
 
 
+def _tile_transposed(scene: Scene) -> str | None:
+    """Every tile stands where it should, with its own rows and columns swapped."""
+    actual, expected = scene.comparison.actual, scene.comparison.expected
+    if expected.dim() != 2:
+        return None
+    for side in _TILES:
+        down, across = (extent // side for extent in expected.shape)
+        if down * across < 2:
+            continue
+        whole = (slice(down * side), slice(across * side))
+        tiles = (down, side, across, side)
+        turned = expected[whole].reshape(tiles).transpose(1, 3)
+        if bool(accepts(actual[whole].reshape(tiles), turned, scene.tolerance).all()):
+            return f"in every tile of {side} × {side} rows and columns are swapped"
+    return None
+
+
 def _periodic(scene: Scene) -> str | None:
     place = _alternation(scene.comparison.wrong)
     return f"{place} is wrong" if place else None
@@ -229,6 +247,7 @@ _DETECTORS: tuple[Callable[[Scene], str | None], ...] = (
     _negated,
     _shifted,
     _transposed,
+    _tile_transposed,
     _equals_input,
     _scaled,
     _periodic,
