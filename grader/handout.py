@@ -47,7 +47,7 @@ def with_tiers(text: str, assignment: Assignment) -> str:
 
 def with_figures(text: str, assignment: Assignment, measured: Sequence[Calibration]) -> str:
     """Return the handout's text with its table of measured figures made anew, GPU by GPU."""
-    tables = ["\n".join(_figures(assignment, one)) for one in measured]
+    tables = ["\n".join(lines) for one in measured if (lines := _figures(assignment, one))]
     none = f"No GPU has been measured yet: `grade calibrate {assignment.name}` does."
     return _with(text, BEGIN_FIGURES, "\n\n".join(tables) or none)
 
@@ -57,21 +57,28 @@ def _with(text: str, begin: str, table: str) -> str:
     return pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text)
 
 
-def _figures(assignment: Assignment, measured: Calibration) -> Iterator[str]:
+def _figures(assignment: Assignment, measured: Calibration) -> list[str]:
+    """Return a table of one GPU; of what was measured before the spec was changed, nothing."""
+    sizes = [benchmark.name for benchmark in assignment.benchmarks]
+    rows = [
+        (kernel.title, language.phrase, *_shown(figure.benchmarks[0]), three_digits(figure.speedup))
+        for kernel in assignment.kernels
+        for language in kernel.files
+        for figure in measured.of(kernel.name, language)
+        if figure.hand_in == REFERENCE and figure.speedup is not None
+        if [one.name for one in figure.benchmarks[:1]] == sizes[:1] != []
+    ]
+    if not rows:
+        return []
     first = 0 if len(assignment.kernels) > 1 else 1
-    several = len(assignment.benchmarks) > 1
-    of = " The last column is the mean over all sizes that are timed." if several else ""
-    yield f"Our own solutions on an {measured.gpu}, at {assignment.benchmarks[0].name}.{of}"
-    yield ""
-    yield _line(_FIGURES_HEAD[first:])
-    yield _line(["---"] * (len(_FIGURES_HEAD) - first))
-    for kernel in assignment.kernels:
-        for language in kernel.files:
-            for figure in measured.of(kernel.name, language):
-                if figure.hand_in == REFERENCE and figure.speedup is not None:
-                    shown = _shown(figure.benchmarks[0])
-                    row = (kernel.title, language.phrase, *shown, three_digits(figure.speedup))
-                    yield _line(row[first:])
+    of = " The last column is the mean over all sizes that are timed." if len(sizes) > 1 else ""
+    return [
+        f"Our own solutions on an {measured.gpu}, at {sizes[0]}.{of}",
+        "",
+        _line(_FIGURES_HEAD[first:]),
+        _line(["---"] * (len(_FIGURES_HEAD) - first)),
+        *(_line(row[first:]) for row in rows),
+    ]
 
 
 def _shown(one: BenchmarkFigure) -> tuple[str, str, str]:

@@ -88,7 +88,12 @@ def test_without_markers_the_handout_stays_as_it_is() -> None:
 
 def test_figures_of_the_reference_stand_in_the_handout() -> None:
     one = BenchmarkFigure(
-        name="n=7", baseline_us=20.4, submission_us=10.2, speedup=2.0, gb_s=1234.5, tflop_s=None
+        name=SILU.benchmarks[0].name,
+        baseline_us=20.4,
+        submission_us=10.2,
+        speedup=2.0,
+        gb_s=1234.5,
+        tflop_s=None,
     )
     many = replace(one, baseline_us=200.0, submission_us=2000.0, speedup=0.1, tflop_s=0.51234)
     figures = [
@@ -112,6 +117,14 @@ def test_figures_of_the_reference_stand_in_the_handout() -> None:
         "| Triton | 200 µs | 2000 µs | 0.512 TFLOP/s | 1.50 |",
         END,
     ]
+
+
+def test_figures_of_sizes_that_the_spec_no_longer_has_are_left_out() -> None:
+    begin = "<!-- performance: generated -->"
+    (measured,) = calibrations(REPOSITORY / "assignments" / "silu")
+    for other in (replace(SILU, benchmarks=()), read_assignment(SILU.folder.parent / "gemm")):
+        text = with_figures(f"{begin}\n{END}\n", other, [measured])
+        assert "No GPU has been measured yet" in text
 
 
 def test_without_figures_the_handout_says_how_to_get_some() -> None:
