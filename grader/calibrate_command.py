@@ -25,6 +25,7 @@ from grader.calibrate import (
 from grader.calibration import three_digits
 from grader.errors import UsageError
 from grader.gpu import Gpu
+from grader.local import check_kernels
 from grader.progress import progress_on
 from grader.spec import Assignment
 
@@ -90,6 +91,7 @@ def run_calibrate(
     Of one that is interrupted what was measured is printed, and nothing kept.
     """
     console = Console()
+    check_kernels(part.kernels, list(assignments))
     others = {one.name: kept_figures(one, gpu, part) for one in assignments}
     for assignment in assignments:
         figures: list[Figure] = []

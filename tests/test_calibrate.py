@@ -20,6 +20,7 @@ from grader.calibrate import (
     warnings,
     write_calibration,
 )
+from grader.calibrate_command import run_calibrate
 from grader.cli import cli
 from grader.errors import ToolError, UsageError
 from grader.evidence import PerformanceEvidence
@@ -159,8 +160,9 @@ def test_a_part_beside_figures_of_other_versions_is_refused(tmp_path: Path) -> N
 
 
 def test_a_part_that_names_no_kernel_is_refused() -> None:
-    with pytest.raises(UsageError, match="silu has no kernel `sliu`; did you mean `silu`"):
-        kept_figures(SILU, H200, Part(kernels=("sliu",)))
+    part = Part(kernels=("sliu",))
+    with pytest.raises(UsageError, match="there is no kernel `sliu`; did you mean `silu`"):
+        run_calibrate([SILU], REPOSITORY / "reference", H200, seed=0, keep=False, part=part)
 
 
 def test_calibrating_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
