@@ -19,7 +19,7 @@ import threading
 
 from grader.batch.job import PATIENCE_S, Answer, Outcome
 from grader.batch.parcel import Parcel, unwrap, wants_gpu, wrap
-from grader.batch.slots import UUID, Places
+from grader.batch.slots import Places
 from grader.crew.pool import Pool
 from grader.errors import GraderError
 
@@ -29,9 +29,9 @@ _own = threading.local()
 def grade_parcel(data: bytes) -> bytes:
     """Grade one packed job in this thread's process; always an answer, or the job given back."""
     answer = _graded(data)
-    if unwrap(answer).outcome is Outcome.FAILED and UUID in os.environ and wants_gpu(data):
+    if unwrap(answer).outcome is Outcome.FAILED and wants_gpu(data):
         # Failures alone prove nothing here: one assignment's must not cost all others a worker.
-        lost = Places().lost({UUID: os.environ[UUID]})
+        lost = Places().lost(os.environ)
         if lost:
             _leave(lost)
     return answer

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from grader import gpu
 from grader.batch.job import Answer, Outcome
 
-UUID = "CUDA_VISIBLE_DEVICES"
+_UUID = "CUDA_VISIBLE_DEVICES"
 # In a row, while the driver still answers for the GPU: memory that cannot be mended, say.
 _MOST_FAILURES = 3
 
@@ -19,7 +19,7 @@ _MOST_FAILURES = 3
 def gpu_slots() -> tuple[dict[str, str], ...]:
     """Return the changes of the environment, one for each GPU that is visible here."""
     found = gpu.visible(gpu.state().gpus)
-    return tuple({UUID: one.uuid} for one in found)
+    return tuple({_UUID: one.uuid} for one in found)
 
 
 class Places:
@@ -31,7 +31,7 @@ class Places:
 
     def unusable(self, slot: Mapping[str, str], answer: Answer) -> str:
         """Say why the GPU that gave this answer is to be used no more, empty if it may be."""
-        uuid = slot.get(UUID)
+        uuid = slot.get(_UUID)
         if uuid is None or answer.outcome is not Outcome.FAILED:
             self._failures.pop(uuid or "", None)
             return ""
@@ -44,7 +44,7 @@ class Places:
 
     def lost(self, slot: Mapping[str, str]) -> str:
         """Say that the driver does not answer for this GPU, empty if it does."""
-        uuid = slot.get(UUID)
+        uuid = slot.get(_UUID)
         if uuid is None:
             return ""
         state = self._state()
