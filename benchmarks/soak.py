@@ -1,16 +1,19 @@
 """Grade many hand-ins in one process, good, crashing and hostile, and count what stays behind.
 
-    python benchmarks/soak.py [--hand-ins 500] [--seed 0]
+    python benchmarks/soak.py [--hand-ins 500] [--seed 0] [--processes 1]
 
 Every hand-in is drawn from `tests/hand_ins` and `tests/attacks`; every fourth is
 a right one, which must be accepted. Before and after, and after each round of
 25, the judge's descendants, threads, descriptors, temporary files, shared memory, control
 groups and GPU memory (where there is a GPU) are counted, and its own memory is told.
+Several processes share the hand-ins, each a judge of its own; they wait for each other
+before the first count and the last, since memory of the GPU is counted for all of them.
 Ends with 1 if anything leaked or a right hand-in was not accepted.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import random
 import shutil
 import subprocess
@@ -19,7 +22,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import click
@@ -159,9 +164,17 @@ def draw(chooser: random.Random, number: int, root: Path) -> tuple[str, Path, bo
 
 
 def soak(
-    assignment: Assignment, root: Path, scratch: Path, hand_ins: int, seed: int
+    assignment: Assignment,
+    root: Path,
+    scratch: Path,
+    hand_ins: int,
+    seed: int,
+    meet: Callable[[], object],
 ) -> tuple[Count, Count, int]:
-    """Grade them all; return the counts before and after, and how many right ones were not."""
+    """Grade them all; return the counts before and after, and how many right ones were not.
+
+    `meet` waits until all that soak beside this one have come as far.
+    """
     chooser = random.Random(seed)
     verdicts: Counter[str] = Counter()
     refused = 0
@@ -174,7 +187,11 @@ def soak(
     try:
         server.ready()
         grade_one(assignment, HAND_INS, options, server)  # whatever is made once is made now
-        before = after = Count.now(scratch)
+        if found:
+            _gpu_memory_mib()  # a context of this process's own is memory, too
+        meet()
+        before = Count.now(scratch)
+        meet()
         click.echo(f"before: {before}; {_memory_mib()} MiB of its own")
         for number in range(hand_ins):
             name, folder, right = draw(chooser, number, root)
@@ -183,9 +200,13 @@ def soak(
             if right and verdict != "accepted":
                 refused += 1
                 click.echo(f"{name}, which is right: {verdict}")
-            if (number + 1) % _ROUND == 0 or number + 1 == hand_ins:
-                after = Count.now(scratch)
-                click.echo(f"after {number + 1}: {after}; {_memory_mib()} MiB of its own")
+            if (number + 1) % _ROUND == 0:
+                now = Count.now(scratch)
+                click.echo(f"after {number + 1}: {now}; {_memory_mib()} MiB of its own")
+        meet()
+        after = Count.now(scratch)
+        click.echo(f"after {hand_ins}: {after}; {_memory_mib()} MiB of its own")
+        meet()
     finally:
         server.close()
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
@@ -199,11 +220,8 @@ def grade_one(assignment: Assignment, folder: Path, options: Options, server: Py
     return str(grade(assignment, submission, options, Progress(), server).verdict)
 
 
-@click.command()
-@click.option("--hand-ins", type=click.IntRange(1), default=500, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-def main(hand_ins: int, seed: int) -> None:
-    """Grade many hand-ins, then say what leaked."""
+def soak_alone(hand_ins: int, seed: int, meet: Callable[[], object]) -> bool:
+    """Soak in this process and say what leaked; return whether all was well."""
     family.become_subreaper()
     started_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="soak-") as place:
@@ -214,7 +232,7 @@ def main(hand_ins: int, seed: int) -> None:
         (root / "hand_ins").mkdir()
         assignment = read_assignment(small_silu(root))
         tempfile.tempdir = str(scratch)
-        before, after, refused = soak(assignment, root / "hand_ins", scratch, hand_ins, seed)
+        before, after, refused = soak(assignment, root / "hand_ins", scratch, hand_ins, seed, meet)
         tempfile.tempdir = None
     leaked = [
         f"{more} {f.name.replace('_', ' ')}"
@@ -223,7 +241,39 @@ def main(hand_ins: int, seed: int) -> None:
     ]
     click.echo(f"{hand_ins} hand-ins in {time.monotonic() - started_s:.0f} s")
     click.echo(f"leaked: {', '.join(leaked) or 'nothing'}")
-    raise SystemExit(bool(leaked or refused))
+    return not (leaked or refused)
+
+
+def _soak_beside(hand_ins: int, seed: int, barrier: Barrier) -> None:
+    try:
+        well = soak_alone(hand_ins, seed, barrier.wait)
+    except BaseException:
+        barrier.abort()  # nobody is to wait for this one
+        raise
+    sys.exit(not well)
+
+
+@click.command()
+@click.option("--hand-ins", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--processes", type=click.IntRange(1), default=1, show_default=True)
+def main(hand_ins: int, seed: int, processes: int) -> None:
+    """Grade many hand-ins, then say what leaked."""
+    if processes == 1:
+        sys.exit(not soak_alone(hand_ins, seed, lambda: None))
+    # Not forked: torch, which is imported here, has threads.
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(processes)
+    each = [hand_ins // processes + (i < hand_ins % processes) for i in range(processes)]
+    beside = [
+        context.Process(target=_soak_beside, args=(count, seed + i, barrier))
+        for i, count in enumerate(each)
+    ]
+    for process in beside:
+        process.start()
+    for process in beside:
+        process.join()
+    sys.exit(any(process.exitcode for process in beside))
 
 
 if __name__ == "__main__":
