@@ -59,7 +59,8 @@ def _proof(part: str, times: int, out: Path) -> tuple[str, ...]:
 def parts(out: Path) -> list[Part]:
     """Return all parts, the most important first."""
     # A test of a sample takes 10 to 20 s of four cores: more at once is slower, not faster.
-    tests = ("-m", "pytest", "-m", "gpu", "-n", "4", "-rf", "-p", "no:cacheprovider")
+    workers = ("-n", "4", "--dist", "loadgroup")
+    tests = ("-m", "pytest", "-m", "gpu", *workers, "-rf", "-p", "no:cacheprovider")
     long, samples = "tests/test_performance_gpu.py", "tests/samples/test_samples_gpu.py"
     rest = (*tests, "--durations=5", "tests", f"--ignore={long}", f"--ignore={samples}")
     # On an H200 a benchmark takes some 4 s, an autotuned one 10.
@@ -81,7 +82,7 @@ def parts(out: Path) -> list[Part]:
         Part(name="grade-local", argv=_python(*local), limit_s=180),
         Part(name="memory-check", argv=_python(*memory), limit_s=90),
         Part(name="tests", argv=_python(*rest), limit_s=300),
-        Part(name="soak", argv=_python("benchmarks/soak.py", "--hand-ins", "100"), limit_s=400),
+        Part(name="soak", argv=_python("benchmarks/soak.py", "--processes", "5"), limit_s=400),
         Part(name="samples", argv=_python(*tests, "--timeout=400", samples), limit_s=580),
         Part(name="batch-gpus", argv=_python("benchmarks/batch_gpus.py"), limit_s=300),
         Part(name="cost", argv=_proof("cost", 2, out), limit_s=180),
