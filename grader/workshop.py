@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +17,7 @@ from grader import family, interruption, toolchain
 from grader.build.baseline import build_baseline
 from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
-from grader.build.program import ProgramBuilds, Target
-from grader.build.unit import Checked, build, build_checked
+from grader.builds import Builds
 from grader.crowded import Pool
 from grader.environment import describe
 from grader.evidence import CorrectnessEvidence
@@ -40,8 +37,6 @@ if TYPE_CHECKING:
     from grader.check.speed import SpeedVerdict
     from grader.check.stage import Bench
     from grader.judge.oracle import Oracle
-
-_ABANDON_S = 0.02  # between two rounds of killing compilers
 
 
 @contextmanager
@@ -86,10 +81,7 @@ class Workshop:
         self._assignment = assignment
         self._options = options
         self._folder = folder
-        self._pool = pool
-        self._builds: dict[tuple[str, Language], Future[Built | Rejected]] = {}
-        self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
-        self._program: ProgramBuilds | None = None
+        self._builds = Builds(assignment, options, folder, pool)
         self._launches: dict[tuple[str, Language], list[dict[str, Any]]] = {}
         self._server = server
         self._lent = server is not None
@@ -100,31 +92,13 @@ class Workshop:
 
     def start(self, units: Sequence[Unit], own: OwnProgram | None = None) -> None:
         """Start the compilers, then the Python server, then import torch here."""
-        gpu = self._options.gpu
-        named = {(unit.kernel.name, unit.language) for unit in units}
-        needed = own.kernels if own is not None else ()
-        for unit in (*units, *(u for u in needed if (u.kernel.name, u.language) not in named)):
-            self._builds[unit.kernel.name, unit.language] = self._pool.submit(
-                build,
-                self._assignment,
-                unit.hand_in,
-                unit.language,
-                self._options.device,
-                architecture=gpu.compute_capability if gpu else None,
-                scratch=self._folder / unit.kernel.name / unit.language.value,
-            )
-        for unit in units:
-            on_host = self._options.device is Device.CPU and self.checks_memory(unit)
-            bound = unit.kernel.counters is not None and self.checks_counters(unit)
-            if unit.language is Language.CUDA and (on_host or bound):
-                self._checked_build(unit)
-        if own is not None:
-            self._start_program(own)
-        timed = gpu is not None and any(map(self.checks_performance, units))  # beside torch
+        self._builds.start(units, own, self._looks_into)
+        on_gpu = self._options.gpu is not None
+        timed = on_gpu and any(map(self.checks_performance, units))  # beside torch
         if self._server is None and (timed or any(u.language is Language.TRITON for u in units)):
             # Spawned from here, not from the pool: it dies with its thread.
             self._server = PythonServer(self._options.device)
-        if (units and self.wants(CheckName.CORRECTNESS)) or needed:
+        if (units and self.wants(CheckName.CORRECTNESS)) or (own is not None and own.kernels):
             # A second's work for this thread, while the others compile.
             import grader.check.correctness  # noqa: F401
 
@@ -132,14 +106,7 @@ class Workshop:
 
     def abandon(self) -> None:
         """End the builds under way, which nobody wants any more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        own = self._program.futures if self._program is not None else ()
-        builds: list[Future[Any]] = [*self._builds.values(), *self._checked.values(), *own]
-        while not all(future.done() for future in builds):
-            # Again and again: a build may be about to start its next program.
-            family.kill_all()
-            time.sleep(_ABANDON_S)
-        family.kill_all()
+        self._builds.abandon()
 
     def close(self) -> None:
         """End the server, if it is ours."""
@@ -156,8 +123,7 @@ class Workshop:
 
     def built(self, unit: Unit) -> Built | Rejected:
         """Wait for the unit's build."""
-        interruption.check()
-        return self._builds[unit.kernel.name, unit.language].result()
+        return self._builds.built(unit)
 
     def cases(self, unit: Unit) -> tuple[Case, ...]:
         """Return the cases of this run for the unit's language."""
@@ -223,7 +189,7 @@ class Workshop:
             return check_gpu_memory(bench, tool, cases, advance)
         if unit.language is Language.TRITON:
             return check_interpreter_memory(self._bench(built, private=False), cases, advance)
-        product = self._checked_build(unit).result()
+        product = self._builds.checked(unit).result()
         if isinstance(product, Rejected):
             sentence = Sentence(verdict=product.verdict, message=product.message)
             return MemoryVerdict(sentence=sentence, evidence=None)
@@ -280,34 +246,21 @@ class Workshop:
             bench = self._bench(built, private=False)
             return counters.check_interpreter_counters(bench, prepared, unit.kernel)
         terms = counters.Terms.of(unit.kernel, self._options.device)
-        product = self._checked_build(unit).result()
+        product = self._builds.checked(unit).result()
         if isinstance(product, Rejected):
             return counters.not_built(product, terms)
         bench = self._bench(product.built, private=False)
         return counters.check_host_counters(bench, product.text, prepared, terms)
 
-    def _checked_build(self, unit: Unit) -> Future[Checked | Rejected]:
-        """Return the checked host build, which begins now if it has not yet."""
-        key = unit.kernel.name, unit.language
-        if key not in self._checked:
-            self._checked[key] = self._pool.submit(build_checked, self._assignment, unit.hand_in)
-        return self._checked[key]
-
-    def _start_program(self, own: OwnProgram) -> None:
-        """Compile main.cu, and link it with the kernel that is most likely to serve."""
-        gpu, device = self._options.gpu, self._options.device
-        target = Target(device=device, architecture=gpu.compute_capability if gpu else None)
-        main = own.main
-        self._program = ProgramBuilds(self._assignment, main.hand_in, target, self._pool)
-        self._builds[main.kernel.name, main.language] = self._program.part
-        for kernel in own.kernels[-1:]:
-            self._program.start(kernel.hand_in)
+    def _looks_into(self, unit: Unit) -> bool:
+        """True if the unit will be run in a checked build."""
+        on_host = self._options.device is Device.CPU and self.checks_memory(unit)
+        bound = unit.kernel.counters is not None and self.checks_counters(unit)
+        return unit.language is Language.CUDA and (on_host or bound)
 
     def linked(self, kernel: Unit) -> Built | Rejected:
         """Wait for main.cu as a program with the kernel."""
-        interruption.check()
-        assert self._program is not None
-        return self._program.start(kernel.hand_in).result()
+        return self._builds.linked(kernel)
 
     def tools(self, built: Built) -> tuple[Bench, Oracle]:
         """Return what a check of one built file works with."""

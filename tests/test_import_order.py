@@ -34,7 +34,7 @@ ORDER = (
     "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "points", "entries", "score", "formats",
-    "plan", "unfinished", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
+    "plan", "unfinished", "builds", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
     "gradescope_metadata", "completion", "shared_options", "crew", "batch", "ci_cluster", "ci",
     "ci_commands", "verify", "calibrate", "calibrate_command", "profile", "class_commands",
     "scaffold", "release", "cli", "__main__",
