@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
 from grader.errors import GraderError
 
@@ -21,6 +21,7 @@ _LONGEST_WAIT_S = 0.5
 # EAGAIN: a limit on processes. ENOMEM: no memory for another one.
 _REFUSALS = frozenset({errno.EAGAIN, errno.ENOMEM})
 _Result = TypeVar("_Result")
+_Asked = ParamSpec("_Asked")
 
 
 def refused(error: Exception) -> bool:
@@ -63,7 +64,33 @@ class Pool(ThreadPoolExecutor):
     """A thread pool that is patient when it starts a thread.
 
     A pool that has a thread does without another one: the work only waits.
+    `first` is done ahead of each piece of work, by the same thread: it should
+    take its time once only. What it raises, the piece of work raises.
     """
+
+    def __init__(
+        self,
+        max_workers: int,
+        thread_name_prefix: str = "",
+        *,
+        first: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(max_workers, thread_name_prefix)
+        self._first = first
+
+    def submit(
+        self, fn: Callable[_Asked, _Result], /, *args: _Asked.args, **kwargs: _Asked.kwargs
+    ) -> Future[_Result]:
+        """Have a thread call `fn`, after `first`."""
+        first = self._first
+        if first is None:
+            return super().submit(fn, *args, **kwargs)
+
+        def both() -> _Result:
+            first()
+            return fn(*args, **kwargs)
+
+        return super().submit(both)
 
     def _adjust_thread_count(self) -> None:
         # In `submit`, after the work was queued: `submit` again would do it twice.

@@ -1,11 +1,13 @@
 """What the grading of one hand-in shares: builds under way, oracle, server, driver.
 
-Time is saved by order: compilers are started first, in threads; then the server that imports
-torch and triton for Python workers; then torch is imported here, a second's work for each.
+Time is saved by order: compilers are started first, in threads, as soon as one of them has found
+out what the sandbox is worth here; then the server that imports torch and triton for Python
+workers; then torch is imported here, a second's work for each.
 """
 
 from __future__ import annotations
 
+import functools
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -51,12 +53,14 @@ def open_workshop(
 
     A `server` that is lent stays the lender's: it is used, not closed.
     """
-    isolation(gpu=options.device is Device.CUDA)
+    confine = functools.partial(isolation, gpu=options.device is Device.CUDA)
+    family.become_subreaper()
     with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
-        pool = Pool(max_workers=4, thread_name_prefix="build")
+        pool = Pool(4, "build", first=confine)
         shop = Workshop(assignment, options, Path(folder), pool, server)
         try:
             shop.start(units, own)
+            confine()  # where nothing is built, or while that is being found out
             yield shop
         except BaseException:
             shop.abandon()

@@ -185,3 +185,19 @@ def test_a_compiler_without_room_is_not_the_students_fault(
             compiled()
     else:
         assert compiled().library is None
+
+
+def test_a_pool_does_what_comes_first_ahead_of_each_piece_of_work() -> None:
+    done: list[str] = []
+    with Pool(1, first=lambda: done.append("first")) as pool:
+        assert pool.submit(done.append, "work").result() is None
+        assert pool.submit(len, done).result() == 3
+    assert done == ["first", "work", "first"]
+
+
+def test_work_fails_by_what_came_first() -> None:
+    def refuse() -> None:
+        raise GraderError("no sandbox")
+
+    with Pool(1, first=refuse) as pool, pytest.raises(GraderError, match="no sandbox"):
+        pool.submit(pytest.fail, "it was done").result()
