@@ -2,7 +2,7 @@
 
     worker 1 ── its box ── `keep` ──→ bytes here ── `into` ──→ box of worker 2, …
                 what looks like Triton's cache,     laid down before the
-                read while it waits, or is dead     worker exists
+                read while it waits, or is dead     hand-in is loaded
 
 Every worker has a box of its own, and so a cache of its own: without this each
 compiles all kernels anew, which takes about a second a configuration.
@@ -47,6 +47,7 @@ _KERNEL = re.compile(
 )
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}(\.[A-Za-z0-9_-]{1,63})?\.so")
 _PLAIN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PLAIN_FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 Files = Mapping[str, bytes]
@@ -69,21 +70,22 @@ class Compiled:
         return self._folders
 
     def into(self, box: Path) -> None:
-        """Lay it all down in the box of a worker that is about to be started.
+        """Lay it all down in the box of a worker in which nothing of the hand-in has run yet.
 
-        The box is ours still, and holds no cache yet. Raises OSError if there is
-        no room.
+        It becomes the box's owner's. A box that holds a cache already is left as it is:
+        then the worker compiles for itself. Raises OSError if there is no room.
         """
         folders = self._folders
         if not folders:
             return
-        (box / CACHE).mkdir()
-        for name, files in folders.items():
-            folder = box / CACHE / name
-            folder.mkdir()
-            for file, data in (*files.items(), *_list_of(files, folder)):
-                with (folder / file).open("xb") as opened:
-                    opened.write(data)
+        with _opened(os.open(box, _PLAIN_FOLDER)) as outside, contextlib.suppress(FileExistsError):
+            owner = os.fstat(outside)
+            with _made(CACHE, outside, owner) as cache:
+                for name, files in folders.items():
+                    paths = _list_of(files, box / CACHE / name)
+                    with _made(name, cache, owner) as folder:
+                        for file, data in (*files.items(), *paths):
+                            _write(file, folder, data, owner)
 
     def keep(self, box: Path) -> None:
         """Take over what is in the box of a worker that compiles nothing now.
@@ -107,6 +109,25 @@ def _list_of(files: Files, folder: Path) -> Iterator[tuple[str, bytes]]:
         if name.endswith(".json"):
             paths = {file: str(folder / file) for file in files}
             yield _LIST + name, json.dumps({"child_paths": paths}).encode()
+
+
+@contextlib.contextmanager
+def _made(name: str, outside: int, owner: os.stat_result) -> Iterator[int]:
+    """Make a folder in the folder `outside`; give its descriptor.
+
+    Raises FileExistsError if anything stands there, a link too.
+    """
+    os.mkdir(name, 0o700, dir_fd=outside)
+    with _opened(os.open(name, _PLAIN_FOLDER, dir_fd=outside)) as folder:
+        os.fchown(folder, owner.st_uid, owner.st_gid)
+        yield folder
+
+
+def _write(name: str, folder: int, data: bytes, owner: os.stat_result) -> None:
+    """Write a file that is not there yet into an open folder."""
+    with os.fdopen(os.open(name, _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
+        os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+        file.write(data)
 
 
 class _Reader:

@@ -20,6 +20,7 @@ from grader.build.baseline import build_baseline
 from grader.build.gate import compile_launches
 from grader.build.product import Built, Rejected
 from grader.builds import Builds
+from grader.check.watched import Ahead
 from grader.crowded import Pool
 from grader.environment import describe
 from grader.evidence import CorrectnessEvidence
@@ -66,8 +67,8 @@ def open_workshop(
             shop.abandon()
             raise
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
             shop.close()
+            pool.shutdown(wait=True, cancel_futures=True)
             family.sweep()
 
 
@@ -86,6 +87,7 @@ class Workshop:
         self._options = options
         self._folder = folder
         self._builds = Builds(assignment, options, folder, pool)
+        self._ahead: Ahead[tuple[str, Language]] = Ahead(pool, assignment.limits)
         self._launches: dict[tuple[str, Language], list[dict[str, Any]]] = {}
         self._server = server
         self._lent = server is not None
@@ -102,6 +104,9 @@ class Workshop:
         if self._server is None and (timed or any(u.language is Language.TRITON for u in units)):
             # Spawned from here, not from the pool: it dies with its thread.
             self._server = PythonServer(self._options.device)
+        if on_gpu:
+            watched = filter(self.checks_memory, units)
+            self._ahead.expect((_key(unit), self._builds.begun(unit)) for unit in watched)
         if (units and self.wants(CheckName.CORRECTNESS)) or (own is not None and own.kernels):
             # A second's work for this thread, while the others compile.
             import grader.check.correctness  # noqa: F401
@@ -113,7 +118,8 @@ class Workshop:
         self._builds.abandon()
 
     def close(self) -> None:
-        """End the server, if it is ours."""
+        """End what waits, and the server, if it is ours."""
+        self._ahead.close()
         if self._server is not None and not self._lent:
             self._server.close()
 
@@ -147,7 +153,7 @@ class Workshop:
 
         oracle = self._prepare()
         bench = self._bench(built, private=self._private)
-        launches = self._launches.setdefault((unit.kernel.name, unit.language), [])
+        launches = self._launches.setdefault(_key(unit), [])
 
         def hear(record: dict[str, Any]) -> None:
             if record.get("record") == "launch":
@@ -159,7 +165,7 @@ class Workshop:
 
     def compile_gate(self, unit: Unit, built: Built) -> Rejected | None:
         """Ask a GPU's compiler about the Triton kernels that the interpreter ran."""
-        launches = self._launches.get((unit.kernel.name, unit.language))
+        launches = self._launches.get(_key(unit))
         if unit.language is not Language.TRITON or not launches:
             return None
         return compile_launches(built, launches)
@@ -190,7 +196,7 @@ class Workshop:
                 sentence = Sentence(verdict=Verdict.NOT_MEASURED, message=message)
                 return MemoryVerdict(sentence=sentence, evidence=None)
             bench = self._bench(built, private=True)
-            return check_gpu_memory(bench, tool, cases, advance)
+            return check_gpu_memory(bench, tool, cases, advance, self._ahead.take(_key(unit)))
         if unit.language is Language.TRITON:
             return check_interpreter_memory(self._bench(built, private=False), cases, advance)
         product = self._builds.checked(unit).result()
@@ -213,6 +219,7 @@ class Workshop:
         gpu = self._options.gpu
         if gpu is None:
             return speed.not_measured("speed is measured on a GPU")
+        self._ahead.close()  # nothing else may work now
         oracle = self._prepare()
         if self._private:
             return speed.not_measured(
@@ -304,3 +311,7 @@ class Workshop:
             public_seed=options.public_seed,
             secret_seed=options.secret_seed,
         )
+
+
+def _key(unit: Unit) -> tuple[str, Language]:
+    return unit.kernel.name, unit.language

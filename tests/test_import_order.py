@@ -34,10 +34,10 @@ ORDER = (
     "cache", "identity", "gpu", "gpu_turn", "gpu_watch", "mps", "doctor", "environment",
     # build, run, check, score, report
     "host", "build", "judge", "check", "points", "entries", "score", "formats",
-    "plan", "unfinished", "builds", "workshop", "own_program", "rules", "pipeline", "local", "delivery",
-    "gradescope_metadata", "completion", "shared_options", "crew", "batch", "ci_cluster", "ci",
-    "ci_commands", "verify", "calibrate", "calibrate_command", "profile", "class_commands",
-    "scaffold", "release", "cli", "__main__",
+    "plan", "unfinished", "builds", "workshop", "own_program", "rules", "pipeline", "local",
+    "delivery", "gradescope_metadata", "completion", "shared_options", "crew", "batch",
+    "ci_cluster", "ci", "ci_commands", "verify", "calibrate", "calibrate_command", "profile",
+    "class_commands", "scaffold", "release", "cli", "__main__",
 )  # fmt: skip
 # What a worker may need beside the standard library: what a Triton hand-in needs itself.
 FOR_WORKERS = {"torch", "triton", "numpy"}

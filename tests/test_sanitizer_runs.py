@@ -8,15 +8,13 @@ hand-ins under the real tools.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 
 import pytest
+from sanitizer_stand_in import CLEAN, built_for, stand_in
 
 from grader import toolchain
-from grader.build.product import Built
-from grader.build.unit import build
-from grader.check import gpu_memory
+from grader.check import watched
 from grader.check.gpu_memory import check_gpu_memory
 from grader.check.memory_verdict import MemoryVerdict
 from grader.check.sanitizer import TOOLS
@@ -31,7 +29,6 @@ from grader.report import CheckResult
 from grader.spec import Assignment, CaseTemplate
 from grader.spec_reader import read_assignment
 from grader.submission import read_submission
-from grader.toolchain import Tool
 from grader.verdict import Verdict
 from grader.words import CheckName, Device, Language
 
@@ -39,25 +36,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLES = REPOSITORY / "reference" / "silu" / "samples"
 NO_DRIVER = Path(__file__).parent / "sanitizer_xml" / "2025.2.1" / "no-driver.memcheck.log"
 
+
 # As compute-sanitizer: options, then the program; the child inherits the channel.
-STAND_IN = """\
-#!{python}
-import os, subprocess, sys
-words = sys.argv[1:]
-xml, log, tool = (words[words.index(o) + 1] for o in ("--save", "--log-file", "--tool"))
-program = words[words.index({python!r}):]
-def run():
-    return subprocess.run(program, close_fds=False).returncode
-def report(records=""):
-    open(xml, "w").write("<ComputeSanitizerOutput>" + records + "</ComputeSanitizerOutput>")
-def record(line, text="Invalid __global__ read of size 4 bytes"):
-    return (f"<record><level>Error</level><what><text>{{text}}</text></what>"
-            f"<where><path>silu.cu</path><line>{{line}}</line></where></record>")
-{body}
-"""
-CLEAN = "code = run()\nreport()\nsys.exit(code)"
-
-
 @pytest.fixture(scope="module")
 def silu() -> Assignment:
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
@@ -73,7 +53,7 @@ pytestmark = pytest.mark.usefixtures("unfenced")  # the stand-in is a file of th
 def no_nvcc(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("gpu") is None:
         monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
-        monkeypatch.setattr(gpu_memory, "_CALL_S", 1.0)
+        monkeypatch.setattr(watched, "_CALL_S", 1.0)
 
 
 def check(
@@ -84,19 +64,8 @@ def check(
     if folder.parent == tmp_path:
         folder.mkdir()
         (folder / "silu.cu").write_text(str(hand_in))
-    program = tmp_path / "compute-sanitizer"
-    program.write_text(STAND_IN.format(python=sys.executable, body=body))
-    program.chmod(0o755)
-    tool = Tool(name="compute-sanitizer", path=program, version="2025.3.1")
-    built = build(
-        assignment,
-        read_submission(folder, assignment).files["silu.cu"],
-        Language.CUDA,
-        Device.CPU,
-        architecture=None,
-        scratch=tmp_path / "scratch",
-    )
-    assert isinstance(built, Built), built
+    tool = stand_in(tmp_path, body)
+    built = built_for(assignment, folder, tmp_path / "scratch")
     oracle = Oracle(assignment)
     drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from grader import sandbox
-from grader.check import sanitizer
+from grader.check import sanitizer, watched
 from grader.check.host_findings import locator
 from grader.check.memory_verdict import MemoryVerdict, Seen, add_up
 from grader.check.stage import Bench
@@ -25,27 +26,33 @@ from grader.judge.session import Session
 from grader.toolchain import Tool
 from grader.verdict import Verdict
 
-# Under a sanitizer a kernel runs some ten to a hundred times slower.
-_CALL_S = 20.0
-_LOAD_S = 120.0
 _FINISH_S = 30.0
-_MEMORY_MIB = 32768  # the tool's own share, for the most part
 # Ends that say nothing about the tool: it was at work, or the hand-in cheated.
 _OWN_FAULTS = frozenset({Verdict.TIME_LIMIT, Verdict.TAMPERED})
 
 
 def check_gpu_memory(
-    bench: Bench, tool: Tool, cases: Sequence[Prepared], advance: Callable[[str], None]
+    bench: Bench,
+    tool: Tool,
+    cases: Sequence[Prepared],
+    advance: Callable[[str], None],
+    started: Mapping[str, Session] | None = None,
 ) -> MemoryVerdict:
-    """Run the hand-in under compute-sanitizer's tools, as many at once as cores allow."""
+    """Run the hand-in under compute-sanitizer's tools, as many at once as cores allow.
+
+    `started` are workers that wait under a tool each, to be used and ended.
+    """
 
     def run(name: str) -> Seen:
-        seen = run_sanitizer(bench, tool, name, cases)
+        seen = run_sanitizer(bench, tool, name, cases, (started or {}).get(name))
         advance(name)
         return seen
 
     most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
-    with Pool(most, thread_name_prefix="sanitizer") as pool:
+    with ExitStack() as undo:
+        for session in (started or {}).values():
+            undo.enter_context(session)
+        pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
         seen = list(pool.map(run, sanitizer.TOOLS))
     if any(map(_in_doubt, seen)) and not _fails_without_a_tool(bench, cases):
         seen = [_could_not_run(one) if _in_doubt(one) else one for one in seen]
@@ -74,17 +81,23 @@ def _could_not_run(seen: Seen) -> Seen:
     )
 
 
-def run_sanitizer(bench: Bench, tool: Tool, name: str, cases: Sequence[Prepared]) -> Seen:
-    """Run one of the sanitizer's tools over the cases."""
+def run_sanitizer(
+    bench: Bench,
+    tool: Tool,
+    name: str,
+    cases: Sequence[Prepared],
+    started: Session | None = None,
+) -> Seen:
+    """Run one of the sanitizer's tools over the cases.
+
+    In the worker that waits under it, if one was started, or in a new one; it is ended.
+    """
     started_s = time.monotonic()
-    limits = replace(
-        bench.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=_MEMORY_MIB
-    )
+    limits = watched.limits_under_a_tool(bench.assignment.limits)
     problem = None
     findings: tuple[Finding, ...] = ()
     locate = locator(bench.built.path, bench.built.file)
-    watcher = sanitizer.watcher(tool, name, bench.built.language)
-    with Session(bench.built, limits, bench.server, watcher=watcher) as session:
+    with started or watched.start(bench.built, bench.assignment.limits, tool, name) as session:
         walked = walk(
             bench, session, cases, limits, calls=sanitizer.calls(name, bench.built.language)
         )

@@ -13,14 +13,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader import sandbox
 from grader.box import box
 from grader.build.product import Built
 from grader.capture import Capture
 from grader.errors import GraderError
-from grader.judge.buffers import Buffer
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.outcome import OF_LIMIT, OF_STATUS, Happening, Outcome, parse_records
 from grader.judge.server import PythonServer, Request
@@ -28,6 +27,9 @@ from grader.judge.watcher import Watcher
 from grader.spec import Limits
 from grader.words import Device, Language
 from grader.worker import cuda_worker, python_worker, wire
+
+if TYPE_CHECKING:
+    from grader.judge.buffers import Buffer  # it imports torch
 
 _OPERATION_S = 15e-6  # one operation of triton's interpreter
 _COMPANY_S = 1.0  # how long a look at the processes of a hand-in is good for
@@ -48,9 +50,8 @@ class Session:
     `host_settings` are words for the host runtime of a CUDA C++ one. With
     `tuning` a Triton hand-in's autotuners work as they do outside the grader,
     with `idle` its launches are left out. On a GPU its kernels come compiled as
-    earlier workers had them; with `gives`, what this one compiles is for later
-    ones, if it ends in good order: what it compiles until `give`, from where on
-    it may be shown what is hidden.
+    earlier workers had them; with `gives`, what this one compiles until `give`
+    (then it may be shown what is hidden) is for later ones, if it ends well.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Session:
     ) -> None:
         compiles = built.language is Language.TRITON and built.device is Device.CUDA
         self._compiled = built.compiled
+        self._takes = compiles and not idle
         self._gives = gives and compiles
         self._limits = limits
         self._watcher = watcher
@@ -77,8 +79,7 @@ class Session:
         self._idle = idle
         self._ended: sandbox.Ended | None = None
         self._alive = True
-        self._told_before = 0
-        self._output_from = 0
+        self._told_before = self._output_from = 0
         self._company: bool | None = None
         self._company_until_s = 0.0
         with contextlib.ExitStack() as undo:
@@ -87,8 +88,6 @@ class Session:
             # The worker gets a copy: the cache's own path is none of its business.
             self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
             shutil.copyfile(built.path, self._copy)
-            if compiles and not idle:
-                self._compiled.into(self._box)
             self._program = self._start(built, server)
             undo.callback(self._program.kill)
             self._channel.started()
@@ -128,10 +127,9 @@ class Session:
 
     def _interpreter_checks(self, built: Built) -> dict[str, int | bool] | None:
         """Return what the interpreter is to check; its budget bounds a call in any case."""
-        if built.device is not Device.CPU:
-            return None
         operations = int(self._limits.call_s / _OPERATION_S)
-        return {"operations": operations, "memory": self._watch_memory}
+        on_cpu = built.device is Device.CPU
+        return {"operations": operations, "memory": self._watch_memory} if on_cpu else None
 
     def _start_watched(
         self, built: Built, watcher: Watcher, limits: sandbox.Limits
@@ -203,7 +201,12 @@ class Session:
         self._output_from = self._program.output.total_bytes
 
     def load(self) -> Outcome:
-        """Load the hand-in; its constructors or module-level code run."""
+        """Load the hand-in; its constructors or module-level code run.
+
+        Raises OSError if there is no room for what earlier workers compiled.
+        """
+        if self._takes:
+            self._compiled.into(self._box)
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
@@ -303,8 +306,7 @@ class Session:
             self._program.drain()
             return Outcome(happening=happening, told=self._told(self._told_before))
         if self._watcher is not None:
-            # It has yet to write what it saw: `finish` will end it.
-            self._alive = False
+            self._alive = False  # it has yet to write what it saw: `finish` will end it
             told = self._told(self._told_before)
             return Outcome(happening=happening, code=answer.code, told=told)
         # After a CUDA error the context may be poisoned: this worker is done.

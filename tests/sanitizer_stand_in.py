@@ -1,0 +1,52 @@
+"""A program in the place of compute-sanitizer, for machines without a GPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from grader.build.product import Built
+from grader.build.unit import build
+from grader.spec import Assignment
+from grader.submission import read_submission
+from grader.toolchain import Tool
+from grader.words import Device, Language
+
+STAND_IN = """\
+#!{python}
+import os, subprocess, sys
+words = sys.argv[1:]
+xml, log, tool = (words[words.index(o) + 1] for o in ("--save", "--log-file", "--tool"))
+program = words[words.index({python!r}):]
+def run():
+    return subprocess.run(program, close_fds=False).returncode
+def report(records=""):
+    open(xml, "w").write("<ComputeSanitizerOutput>" + records + "</ComputeSanitizerOutput>")
+def record(line, text="Invalid __global__ read of size 4 bytes"):
+    return (f"<record><level>Error</level><what><text>{{text}}</text></what>"
+            f"<where><path>silu.cu</path><line>{{line}}</line></where></record>")
+{body}
+"""
+CLEAN = "code = run()\nreport()\nsys.exit(code)"
+
+
+def stand_in(folder: Path, body: str) -> Tool:
+    """Write the program, which does `body`, into the folder."""
+    program = folder / "compute-sanitizer"
+    program.write_text(STAND_IN.format(python=sys.executable, body=body))
+    program.chmod(0o755)
+    return Tool(name="compute-sanitizer", path=program, version="2025.3.1")
+
+
+def built_for(assignment: Assignment, folder: Path, scratch: Path) -> Built:
+    """Build the `silu.cu` of a folder for the processor."""
+    built = build(
+        assignment,
+        read_submission(folder, assignment).files["silu.cu"],
+        Language.CUDA,
+        Device.CPU,
+        architecture=None,
+        scratch=scratch,
+    )
+    assert isinstance(built, Built), built
+    return built

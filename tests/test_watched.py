@@ -1,0 +1,140 @@
+"""Workers that wait under a sanitizer's tools, with a stand-in for the sanitizer."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import psutil
+import pytest
+from sanitizer_stand_in import CLEAN, built_for, stand_in
+
+from grader import family, toolchain
+from grader.build.product import Built, Rejected
+from grader.check.gpu_memory import check_gpu_memory
+from grader.check.sanitizer import TOOLS
+from grader.check.stage import Bench
+from grader.check.watched import Ahead
+from grader.crowded import Pool
+from grader.evidence import BuildEvidence
+from grader.judge.oracle import Oracle
+from grader.spec import Assignment, CaseTemplate
+from grader.spec_reader import read_assignment
+from grader.toolchain import Tool
+from grader.verdict import Verdict
+from grader.words import Device, Language
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LOUD = """#include "silu.h"
+#include <cstdio>
+static const int said = std::printf("a constructor ran\\n");
+__global__ void k(const float* input, float* output, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+extern "C" void silu(const float* input, float* output, int n)
+{
+    k<<<(n + 255) / 256, 256>>>(input, output, n);
+}
+"""
+MANY = 8  # cores
+
+pytestmark = pytest.mark.usefixtures("unfenced", "no_nvcc")  # the stand-in is a file of the test's
+
+
+@pytest.fixture(scope="module")
+def silu() -> Assignment:
+    return read_assignment(REPOSITORY / "assignments" / "silu")
+
+
+@pytest.fixture
+def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tool:
+    made = stand_in(tmp_path, CLEAN)
+    monkeypatch.setattr(toolchain, "find_compute_sanitizer", lambda: made)
+    return made
+
+
+@pytest.fixture
+def build(silu: Assignment, tmp_path: Path) -> Future[Built | Rejected]:
+    folder = tmp_path / "hand_in"
+    folder.mkdir()
+    (folder / "silu.cu").write_text(LOUD)
+    return finished(built_for(silu, folder, tmp_path / "scratch"))
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    family.become_subreaper()
+    with Pool(2) as made:
+        yield made
+    assert not psutil.Process().children(recursive=True)
+
+
+def finished(product: Built | Rejected) -> Future[Built | Rejected]:
+    future: Future[Built | Rejected] = Future()
+    future.set_result(product)
+    return future
+
+
+def test_they_wait_without_the_hand_in_and_then_run_it(
+    silu: Assignment, tool: Tool, build: Future[Built | Rejected], pool: Pool, tmp_path: Path
+) -> None:
+    built = build.result()
+    assert isinstance(built, Built)
+    ahead = Ahead[str](pool, silu.limits, MANY)
+    ahead.expect([("silu", build)])
+    started = ahead.take("silu")
+    assert set(started) == set(TOOLS)
+    assert all(session.alive and session.output == "" for session in started.values())
+    waiting = psutil.Process().children()
+    small = tuple(CaseTemplate(sizes={"n": n}, memory=True) for n in (1, 33))
+    drawn = dataclasses.replace(silu, cases=small).draw_cases(
+        Device.CPU, Language.CUDA, public_seed=0, secret_seed=0
+    )
+    oracle = Oracle(silu)
+    cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
+    bench = Bench(assignment=silu, built=built, server=None, driver=None, private=False)
+    judged = check_gpu_memory(bench, tool, cases, lambda name: None, started)
+    assert judged.sentence.verdict is Verdict.ACCEPTED, judged
+    assert judged.evidence is not None
+    assert "a constructor ran" in judged.evidence.output
+    assert len(waiting) == len(TOOLS)
+    assert not any(process.is_running() for process in waiting), "it was in them"
+
+
+def test_a_machine_of_few_cores_starts_none(
+    silu: Assignment, tool: Tool, build: Future[Built | Rejected], pool: Pool
+) -> None:
+    ahead = Ahead[str](pool, silu.limits, MANY - 1)
+    ahead.expect([("silu", build)])
+    assert ahead.take("silu") == {}
+
+
+def test_what_nobody_takes_is_ended(
+    silu: Assignment, tool: Tool, build: Future[Built | Rejected], pool: Pool
+) -> None:
+    ahead = Ahead[str](pool, silu.limits, MANY)
+    ahead.expect([("skipped", build), ("taken", build), ("left", build)])
+    assert ahead.take("of another assignment") == {}
+    taken = ahead.take("taken")
+    assert set(taken) == set(TOOLS)
+    ahead.close()
+    of_taken = len(TOOLS)
+    assert len(psutil.Process().children()) == of_taken
+    for session in taken.values():
+        session.close()
+    assert ahead.take("left") == {}
+
+
+def test_a_build_that_failed_has_none(silu: Assignment, tool: Tool, pool: Pool) -> None:
+    rejected = Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message="no",
+        evidence=BuildEvidence(tool="g++", cached=False),
+    )
+    ahead = Ahead[str](pool, silu.limits, MANY)
+    ahead.expect([("silu", finished(rejected))])
+    assert ahead.take("silu") == {}
