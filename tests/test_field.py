@@ -110,18 +110,18 @@ def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: F
         right(input, output, n)
 
     timed = side(field, FakeSession(field, entry))
-    assert all(timed.burst(field.order(SETS, SETS)) > 0 for _ in range(4))
+    assert all(timed.burst(ALL) > 0 for _ in range(4))
     assert len(seen) == 4 * SETS
     assert len({value for _, value in seen}) == 4 * SETS
     bursts = [[place for place, _ in seen[i : i + SETS]] for i in range(0, len(seen), SETS)]
     assert all(sorted(burst) == sorted(bursts[0]) for burst in bursts)
-    assert len({tuple(burst) for burst in bursts}) > 1
 
 
 def test_how_many_sets_are_called_is_random_and_most_of_them(field: Field) -> None:
     orders = [field.order(SETS) for _ in range(60)]
     assert {len(order) for order in orders} == {4, 5}
     assert all(len(set(order)) == len(order) for order in orders)
+    assert len({tuple(order) for order in orders}) > 30
     assert {order[-1] for order in orders} == set(range(SETS))
     assert {len(field.order(1)) for _ in range(9)} == {1}
 

@@ -114,10 +114,9 @@ class Field:
         """How many sets there are."""
         return len(self._sets)
 
-    def order(self, most: int, fewest: int | None = None) -> list[int]:
+    def order(self, most: int) -> list[int]:
         """Return the sets to call, in a random order: at most `most` and most of those."""
-        if fewest is None:
-            fewest = max(1, math.ceil(_FEWEST_CALLED * most))
+        fewest = max(1, math.ceil(_FEWEST_CALLED * most))
         return self._chooser.sample(range(self.sets), self._chooser.randint(fewest, most))
 
     def calls(self, order: Sequence[int]) -> bytes:

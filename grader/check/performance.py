@@ -203,12 +203,16 @@ class _Rounds:
                 return
 
     def _round(self, torch_first: bool) -> _Taken:
-        one_s = _guarded(lambda: self._torch_side.timed(1)).took_s
+        torch_side, side = self._torch_side, self._side
+        one_s = _guarded(torch_side.one).took_s
+        # The same sets in the same order: where they lie in memory makes no difference then.
+        order = torch_side.order()
+        of_side = order if side.most == torch_side.most else side.order()
         if torch_first:
-            baseline = _guarded(self._torch_side.timed)
-        submission = self._side.timed()
+            baseline = _guarded(lambda: torch_side.timed(order))
+        submission = side.timed(of_side)
         if not torch_first:
-            baseline = _guarded(self._torch_side.timed)
+            baseline = _guarded(lambda: torch_side.timed(order))
         return _Taken(one_s=one_s, baseline=baseline, submission=submission)
 
     def _overhead_s(self) -> float:

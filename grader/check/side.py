@@ -130,7 +130,7 @@ class Side:
         self.most = max(fewest, min(self.most, int(_LONGEST_BURST_S / max(call_s, 1e-9))))
         called_s = 0.0
         while called_s < _WARM_S:
-            order = self._field.order(self.most)
+            order = self.order()
             took_s = self.burst(order, counts=False)
             called_s += took_s
             call_s = min(call_s, (took_s - overhead_s) / len(order))
@@ -143,13 +143,20 @@ class Side:
         ones: list[float] = []
         several: list[Burst] = []
         for _ in range(_ALONE_BURSTS):
-            ones.append(self.timed(1).took_s)
-            several.append(self.timed())
+            ones.append(self.one().took_s)
+            several.append(self.timed(self.order()))
         return ones, per_call_s(ones, several)
 
-    def timed(self, calls: int | None = None) -> Burst:
-        """Time a burst of so many calls, or of as many as the side makes."""
-        order = self._field.order(self.most) if calls is None else self._field.order(calls, calls)
+    def order(self) -> list[int]:
+        """Draw the sets for a burst of as many calls as the side makes."""
+        return self._field.order(self.most)
+
+    def one(self) -> Burst:
+        """Time a burst of a single call."""
+        return self.timed(self._field.order(1))
+
+    def timed(self, order: Sequence[int]) -> Burst:
+        """Time a burst of calls on these sets."""
         return Burst(took_s=self.burst(order), calls=len(order))
 
 

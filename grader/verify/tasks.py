@@ -28,6 +28,7 @@ from grader.words import CheckName, Device, Language
 # A sample that must meet its time limit is not waited for as long as a student's kernel
 # is: it would cost a minute each. What ends by itself within the real limit, but not
 # within this one, belongs in too_slow/.
+_TIMED = frozenset({"too_slow", "tampered"})
 _PATIENCE_S = 2.0
 _PATIENCE_LOAD_S = 5.0
 
@@ -110,8 +111,8 @@ class SampleTask(_Grading):
             assignment = dataclasses.replace(assignment, limits=patience)
         options = self.options()
         judged_by = self.expectation.check if self.expectation is not None else None
-        if self.sample.verdict == "accepted" and judged_by != CheckName.PERFORMANCE.value:
-            # Right is what it is to be; whether it is fast as well says nothing about the spec.
+        if self.sample.verdict not in _TIMED and judged_by != CheckName.PERFORMANCE.value:
+            # Right, or wrong, is what it is to be; how fast it is as well says nothing of it.
             options = dataclasses.replace(
                 options, checks=frozenset(CheckName) - {CheckName.PERFORMANCE}
             )

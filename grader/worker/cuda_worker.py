@@ -180,7 +180,8 @@ class Worker:
         self._settings = settings
         self._on_cpu = device == "cpu"
         self._library: ctypes.CDLL | None = None
-        self._device: CpuDevice | GpuDevice | None = None
+        # Before it is asked to load anything: under a tool a context takes its time.
+        self._device: CpuDevice | GpuDevice | None = None if self._on_cpu else GpuDevice()
         self._buffers: dict[int, Buffer] = {}
         self._calls = 0  # since the buffers were attached
         self._prepared: tuple = (None, 0, 0)  # type: ignore[type-arg]
@@ -193,7 +194,8 @@ class Worker:
         except OSError as error:
             telling.tell("load", message=str(error)[-2000:])
             return wire.LOAD_FAILED
-        self._device = CpuDevice(self._library, self._settings) if self._on_cpu else GpuDevice()
+        if self._on_cpu:
+            self._device = CpuDevice(self._library, self._settings)
         return wire.OK
 
     def attach(self, payload: bytes, descriptor: int) -> None:

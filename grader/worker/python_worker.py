@@ -75,6 +75,8 @@ class Worker:
             self._checks = triton_checks.install(file, **checks)
         if device == "cuda":
             self._shorten_cache_names()
+            # Before it is asked to load anything: under a tool a context takes its time.
+            self._open_driver()
         self._watched: Any = contextlib.nullcontext
         if idle:
             self._leave_out_launches()
@@ -122,8 +124,6 @@ class Worker:
         if unfit:
             telling.tell("entry", problem=unfit)
             return wire.LOAD_FAILED
-        if self._device == "cuda":
-            self._open_driver()
         return wire.OK
 
     def _unfit(self, function: Any) -> str | None:
