@@ -65,6 +65,7 @@ _OF_TOOL: dict[str, FindingKind] = {
 }
 # cudaError_t from here on says that a kernel failed before: a consequence.
 _FIRST_KERNEL_ERROR = 700
+_STICKY = re.compile(r"sticky error detected", re.IGNORECASE)  # the same, from 2026 on
 
 _SPACES = {"__global__": "global", "__shared__": "shared", "__local__": "local"}
 Access = Literal["read", "write", "atomic"]
@@ -216,7 +217,7 @@ class _Reader:
             return
         kind = self._kind(text)
         result = _integer(record.findtext("what/result"))
-        if result is not None and result >= _FIRST_KERNEL_ERROR:
+        if (result is not None and result >= _FIRST_KERNEL_ERROR) or _STICKY.search(text):
             return
         lines = list(self._lines(record)) or list(self._host_lines(record))
         if not lines and not self._from_library(record):
