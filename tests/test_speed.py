@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import random
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -46,23 +47,22 @@ def test_benchmarks_are_combined_round_by_round() -> None:
     assert found.rounds == 21
 
 
-def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one worker was shown may reach a later one: it must not tell what that is shown."""
-    seeds: list[int] = []
+QUICK, SLOW_WAITS = [1e-5] * 16, [2e-3] * 16  # of tiny kernels
 
-    def one(*arguments: Any) -> Measured:
-        seeds.append(next(a for a in arguments if isinstance(a, int)))
-        return Measured(rounds=(Round(baseline_s=1.0, submission_s=1.0),) * 20)
 
+def checked(
+    monkeypatch: pytest.MonkeyPatch,
+    one: Callable[..., Measured],
+    waits: Callable[[], list[float]] = lambda: QUICK,
+) -> speed.SpeedVerdict:
+    """Check the speed of three benchmarks, without a GPU."""
     around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
     monkeypatch.setattr(speed, "alone", lambda uuid: contextlib.nullcontext())
     monkeypatch.setattr(speed, "Watch", lambda uuid: around)
     monkeypatch.setattr(speed, "copy_rate_gb_s", lambda: 1.0)
-    monkeypatch.setattr(speed, "waits", lambda: [1e-5] * 16)
-    monkeypatch.setattr(speed, "gpu_errors", lambda room: contextlib.nullcontext())
+    monkeypatch.setattr(speed, "waits", waits)
+    monkeypatch.setattr(speed, "gpu_errors", lambda room=0: contextlib.nullcontext())
     monkeypatch.setattr(speed, "_measure_one", one)
-    uncertain = SimpleNamespace(again=True, tier=None)
-    monkeypatch.setattr(speed, "decide", lambda *_: uncertain)  # it is asked for once more
     monkeypatch.setattr(speed, "_evidence", lambda *_: None)
     benchmarks = [
         Benchmark(name=str(n), sizes={"n": n}, bytes=Expression("n", frozenset({"n"})))
@@ -73,11 +73,47 @@ def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -
         assignment=dataclasses.replace(SILU, benchmarks=tuple(benchmarks)),
     )
     gpu: Any = SimpleNamespace(uuid="none")
+    lent: Any = None
+    return speed.check_speed(bench, lent, lent, gpu, TIERS, lambda name: None, seed=7)
+
+
+def as_fast_as_torch(*_: Any) -> Measured:
+    return Measured(rounds=(Round(baseline_s=1.0, submission_s=1.0),) * 20)
+
+
+def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one worker was shown may reach a later one: it must not tell what that is shown."""
+    seeds: list[int] = []
+
+    def one(*arguments: Any) -> Measured:
+        seeds.append(next(a for a in arguments if isinstance(a, int)))
+        return as_fast_as_torch()
+
+    uncertain = SimpleNamespace(again=True, tier=None)
+    monkeypatch.setattr(speed, "decide", lambda *_: uncertain)  # it is asked for once more
     for _ in range(2):
-        lent: Any = None
-        speed.check_speed(bench, lent, lent, gpu, TIERS, lambda name: None, seed=7)
+        checked(monkeypatch, one)
     assert len(set(seeds[:6])) == 6, "three benchmarks, each measured twice"
     assert seeds[6:] == seeds[:6], "a run can be repeated"
+
+
+@pytest.mark.parametrize(
+    ("waits", "verdict"),
+    [
+        ((QUICK, QUICK), Verdict.ACCEPTED),
+        ((SLOW_WAITS, QUICK), Verdict.NOT_MEASURED),
+        ((QUICK, SLOW_WAITS), Verdict.NOT_MEASURED),  # it began meanwhile
+    ],
+)
+def test_a_gpu_is_looked_at_before_and_after(
+    monkeypatch: pytest.MonkeyPatch, waits: tuple[list[float], ...], verdict: Verdict
+) -> None:
+    looks = iter(waits)
+    found = checked(monkeypatch, as_fast_as_torch, lambda: next(looks))
+    assert found.sentence.verdict is verdict, found
+    told = "something else keeps the GPU busy" in found.sentence.message
+    assert told == (verdict is Verdict.NOT_MEASURED)
+    assert found.share == (0.0 if told else 1.0)
 
 
 def test_a_gpu_that_works_for_others_too_is_told() -> None:

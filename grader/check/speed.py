@@ -109,6 +109,10 @@ def check_speed(
             decision = decide(found, tiers) if found and not failed else None
             if decision is not None and not decision.again:
                 break
+        with gpu_errors():
+            waits_s = waits()
+        if (busy := crowded(waits_s)) is not None:  # since when, nobody knows
+            return SpeedVerdict(sentence=busy)
         evidence = _evidence(
             bench.assignment, language, measured, found, decision, tiers, roof_gb_s, watch,
             strangers,
