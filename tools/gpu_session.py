@@ -60,7 +60,8 @@ def parts(out: Path) -> list[Part]:
     """Return all parts, the most important first."""
     # A test of a sample takes 10 to 20 s of four cores: more at once is slower, not faster.
     workers = ("-n", "4", "--dist", "loadgroup")
-    tests = ("-m", "pytest", "-m", "gpu", *workers, "-rf", "-p", "no:cacheprovider")
+    # A line for each test: what had passed is known if its time is up.
+    tests = ("-m", "pytest", "-v", "-m", "gpu", *workers, "-rf", "-p", "no:cacheprovider")
     long, samples = "tests/test_performance_gpu.py", "tests/samples/test_samples_gpu.py"
     rest = (*tests, "--durations=5", "tests", f"--ignore={long}", f"--ignore={samples}")
     # On an H200 a benchmark takes some 4 s, an autotuned one 10.

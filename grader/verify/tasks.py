@@ -78,10 +78,14 @@ class _Grading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleTask(_Grading):
-    """A sample hand-in gets the verdict of its folder and what its first line says."""
+    """A sample hand-in gets the verdict of its folder and what its first line says.
+
+    By all checks, or by those of `checks` only.
+    """
 
     sample: Sample
     expectation: Expectation | None
+    checks: frozenset[CheckName] = frozenset()
 
     @property
     def title(self) -> str:
@@ -98,6 +102,14 @@ class SampleTask(_Grading):
         """As in the row of a verdict."""
         return self.assignment.name, f"sample {self.sample.title}"
 
+    def _asked(self) -> frozenset[CheckName]:
+        """Return the checks that can give the verdict; empty for all."""
+        judged_by = self.expectation.check if self.expectation is not None else None
+        if self.sample.verdict in _TIMED or judged_by == CheckName.PERFORMANCE.value:
+            return frozenset()
+        # Right, or wrong, is what it is to be; how fast it is as well says nothing of it.
+        return frozenset(CheckName) - {CheckName.PERFORMANCE}
+
     def do(self, hands: Hands) -> tuple[Row, ...]:
         """Grade the sample's folder, only this file of it."""
         assignment = self.assignment
@@ -109,13 +121,7 @@ class SampleTask(_Grading):
                 load_s=min(limits.load_s, _PATIENCE_LOAD_S),
             )
             assignment = dataclasses.replace(assignment, limits=patience)
-        options = self.options()
-        judged_by = self.expectation.check if self.expectation is not None else None
-        if self.sample.verdict not in _TIMED and judged_by != CheckName.PERFORMANCE.value:
-            # Right, or wrong, is what it is to be; how fast it is as well says nothing of it.
-            options = dataclasses.replace(
-                options, checks=frozenset(CheckName) - {CheckName.PERFORMANCE}
-            )
+        options = dataclasses.replace(self.options(), checks=self.checks or self._asked())
         if self.sample.has_program:
             options = dataclasses.replace(options, kernels=frozenset())
         report = hands.grade(assignment, read_submission(self.sample.folder, assignment), options)
