@@ -139,6 +139,7 @@ class Session:
             worker += [python_worker.__file__, str(self._copy), built.entry, built.device.value]
         else:
             worker += ["-S", cuda_worker.__file__, str(self._copy), built.device.value]
+            worker += [cuda_worker.CONTEXT] * (built.device is Device.CUDA)
         return sandbox.spawn(
             [*watcher.command, *worker],
             cwd=self._box,
@@ -211,10 +212,7 @@ class Session:
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
     def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
-        """Show the worker the buffers of one case, or of several, slot by slot.
-
-        With `bare`, outputs count as memory that nobody has written yet.
-        """
+        """Show the worker the buffers of cases, slot by slot; `bare` outputs count as unwritten."""
         self._program.grant_memory(sum(buffer.whole.numel() for buffer in buffers) / 2**20)
         for slot, buffer in enumerate(buffers):
             message = buffer.message(slot, bare=bare)

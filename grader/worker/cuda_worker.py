@@ -1,6 +1,9 @@
 """Run a built CUDA C++ hand-in: a shared library with one entry, `grader_call`.
 
-    python -I -S cuda_worker.py LIBRARY cuda|cpu [SETTINGS of the host runtime]
+    python -I -S cuda_worker.py LIBRARY cpu [SETTINGS of the host runtime]
+    python -I -S cuda_worker.py LIBRARY cuda [context]
+
+With `context` it opens the GPU before its first command: it may have to wait for that one.
 
 Standard library only: it starts in a twentieth of the time of one that imports
 torch, runs with the system's python under another uid, and offers the hand-in
@@ -27,6 +30,7 @@ else:
     import telling
     import wire
 
+CONTEXT = "context"
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
 
 
@@ -180,11 +184,12 @@ class Worker:
         self._settings = settings
         self._on_cpu = device == "cpu"
         self._library: ctypes.CDLL | None = None
-        # Before it is asked to load anything: under a tool a context takes its time.
-        self._device: CpuDevice | GpuDevice | None = None if self._on_cpu else GpuDevice()
+        self._device: CpuDevice | GpuDevice | None = None
         self._buffers: dict[int, Buffer] = {}
         self._calls = 0  # since the buffers were attached
         self._prepared: tuple = (None, 0, 0)  # type: ignore[type-arg]
+        if settings == CONTEXT and not self._on_cpu:
+            self._device = GpuDevice()
 
     def load(self) -> int:
         """Load the library; its static constructors run here."""
@@ -196,6 +201,8 @@ class Worker:
             return wire.LOAD_FAILED
         if self._on_cpu:
             self._device = CpuDevice(self._library, self._settings)
+        elif self._device is None:
+            self._device = GpuDevice()
         return wire.OK
 
     def attach(self, payload: bytes, descriptor: int) -> None:

@@ -75,8 +75,6 @@ class Worker:
             self._checks = triton_checks.install(file, **checks)
         if device == "cuda":
             self._shorten_cache_names()
-            # Before it is asked to load anything: under a tool a context takes its time.
-            self._open_driver()
         self._watched: Any = contextlib.nullcontext
         if idle:
             self._leave_out_launches()
@@ -124,6 +122,7 @@ class Worker:
         if unfit:
             telling.tell("entry", problem=unfit)
             return wire.LOAD_FAILED
+        self.open_device()
         return wire.OK
 
     def _unfit(self, function: Any) -> str | None:
@@ -136,7 +135,10 @@ class Worker:
             return "kernel"
         return None if callable(function) else type(function).__name__
 
-    def _open_driver(self) -> None:
+    def open_device(self) -> None:
+        """Open the GPU, if there is one to use and it is not open yet."""
+        if self._device != "cuda" or self._driver is not None:
+            return
         if TYPE_CHECKING:
             from grader.worker import cuda_driver
         else:
@@ -263,12 +265,18 @@ def serve(
     *,
     tuning: bool = False,
     idle: bool = False,
+    ahead: bool = False,
 ) -> None:
-    """Carry out commands until the judge closes the channel, then end the process."""
+    """Carry out commands until the judge closes the channel, then end the process.
+
+    With `ahead` it opens the GPU before its first command: it may have to wait for that one.
+    """
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash tells its stack on its way out, and so the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
     worker = Worker(file, entry, device, checks, tuning=tuning, idle=idle)
+    if ahead:
+        worker.open_device()
     eager_s = 0.0
     while True:
         try:
@@ -304,4 +312,4 @@ def serve(
 
 if __name__ == "__main__":
     # By itself, not forked: under a tool that watches a process from its start.
-    serve(sys.argv[1], sys.argv[2], sys.argv[3])
+    serve(sys.argv[1], sys.argv[2], sys.argv[3], ahead=True)
