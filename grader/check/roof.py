@@ -23,6 +23,7 @@ _COPIES = 12
 _WAITS, _WARM = 100, 10
 # A tenth of the tiny kernels may take longer, for other reasons.
 _MOST_WAIT_S = 5e-4
+_LOOK_AGAIN_S = 0.3  # a worker that has just ended may still be tidied up after
 
 
 def copy_rate_gb_s() -> float:
@@ -51,6 +52,14 @@ def waits() -> list[float]:
         torch.cuda.synchronize()
         found.append(time.perf_counter() - started_s)
     return found[_WARM:]
+
+
+def somebody_else() -> Sentence | None:
+    """Say that something else keeps the GPU busy, now and a moment later; None if not."""
+    if crowded(waits()) is None:
+        return None
+    time.sleep(_LOOK_AGAIN_S)
+    return crowded(waits())
 
 
 def crowded(waits_s: Sequence[float]) -> Sentence | None:

@@ -21,7 +21,7 @@ from grader.build.product import Built
 from grader.check.ending import Sentence
 from grader.check.field import open_field
 from grader.check.performance import Measured, measure
-from grader.check.roof import COPY_BYTES, copy_rate_gb_s, crowded, waits
+from grader.check.roof import COPY_BYTES, copy_rate_gb_s, somebody_else
 from grader.check.stage import Bench
 from grader.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
 from grader.gpu import Gpu
@@ -84,8 +84,8 @@ def check_speed(
         # The judge itself is one of them; no worker lives now.
         strangers = len(watch.state().processes) - 1
         with gpu_errors(2 * COPY_BYTES):
-            roof_gb_s, waits_s = copy_rate_gb_s(), waits()
-        if (busy := crowded(waits_s)) is not None:
+            roof_gb_s, busy = copy_rate_gb_s(), somebody_else()
+        if busy is not None:
             return SpeedVerdict(sentence=busy)
         # What one benchmark's worker is shown must not tell what the next one's will be.
         seeds = random.Random(seed)
@@ -110,8 +110,8 @@ def check_speed(
             if decision is not None and not decision.again:
                 break
         with gpu_errors():
-            waits_s = waits()
-        if (busy := crowded(waits_s)) is not None:  # since when, nobody knows
+            busy = somebody_else()
+        if busy is not None:  # since when, nobody knows
             return SpeedVerdict(sentence=busy)
         evidence = _evidence(
             bench.assignment, language, measured, found, decision, tiers, roof_gb_s, watch,
