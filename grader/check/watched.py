@@ -75,12 +75,14 @@ class Ahead(Generic[Key]):
         They are the caller's to close. Those of the next build are started; those
         of builds that nobody asked for are ended.
         """
-        if self._begun is None or key not in (self._begun[0], *(key for key, _ in self._expected)):
+        begun = self._begun
+        if begun is None or key not in (begun[0], *(expected for expected, _ in self._expected)):
             return {}
-        while self._begun[0] != key:
+        while begun is None or begun[0] != key:
             self._end_begun()
             self._begin()
-        sessions = self._begun[1].result()
+            begun = self._begun
+        sessions = begun[1].result()
         self._begun = None
         self._begin()
         return sessions
