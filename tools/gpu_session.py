@@ -74,6 +74,7 @@ def parts(out: Path) -> list[Part]:
     ]  # fmt: skip
     local = ("benchmarks/grade_local.py", "--runs", "1", "--device", "cuda")
     memory = ("benchmarks/memory_check.py", "--runs", "1", "--device", "cuda")
+    table = ("tools/memory_table.py", "run", "--device", "cuda", "--jobs", "4", "--json")
     return [
         Part(name="doctor", argv=_grade("doctor"), limit_s=60),
         Part(name="busy", argv=_proof("busy", 2, out), limit_s=60),
@@ -85,6 +86,9 @@ def parts(out: Path) -> list[Part]:
         Part(name="tests", argv=_python(*rest), limit_s=300),
         Part(name="soak", argv=_python("benchmarks/soak.py", "--processes", "5"), limit_s=400),
         Part(name="samples", argv=_python(*tests, "--timeout=400", samples), limit_s=580),
+        Part(
+            name="memory-table", argv=_python(*table, str(out / "memory-table.json")), limit_s=400
+        ),
         Part(name="batch-gpus", argv=_python("benchmarks/batch_gpus.py"), limit_s=300),
         Part(name="cost", argv=_proof("cost", 2, out), limit_s=180),
         *calibrations,

@@ -4,10 +4,10 @@
     python tools/memory_table.py run --device cuda --json cuda.json     (on a GPU machine)
     python tools/memory_table.py write cpu.json cuda.json               (either may be left out)
 
-`run` grades every sample of silu's with a planted fault on one device (silu has them of
-every kind; other assignments repeat them) and notes what was found; `write` puts both
-together between the markers of the page. A cell that no run tells stays as it is; one
-that never was told is "not captured yet".
+`run` has the memory check look at every sample with a planted fault on one device, and
+notes what was found; it ends with 1 if that is not what the sample's first line promises.
+`write` puts runs together between the markers of the page. A cell that no run tells stays
+as it is; one that never was told is "not captured yet".
 Nothing in the table is typed by hand but the reasons, which stand in the samples.
 """
 
@@ -23,11 +23,12 @@ import click
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = REPOSITORY / "docs" / "memory-safety.md"
+SANITIZER = "compute-sanitizer "
 START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [str(REPOSITORY)]
 
 from grader import gpu, toolchain  # noqa: E402
-from grader.evidence import MemoryEvidence  # noqa: E402
+from grader.evidence import Finding, MemoryEvidence  # noqa: E402
 from grader.pipeline import grade  # noqa: E402
 from grader.plan import Options  # noqa: E402
 from grader.progress import Progress  # noqa: E402
@@ -39,9 +40,14 @@ from grader.words import CheckName, Device, Language  # noqa: E402
 
 
 def planted() -> list[Sample]:
-    """Return the samples with a planted fault, of the assignment that has all kinds of them."""
-    samples = find_samples(REPOSITORY / "reference")
-    return [sample for sample in samples if sample.assignment == "silu" and fault_of(sample)]
+    """Return the samples with a planted fault; those of silu, which has all kinds, come first."""
+    found = [sample for sample in find_samples(REPOSITORY / "reference") if fault_of(sample)]
+    return sorted(found, key=lambda sample: sample.assignment != "silu")
+
+
+def key_of(sample: Sample) -> str:
+    """Return what tells a sample from all others."""
+    return f"{sample.assignment}/{sample.name}/{sample.language}"
 
 
 def fault_of(sample: Sample) -> Planted | None:
@@ -65,14 +71,24 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
     assert expected is not None and fault is not None
     hit = next((f for f in findings if f.kind == fault.kind and expected.named_by(f.line)), None)
     return {
-        "sample": sample.title,
+        "sample": key_of(sample),
+        "agrees": keeps_promise(fault, device, hit),
         "verdict": str(check.verdict),
         "message": check.message,
-        "tool": hit.tool.removeprefix("compute-sanitizer ") if hit else None,
+        "tool": hit.tool.removeprefix(SANITIZER) if hit else None,
         "severity": hit.severity if hit else None,
         "line": hit.line if hit else None,
         "others": sorted({f.kind for f in findings} - {fault.kind}),
     }
+
+
+def keeps_promise(fault: Planted, device: Device, hit: Finding | None) -> bool:
+    """True if the device told the fault as the sample says, or was blind as it says."""
+    severity = fault.severity(device.value)
+    if hit is None or severity is None:
+        return hit is None and severity is None
+    by = fault.gpu if device is Device.CUDA else hit.tool.removeprefix(SANITIZER)
+    return (hit.severity, hit.tool.removeprefix(SANITIZER)) == (severity, by)
 
 
 @click.group()
@@ -84,11 +100,11 @@ def main() -> None:
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), required=True)
 @click.option("--json", "output", type=click.Path(path_type=Path), required=True)
 @click.option("--jobs", default=1, show_default=True)
-@click.option("--only", default="", help="A part of the samples' titles.")
+@click.option("--only", default="", help="A part of ASSIGNMENT/NAME/LANGUAGE.")
 def run(device: str, output: Path, jobs: int, only: str) -> None:
     """Grade every planted fault on one device."""
     with ThreadPoolExecutor(jobs) as pool:
-        wanted = [sample for sample in planted() if only in sample.title]
+        wanted = [sample for sample in planted() if only in key_of(sample)]
         rows = list(pool.map(lambda sample: found_in(sample, Device(device)), wanted))
     sanitizer = toolchain.find_compute_sanitizer()
     machine = {
@@ -97,7 +113,9 @@ def run(device: str, output: Path, jobs: int, only: str) -> None:
     }
     output.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
     for row in rows:
-        print(f"{row['sample']:55} {row['verdict']:14} {row['tool'] or '-':22} {row['line'] or ''}")
+        told = f"{row['verdict']:14} {row['tool'] or '-':22} {row['line'] or '':4}"
+        print(f"{row['sample']:60} {told} {'' if row['agrees'] else 'DIFFERS'}")
+    sys.exit(not all(row["agrees"] for row in rows))
 
 
 @main.command()
@@ -121,16 +139,17 @@ def write(runs: tuple[Path, ...]) -> None:
     lines = [
         machine,
         "",
-        "| planted fault | language | kind | line | CPU | GPU | why one is blind |",
-        "|---|---|---|---|---|---|---|",
+        "| assignment | planted fault | language | kind | line | CPU | GPU | why one is blind |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for sample in planted():
         expected, fault = sample.expectation(), fault_of(sample)
         assert expected is not None and fault is not None
-        cpu, cuda = cells.get(sample.title, ["not captured yet"] * 2)
+        cpu, cuda = cells.get(key_of(sample), ["not captured yet"] * 2)
         why = expected.why or ""
         lines.append(
-            f"| {sample.name} | {Language(sample.language).phrase} | {fault.kind} "
+            f"| {sample.assignment} | {sample.name} | {Language(sample.language).phrase} "
+            f"| {fault.kind} "
             f"| {', '.join(map(str, expected.lines))} | {cpu} | {cuda} | {why} |"
         )
     PAGE.write_text(f"{before}{START}\n{chr(10).join(lines)}\n{END}{after}", encoding="utf-8")
@@ -140,12 +159,8 @@ def _standing(table: str) -> tuple[dict[str, list[str]], str]:
     """Return the cells (CPU, GPU) that the page has now, by sample, and its line on the GPU."""
     lines = table.strip().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
-    found = {(row[0], row[1]): row[4:6] for row in rows}
-    cells = {
-        sample.title: found[key]
-        for sample in planted()
-        if (key := (sample.name, Language(sample.language).phrase)) in found
-    }
+    languages = {language.phrase: language.value for language in Language}
+    cells = {f"{row[0]}/{row[1]}/{languages[row[2]]}": row[5:7] for row in rows}
     return cells, lines[0] if lines else ""
 
 

@@ -1,0 +1,96 @@
+"""The table in docs/memory-safety.md says of each planted fault what its sample promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+import pytest
+
+from grader.evidence import Finding
+from grader.verify.expectation import Planted
+from grader.words import Device
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+NEVER = "not captured yet"
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "memory_table", REPOSITORY / "tools" / "memory_table.py"
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+TABLE = load()
+
+
+def cells() -> dict[str, list[str]]:
+    text = TABLE.PAGE.read_text(encoding="utf-8")
+    found: dict[str, list[str]] = TABLE._standing(text.split(TABLE.START)[1].split(TABLE.END)[0])[0]
+    return found
+
+
+def test_every_planted_fault_has_a_row_and_a_cell_of_the_processors() -> None:
+    found = cells()
+    assert set(found) == {TABLE.key_of(sample) for sample in TABLE.planted()}
+    assert [key for key, (cpu, _) in found.items() if cpu == NEVER] == []
+
+
+@pytest.mark.parametrize("device", list(Device))
+def test_the_cells_are_what_the_samples_promise(device: Device) -> None:
+    found, wrong = cells(), []
+    for sample in TABLE.planted():
+        cell = found[TABLE.key_of(sample)][device is Device.CUDA]
+        fault = TABLE.fault_of(sample)
+        severity = fault.severity(device.value)
+        tool, _, line = cell.removesuffix(" (warning)").partition(", line ")
+        if cell == NEVER:
+            continue
+        if severity is None:
+            right = cell.startswith("–")
+        else:
+            right = cell.endswith(" (warning)") == (severity == "warning")
+            right = right and int(line) in sample.expectation().lines
+            right = right and (device is Device.CPU or tool == fault.gpu)
+        if not right:
+            wrong.append((sample.title, cell))
+    assert wrong == []
+
+
+def told(tool: str, severity: Literal["error", "warning"]) -> Finding:
+    return Finding(
+        kind="race", severity=severity, message="", hint="", file="silu.cu", line=1, tool=tool
+    )
+
+
+@pytest.mark.parametrize(
+    ("device", "hit", "kept"),
+    [
+        (Device.CPU, told("host device", "error"), True),
+        (Device.CPU, told("host device", "warning"), False),
+        (Device.CPU, None, False),
+        (Device.CUDA, told("compute-sanitizer racecheck", "warning"), True),
+        (Device.CUDA, told("compute-sanitizer racecheck", "error"), False),
+        (Device.CUDA, told("compute-sanitizer memcheck", "warning"), False),
+    ],
+)
+def test_a_promise_is_kept_by_the_tool_and_the_severity(
+    device: Device, hit: Finding | None, kept: bool
+) -> None:
+    fault = Planted(kind="race", cpu="error", gpu="racecheck", gpu_severity="warning")
+    assert TABLE.keeps_promise(fault, device, hit) is kept
+
+
+def test_a_device_that_is_blind_tells_nothing() -> None:
+    fault = Planted(kind="race", cpu="error", gpu="blind")
+    assert TABLE.keeps_promise(fault, Device.CUDA, None)
+    seen = told("compute-sanitizer racecheck", "error")
+    assert not TABLE.keeps_promise(fault, Device.CUDA, seen)
