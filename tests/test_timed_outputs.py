@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from grader.check.timed_outputs import _steps, _within
-from grader.judge.compare import accepts
+from grader.judge.compare import BITS, accepts
 from grader.spec import Tolerance
 
 TOLERANCE = Tolerance(rtol=1e-2, atol=1e-3)
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
-BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def from_bits(pattern: int, kind: torch.dtype) -> torch.Tensor:

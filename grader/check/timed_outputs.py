@@ -19,13 +19,12 @@ from collections.abc import Mapping
 import torch
 
 from grader.errors import GraderError
-from grader.judge.compare import accepts
+from grader.judge.compare import BITS, accepts
 from grader.judge.oracle import Oracle
 from grader.spec import Case, Tolerance
 
 _SURE = 0.5  # of the tolerance
 _LARGEST_RTOL = 0.1  # with more, so many steps would be further than so many times one step
-_BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 class TimedOutputs:
@@ -101,7 +100,7 @@ def _within(steps: int, output: torch.Tensor, made: torch.Tensor) -> bool:
     """
     if steps < 1 or not made.is_contiguous():
         return False
-    bits = _BITS[output.element_size()]
+    bits = BITS[output.element_size()]
     low, high = torch.aminmax(output.view(bits) - made.view(bits))
     ends = torch.stack([*torch.aminmax(output), *torch.aminmax(made)])
     return bool((low >= -steps) & (high <= steps) & ends.isfinite().all())

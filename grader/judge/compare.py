@@ -23,7 +23,8 @@ from grader.spec import Tolerance
 
 SHOWN = 5
 
-_BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+# Integers of an element's size, to compare or step by its bits.
+BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) 
     """
     wanted = expected.to(actual.dtype)
     if tolerance.exact or not actual.dtype.is_floating_point:
-        bits = _BITS[actual.element_size()]
+        bits = BITS[actual.element_size()]
         return actual.contiguous().view(bits) == wanted.contiguous().view(bits)
     got = actual.double()
     same_nan = torch.isnan(got) & torch.isnan(expected)

@@ -24,14 +24,13 @@ from typing import Any
 import torch
 
 from grader.errors import GraderError
-from grader.judge.compare import allowed, compare
+from grader.judge.compare import BITS, allowed, compare
 from grader.judge.oracle import Oracle
 from grader.spec import Assignment, Case, Tolerance
 from grader.verify.oracle_proofs import Prepared, output_type, prepare
 from grader.verify.row import Row, differs_if
 from grader.words import Device, Language
 
-_BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _MOST_STEPS = 64  # from the rounded bound to the bound itself it is one or two
 
 _Make = Callable[[torch.Tensor, torch.Tensor, torch.dtype], "torch.Tensor | None"]
@@ -232,7 +231,7 @@ def _neighbour(value: torch.Tensor, *, up: bool) -> torch.Tensor:
     """Return the next value of the same type, above or below."""
     if not value.dtype.is_floating_point:
         return value + (1 if up else -1)
-    bits = value.clone().view(_BITS[value.element_size()])
+    bits = value.clone().view(BITS[value.element_size()])
     if float(value) == 0.0:
         smallest = torch.ones_like(bits).view(value.dtype)
         return smallest if up else -smallest
