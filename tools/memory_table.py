@@ -23,18 +23,18 @@ import click
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = REPOSITORY / "docs" / "memory-safety.md"
-SANITIZER = "compute-sanitizer "
 START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [str(REPOSITORY)]
 
 from grader import gpu, toolchain  # noqa: E402
-from grader.evidence import Finding, MemoryEvidence  # noqa: E402
+from grader.evidence import MemoryEvidence  # noqa: E402
 from grader.pipeline import grade  # noqa: E402
 from grader.plan import Options  # noqa: E402
 from grader.progress import Progress  # noqa: E402
 from grader.spec_reader import read_assignment  # noqa: E402
 from grader.submission import read_submission  # noqa: E402
 from grader.verify.expectation import Planted  # noqa: E402
+from grader.verify.judgement import judge_sample  # noqa: E402
 from grader.verify.samples import Sample, find_samples  # noqa: E402
 from grader.words import CheckName, Device, Language  # noqa: E402
 
@@ -72,23 +72,14 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
     hit = next((f for f in findings if f.kind == fault.kind and expected.named_by(f.line)), None)
     return {
         "sample": key_of(sample),
-        "agrees": keeps_promise(fault, device, hit),
+        "agrees": not judge_sample(sample, expected, report, device).state.wrong,
         "verdict": str(check.verdict),
         "message": check.message,
-        "tool": hit.tool.removeprefix(SANITIZER) if hit else None,
+        "tool": hit.tool.removeprefix("compute-sanitizer ") if hit else None,
         "severity": hit.severity if hit else None,
         "line": hit.line if hit else None,
         "others": sorted({f.kind for f in findings} - {fault.kind}),
     }
-
-
-def keeps_promise(fault: Planted, device: Device, hit: Finding | None) -> bool:
-    """True if the device told the fault as the sample says, or was blind as it says."""
-    severity = fault.severity(device.value)
-    if hit is None or severity is None:
-        return hit is None and severity is None
-    by = fault.gpu if device is Device.CUDA else hit.tool.removeprefix(SANITIZER)
-    return (hit.severity, hit.tool.removeprefix(SANITIZER)) == (severity, by)
 
 
 @click.group()

@@ -6,12 +6,9 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
 
 import pytest
 
-from grader.evidence import Finding
-from grader.verify.expectation import Planted
 from grader.words import Device
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -63,34 +60,3 @@ def test_the_cells_are_what_the_samples_promise(device: Device) -> None:
         if not right:
             wrong.append((sample.title, cell))
     assert wrong == []
-
-
-def told(tool: str, severity: Literal["error", "warning"]) -> Finding:
-    return Finding(
-        kind="race", severity=severity, message="", hint="", file="silu.cu", line=1, tool=tool
-    )
-
-
-@pytest.mark.parametrize(
-    ("device", "hit", "kept"),
-    [
-        (Device.CPU, told("host device", "error"), True),
-        (Device.CPU, told("host device", "warning"), False),
-        (Device.CPU, None, False),
-        (Device.CUDA, told("compute-sanitizer racecheck", "warning"), True),
-        (Device.CUDA, told("compute-sanitizer racecheck", "error"), False),
-        (Device.CUDA, told("compute-sanitizer memcheck", "warning"), False),
-    ],
-)
-def test_a_promise_is_kept_by_the_tool_and_the_severity(
-    device: Device, hit: Finding | None, kept: bool
-) -> None:
-    fault = Planted(kind="race", cpu="error", gpu="racecheck", gpu_severity="warning")
-    assert TABLE.keeps_promise(fault, device, hit) is kept
-
-
-def test_a_device_that_is_blind_tells_nothing() -> None:
-    fault = Planted(kind="race", cpu="error", gpu="blind")
-    assert TABLE.keeps_promise(fault, Device.CUDA, None)
-    seen = told("compute-sanitizer racecheck", "error")
-    assert not TABLE.keeps_promise(fault, Device.CUDA, seen)
