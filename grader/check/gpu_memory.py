@@ -97,7 +97,7 @@ def run_sanitizer(
     problem = None
     findings: tuple[Finding, ...] = ()
     locate = locator(bench.built.path, bench.built.file)
-    with started or watched.start(bench.built, bench.assignment.limits, tool, name) as session:
+    with started or watched.start(bench.built, limits, tool, name) as session:
         walked = walk(
             bench, session, cases, limits, calls=sanitizer.calls(name, bench.built.language)
         )

@@ -42,9 +42,9 @@ def limits_under_a_tool(limits: Limits) -> Limits:
 
 
 def start(built: Built, limits: Limits, tool: Tool, name: str) -> Session:
-    """Start a worker under one of the tools; `limits` are the assignment's."""
+    """Start a worker under one of the tools, within limits that allow for it."""
     watcher = sanitizer.watcher(tool, name, built.language)
-    return Session(built, limits_under_a_tool(limits), None, watcher=watcher)
+    return Session(built, limits, None, watcher=watcher)
 
 
 class Ahead(Generic[Key]):
@@ -55,7 +55,7 @@ class Ahead(Generic[Key]):
 
     def __init__(self, pool: Pool, limits: Limits, cores: int | None = None) -> None:
         self._pool = pool
-        self._limits = limits
+        self._limits = limits_under_a_tool(limits)
         self._cores = cores or os.cpu_count() or 1
         self._expected: deque[tuple[Key, Future[Built | Rejected]]] = deque()
         self._begun: tuple[Key, Future[dict[str, Session]]] | None = None
