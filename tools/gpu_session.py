@@ -58,7 +58,7 @@ def _proof(part: str, times: int, out: Path) -> tuple[str, ...]:
 
 def parts(out: Path) -> list[Part]:
     """Return all parts, the most important first."""
-    # A test of a sample takes 10 to 20 s of four cores: more at once is slower, not faster.
+    # A test of a sample runs four tools at once: 10 processes and more overloaded 16 cores.
     workers = ("-n", "4", "--dist", "loadgroup")
     # A line for each test: what had passed is known if its time is up.
     tests = ("-m", "pytest", "-v", "-m", "gpu", *workers, "-rf", "-p", "no:cacheprovider")
