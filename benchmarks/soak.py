@@ -1,6 +1,6 @@
 """Grade many hand-ins in one process, good, crashing and hostile, and count what stays behind.
 
-    python benchmarks/soak.py [--hand-ins 500] [--seed 0] [--processes 1]
+    python benchmarks/soak.py [--hand-ins 500] [--seed 0] [--processes 1] [--minutes M]
 
 Every hand-in is drawn from `tests/hand_ins` and `tests/attacks`; every fourth is
 a right one, which must be accepted. Before and after, and after each round of
@@ -8,11 +8,13 @@ a right one, which must be accepted. Before and after, and after each round of
 groups and GPU memory (where there is a GPU) are counted, and its own memory is told.
 Several processes share the hand-ins, each a judge of its own; they wait for each other
 before the first count and the last, since memory of the GPU is counted for all of them.
+When the minutes are over no further hand-in is begun, and what was graded is told.
 Ends with 1 if anything leaked or a right hand-in was not accepted.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import random
 import shutil
@@ -50,6 +52,15 @@ from grader.words import Device  # noqa: E402
 _ROUND = 25
 _SETTLE_S = 2.0
 _known: set[int] = set()  # numbers of threads that were counted before
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one process has to do: hand-ins, drawn from a seed, within a time."""
+
+    hand_ins: int
+    seed: int
+    minutes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,15 +178,15 @@ def soak(
     assignment: Assignment,
     root: Path,
     scratch: Path,
-    hand_ins: int,
-    seed: int,
+    work: Work,
     meet: Callable[[], object],
 ) -> tuple[Count, Count, int]:
     """Grade them all; return the counts before and after, and how many right ones were not.
 
     `meet` waits until all that soak beside this one have come as far.
     """
-    chooser = random.Random(seed)
+    until_s = time.monotonic() + 60 * work.minutes
+    chooser = random.Random(work.seed)
     verdicts: Counter[str] = Counter()
     refused = 0
     found = gpu.visible(gpu.gpus())
@@ -193,7 +204,9 @@ def soak(
         before = Count.now(scratch)
         meet()
         click.echo(f"before: {before}; {_memory_mib()} MiB of its own")
-        for number in range(hand_ins):
+        for number in range(work.hand_ins):
+            if time.monotonic() > until_s:
+                break
             name, folder, right = draw(chooser, number, root)
             verdict = grade_one(assignment, folder, options, server)
             verdicts[verdict] += 1
@@ -205,12 +218,12 @@ def soak(
                 click.echo(f"after {number + 1}: {now}; {_memory_mib()} MiB of its own")
         meet()
         after = Count.now(scratch)
-        click.echo(f"after {hand_ins}: {after}; {_memory_mib()} MiB of its own")
+        click.echo(f"after {verdicts.total()}: {after}; {_memory_mib()} MiB of its own")
         meet()
     finally:
         server.close()
     told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    click.echo(f"verdicts: {told}")
+    click.echo(f"verdicts of {verdicts.total()}: {told}")
     return before, after, refused
 
 
@@ -220,7 +233,7 @@ def grade_one(assignment: Assignment, folder: Path, options: Options, server: Py
     return str(grade(assignment, submission, options, Progress(), server).verdict)
 
 
-def soak_alone(hand_ins: int, seed: int, meet: Callable[[], object]) -> bool:
+def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
     """Soak in this process and say what leaked; return whether all was well."""
     family.become_subreaper()
     started_s = time.monotonic()
@@ -232,21 +245,21 @@ def soak_alone(hand_ins: int, seed: int, meet: Callable[[], object]) -> bool:
         (root / "hand_ins").mkdir()
         assignment = read_assignment(small_silu(root))
         tempfile.tempdir = str(scratch)
-        before, after, refused = soak(assignment, root / "hand_ins", scratch, hand_ins, seed, meet)
+        before, after, refused = soak(assignment, root / "hand_ins", scratch, work, meet)
         tempfile.tempdir = None
     leaked = [
         f"{more} {f.name.replace('_', ' ')}"
         for f in fields(Count)
         if (more := getattr(after, f.name) - getattr(before, f.name)) > 0
     ]
-    click.echo(f"{hand_ins} hand-ins in {time.monotonic() - started_s:.0f} s")
+    click.echo(f"it took {time.monotonic() - started_s:.0f} s")
     click.echo(f"leaked: {', '.join(leaked) or 'nothing'}")
     return not (leaked or refused)
 
 
-def _soak_beside(hand_ins: int, seed: int, barrier: Barrier) -> None:
+def _soak_beside(work: Work, barrier: Barrier) -> None:
     try:
-        well = soak_alone(hand_ins, seed, barrier.wait)
+        well = soak_alone(work, barrier.wait)
     except BaseException:
         barrier.abort()  # nobody is to wait for this one
         raise
@@ -257,16 +270,17 @@ def _soak_beside(hand_ins: int, seed: int, barrier: Barrier) -> None:
 @click.option("--hand-ins", type=click.IntRange(1), default=500, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--processes", type=click.IntRange(1), default=1, show_default=True)
-def main(hand_ins: int, seed: int, processes: int) -> None:
+@click.option("--minutes", type=click.FloatRange(0), default=math.inf, help="Begin none later.")
+def main(hand_ins: int, seed: int, processes: int, minutes: float) -> None:
     """Grade many hand-ins, then say what leaked."""
     if processes == 1:
-        sys.exit(not soak_alone(hand_ins, seed, lambda: None))
+        sys.exit(not soak_alone(Work(hand_ins, seed, minutes), lambda: None))
     # Not forked: torch, which is imported here, has threads.
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(processes)
     each = [hand_ins // processes + (i < hand_ins % processes) for i in range(processes)]
     beside = [
-        context.Process(target=_soak_beside, args=(count, seed + i, barrier))
+        context.Process(target=_soak_beside, args=(Work(count, seed + i, minutes), barrier))
         for i, count in enumerate(each)
     ]
     for process in beside:
