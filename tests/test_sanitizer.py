@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader.check.finding import folded
-from grader.check.sanitizer import TOOLS, ReportError, last_words, parse, read_findings, watcher
+from grader.check.sanitizer import TOOLS, last_words, read_findings, watcher
+from grader.check.sanitizer_report import ReportError, parse
 from grader.evidence import Finding
 from grader.host.symbols import Place
 from grader.toolchain import Tool

@@ -18,6 +18,7 @@ from grader import sandbox
 from grader.check import sanitizer, watched
 from grader.check.host_findings import locator
 from grader.check.memory_verdict import MemoryVerdict, Seen, add_up
+from grader.check.sanitizer_report import ReportError
 from grader.check.stage import Bench
 from grader.check.walk import Prepared, walk
 from grader.crowded import Pool
@@ -108,7 +109,7 @@ def run_sanitizer(
             findings = sanitizer.read_findings(
                 session.box, name, bench.built.file, session.copy_name, locate
             )
-        except sanitizer.ReportError as error:
+        except ReportError as error:
             # No evidence of tampering: a tool that was killed leaves half a report, too.
             findings, problem = error.findings, f"compute-sanitizer {name}: {error}"
     errors = any(finding.severity == "error" for finding in findings)
