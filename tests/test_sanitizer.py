@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from grader.check.finding import folded
-from grader.check.sanitizer import TOOLS, last_words, read_findings, watcher
-from grader.check.sanitizer_report import ReportError, parse
+from grader.check.sanitizer import TOOLS, last_words, read_report, watcher
+from grader.check.sanitizer_report import Report, ReportError, parse
 from grader.evidence import Finding
 from grader.host.symbols import Place
 from grader.toolchain import Tool
@@ -34,7 +34,7 @@ def read(
     xml = (captured / f"{name}.xml").read_bytes()
     if name.startswith("leaked-scratch"):
         xml = called_twice(xml)
-    return folded(parse(xml, name.rsplit(".", 1)[1], file, copy, nowhere))
+    return folded(parse(xml, name.rsplit(".", 1)[1], file, copy, nowhere).findings)
 
 
 def called_twice(xml: bytes) -> bytes:
@@ -101,7 +101,9 @@ def test_what_follows_a_failed_kernel_is_no_finding_of_its_own() -> None:
 def test_memory_that_torch_keeps_is_not_the_students_leak() -> None:
     raw = (CAPTURED / "torch-keeps-memory.memcheck.xml").read_text()
     assert "Leaked" in raw
-    assert read("torch-keeps-memory.memcheck", copy="silu.py", file="silu.py") == ()
+    report = parse(raw.encode(), "memcheck", "silu.py", "silu.py", nowhere)
+    assert report == Report(foreign=1)
+    assert not report.is_the_hand_ins
 
 
 def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
@@ -112,7 +114,7 @@ def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
         return {0x9257: Place(function="silu", file="silu.cu", line=23)}
 
     xml = called_twice(path.read_bytes())
-    (found,) = folded(parse(xml, "memcheck", "silu.cu", "silu.so", locate))
+    (found,) = folded(parse(xml, "memcheck", "silu.cu", "silu.so", locate).findings)
     assert (found.line, found.count) == (23, 10)
 
 
@@ -130,8 +132,16 @@ def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
 def test_memory_that_is_kept_is_no_leak(frames: tuple[str, ...], leaks: int) -> None:
     (before, record), after = LEAK.split("@"), "</ComputeSanitizerOutput>"
     xml = before + "".join(record.replace("FRAME", frame) for frame in frames) + after
-    found = parse(xml.encode(), "memcheck", "silu.cu", "silu.so", nowhere)
-    assert [f.kind for f in found] == ["leak"] * leaks
+    report = parse(xml.encode(), "memcheck", "silu.cu", "silu.so", nowhere)
+    assert [found.kind for found in report.findings] == ["leak"] * leaks
+    assert (report.kept, report.foreign) == (len(frames) - leaks, 0)
+    assert report.is_the_hand_ins
+
+
+def test_what_follows_an_error_is_nobodys_record() -> None:
+    xml = (NEWER / "write-one-past-the-end.memcheck.xml").read_text()
+    report = parse(xml.encode(), "memcheck", "silu.cu", "silu.so", nowhere)
+    assert (len(report.findings), report.foreign) == (1, 0)
 
 
 LEAK = """<ComputeSanitizerOutput>@<record><kind>Leak</kind><what><text>Leaked 4 bytes</text>
@@ -148,7 +158,7 @@ def test_a_report_that_ends_early_is_refused_and_its_whole_records_are_kept(name
     cut = xml[: xml.index(b"</record>") + 30]
     with pytest.raises(ReportError, match="ends early") as caught:
         parse(cut, name.rsplit(".", 1)[1], "silu.cu", "silu.so", nowhere)
-    (found,) = folded(caught.value.findings)
+    (found,) = folded(caught.value.report.findings)
     whole = read(name)[0]
     assert (found.kind, found.line) == (whole.kind, whole.line)
     assert 0 < found.count < whole.count
@@ -163,7 +173,7 @@ def test_only_a_file_of_its_own_is_a_report(kind: str, tmp_path: Path) -> None:
         os.mkfifo(place)
     else:
         place.mkdir()
-    assert read_findings(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == ()
+    assert read_report(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == Report()
 
 
 def test_the_first_error_in_the_log_is_the_reason(tmp_path: Path) -> None:
@@ -189,12 +199,12 @@ def test_a_report_without_a_record_that_is_not_xml_is_refused(xml: bytes) -> Non
 
 
 def test_no_report_is_no_finding(tmp_path: Path) -> None:
-    assert read_findings(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == ()
+    assert read_report(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == Report()
 
 
 def test_records_of_another_shape_are_passed_over() -> None:
     xml = b"<Output><record><what><text>x</text></what></record><record/></Output>"
-    assert parse(xml, "memcheck", "silu.cu", "silu.so", nowhere) == ()
+    assert parse(xml, "memcheck", "silu.cu", "silu.so", nowhere) == Report(foreign=1)
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -165,6 +165,30 @@ def test_a_tool_that_cannot_run_is_nobodys_fault(
     assert evidence(judged).tools[0].problem == judged.sentence.message
 
 
+WARNING = "record(13, 'Race condition').replace('Error', 'Warning')"
+STACK = "<hostStack><frame><func>grader_call</func></frame></hostStack></record>"
+LEAK = f"record(7, 'Leaked 4 bytes').replace('</record>', '{STACK}')"
+FOREIGN = "record(7).replace('silu.cu', 'worker.cpp')"
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (LEAK, "no memory errors"),
+        (WARNING, "no memory errors, 1 warning"),
+    ],
+)
+def test_an_exit_code_for_what_is_no_error_is_none(
+    silu: Assignment, tmp_path: Path, records: str, message: str
+) -> None:
+    """The tool's exit code counts warnings and memory that is kept (seen on an H200)."""
+    judged = check(silu, tmp_path, f"run()\nreport({records})\nsys.exit(86)")
+    assert (judged.sentence.verdict, judged.sentence.message) == (Verdict.ACCEPTED, message)
+    judged = check(silu, tmp_path, f"run()\nreport({records} + {FOREIGN})\nsys.exit(86)")
+    assert judged.sentence.verdict is Verdict.NOT_MEASURED
+    assert judged.sentence.message.endswith("found errors outside the hand-in's code")
+
+
 def test_one_tool_that_cannot_run_leaves_the_findings_of_the_others(
     silu: Assignment, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ from grader.check.sanitizer_report import ReportError
 from grader.check.stage import Bench
 from grader.check.walk import Prepared, walk
 from grader.crowded import Pool
-from grader.evidence import Finding, ToolRun
+from grader.evidence import ToolRun
 from grader.judge.session import Session
 from grader.toolchain import Tool
 from grader.verdict import Verdict
@@ -96,7 +96,6 @@ def run_sanitizer(
     started_s = time.monotonic()
     limits = watched.limits_under_a_tool(bench.assignment.limits)
     problem = None
-    findings: tuple[Finding, ...] = ()
     locate = locator(bench.built.path, bench.built.file)
     with started or watched.start(bench.built, limits, tool, name) as session:
         walked = walk(
@@ -106,13 +105,13 @@ def run_sanitizer(
         output = session.output
         said = sanitizer.last_words(session.box)
         try:
-            findings = sanitizer.read_findings(
+            report = sanitizer.read_report(
                 session.box, name, bench.built.file, session.copy_name, locate
             )
         except ReportError as error:
             # No evidence of tampering: a tool that was killed leaves half a report, too.
-            findings, problem = error.findings, f"compute-sanitizer {name}: {error}"
-    errors = any(finding.severity == "error" for finding in findings)
+            report, problem = error.report, f"compute-sanitizer {name}: {error}"
+    errors = any(finding.severity == "error" for finding in report.findings)
     if walked.failure is not None:
         problem = None  # it ended early, and says why
     elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
@@ -121,17 +120,18 @@ def run_sanitizer(
     elif (
         ended.exit_code == sanitizer.FOUND
         and not errors
+        and not report.is_the_hand_ins
         and problem is None
         and not walked.wrong  # where outputs are missing, it is we who read what nobody wrote
     ):
         problem = f"compute-sanitizer {name} found errors outside the hand-in's code"
     run = ToolRun(
         tool=f"compute-sanitizer {name}",
-        findings=sum(finding.count for finding in findings),
+        findings=sum(finding.count for finding in report.findings),
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
     )
-    return Seen(run=run, walk=walked, findings=findings, output=output, said=said)
+    return Seen(run=run, walk=walked, findings=report.findings, output=output, said=said)
 
 
 def _end(ended: sandbox.Ended) -> str:

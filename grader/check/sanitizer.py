@@ -15,8 +15,7 @@ import os
 import stat
 from pathlib import Path
 
-from grader.check.sanitizer_report import Locate, ReportError, parse
-from grader.evidence import Finding
+from grader.check.sanitizer_report import Locate, Report, ReportError, parse
 from grader.judge.watcher import Watcher
 from grader.toolchain import Tool
 from grader.words import Language
@@ -54,10 +53,8 @@ def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
     return Watcher(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
 
 
-def read_findings(
-    box: Path, tool: str, file: str, copy: str, locate: Locate
-) -> tuple[Finding, ...]:
-    """Return what a run left in its folder; () if it left nothing.
+def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> Report:
+    """Return what a run left in its folder; an empty report if it left nothing.
 
     `copy` is the name of the student's library or file in that folder, and
     `locate` finds the lines of return addresses in it. Raises ReportError if
@@ -65,7 +62,7 @@ def read_findings(
     """
     xml = _read(box / _FILE, _MOST_BYTES + 1)
     if xml is None:
-        return ()
+        return Report()
     if len(xml) > _MOST_BYTES:
         raise ReportError("its report is larger than 32 MiB")
     return parse(xml, tool, file, copy, locate)

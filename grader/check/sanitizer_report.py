@@ -51,12 +51,32 @@ Locate = Callable[[set[int]], Mapping[int, Place]]
 _FIRST_CALL, _REPEAT = "grader_call", "grader_call_again"
 
 
-class ReportError(ValueError):
-    """A report that is not whole; `findings` are those of the records that are."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What the records of a report are: findings, memory that is kept, or of somebody else.
 
-    def __init__(self, message: str, findings: tuple[Finding, ...] = ()) -> None:
+    `kept` and `foreign` are numbers of records; consequences of an earlier error are in neither.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    kept: int = 0
+    foreign: int = 0
+
+    @property
+    def is_the_hand_ins(self) -> bool:
+        """True if something is told, and all of it is about the hand-in.
+
+        The tool's exit code says "errors" for warnings and for memory that is kept, too.
+        """
+        return self.foreign == 0 and bool(self.findings or self.kept)
+
+
+class ReportError(ValueError):
+    """A report that is not whole; `report` is what its whole records say."""
+
+    def __init__(self, message: str, report: Report | None = None) -> None:
         super().__init__(message)
-        self.findings = findings
+        self.report = report or Report()
 
 
 class _Records(ElementTree.TreeBuilder):
@@ -74,8 +94,8 @@ class _Records(ElementTree.TreeBuilder):
         return element
 
 
-def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> tuple[Finding, ...]:
-    """Return the findings of one report; ReportError if it is not XML or ends early."""
+def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> Report:
+    """Return what one report says; ReportError if it is not XML or ends early."""
     builder = _Records()
     parser = ElementTree.XMLParser(target=builder)
     broken: ElementTree.ParseError | None = None
@@ -87,12 +107,32 @@ def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> tuple[
     records = builder.records
     addresses = {a for record in records for f in record.iter("frame") for a in _address(f, copy)}
     reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
-    pairs = [(record, found) for record in records for found in reader.read(record)]
-    findings = _without_kept_memory(pairs)
+    told = [(record, reader.read(record)) for record in records if _tells(record)]
+    ours = [(record, found) for record, found in told if found is not None]
+    findings = _without_kept_memory(ours)
+    report = Report(
+        findings=findings, kept=len(ours) - len(findings), foreign=len(told) - len(ours)
+    )
     if broken is not None:
         how = "ends early" if records else "is not XML"
-        raise ReportError(f"its report {how} ({broken})", findings)
-    return findings
+        raise ReportError(f"its report {how} ({broken})", report)
+    return report
+
+
+def _tells(record: ElementTree.Element) -> bool:
+    """True if a record tells of an error, or warns of one, and not of what came of it."""
+    text = _text(record)
+    result = _integer(record.findtext("what/result"))
+    consequence = (result is not None and result >= _FIRST_KERNEL_ERROR) or _STICKY.search(text)
+    return bool(text) and _level(record) in ("error", "warning") and not consequence
+
+
+def _text(record: ElementTree.Element) -> str:
+    return " ".join((record.findtext("what/text") or "").split())
+
+
+def _level(record: ElementTree.Element) -> str:
+    return (record.findtext("level") or "error").lower()
 
 
 def _without_kept_memory(
@@ -122,22 +162,16 @@ class _Reader:
     copy: str
     places: Mapping[int, Place]
 
-    def read(self, record: ElementTree.Element) -> Iterator[Finding]:
-        """Yield the record as a finding, unless it is not the student's."""
-        text = " ".join((record.findtext("what/text") or "").split())
-        level = (record.findtext("level") or "error").lower()
-        if not text or level not in ("error", "warning"):
-            return
+    def read(self, record: ElementTree.Element) -> Finding | None:
+        """Return the record as a finding, None if it is not the student's."""
+        text = _text(record)
         kind = self._kind(text)
-        result = _integer(record.findtext("what/result"))
-        if (result is not None and result >= _FIRST_KERNEL_ERROR) or _STICKY.search(text):
-            return
         lines = list(self._lines(record)) or list(self._host_lines(record))
         if not lines and not self._from_library(record):
-            return
-        yield Finding(
+            return None
+        return Finding(
             kind=kind,
-            severity="warning" if level == "warning" else "error",
+            severity="warning" if _level(record) == "warning" else "error",
             message=_message(kind, text, record, lines),
             hint=hint(kind),
             file=self.file,
