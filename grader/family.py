@@ -138,11 +138,16 @@ def children(pid: int) -> list[int]:
 
 def members(pid: int) -> list[int]:
     """Return the process, all below it, and whatever has fled from there."""
-    found, waiting = [], [pid, *strays()]
+    return [pid, *below(pid), *(each for stray in strays() for each in (stray, *below(stray)))]
+
+
+def below(pid: int) -> list[int]:
+    """Return the children of a process, and theirs, [] if it is gone."""
+    found: list[int] = []
+    waiting = children(pid)
     while waiting:
-        member = waiting.pop()
-        found.append(member)
-        waiting += children(member)
+        found.append(waiting.pop())
+        waiting += children(found[-1])
     return found
 
 

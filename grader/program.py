@@ -61,6 +61,7 @@ class Limits:
     folder_mib: int = 4096
     open_files: int = 1024
     cpu_s: int = 600
+    report_s: float = 0.0
 
     def confine(self, cwd: Path, *, gpu: bool, layers: Layers | None = None) -> Confinement:
         """Prepare what one program is kept in; see `grader.confinement`."""
@@ -217,6 +218,8 @@ class Program:
 
     def finish(self, end: End) -> Ended:
         """End whatever still runs, collect the last output and say how it ended."""
+        if end is End.TIME_LIMIT and self.limits.report_s and self.pidfd >= 0:
+            self._leave_the_last_word()
         self.kill()
         assert self._died is not None
         by_itself = end in (End.EXITED, End.SIGNALED)
@@ -228,6 +231,13 @@ class Program:
             output=self.output.text(),
             wall_s=time.monotonic() - self.started_s,
         )
+
+    def _leave_the_last_word(self) -> None:
+        """End what the program runs, and wait until it has ended of that."""
+        for pid in family.below(self.pid):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        self.wait_for(None, time.monotonic() + self.limits.report_s)
 
     def kill(self) -> None:
         """Kill the program and all it started; wait for it. May be called again."""

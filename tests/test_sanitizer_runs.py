@@ -21,6 +21,7 @@ from grader.check.sanitizer import TOOLS
 from grader.check.stage import Bench
 from grader.evidence import MemoryEvidence
 from grader.gpu import Gpu
+from grader.judge import session
 from grader.judge.oracle import Oracle
 from grader.pipeline import grade
 from grader.plan import Options
@@ -221,6 +222,25 @@ def test_a_kernel_that_never_ends_is_over_its_time(silu: Assignment, tmp_path: P
     judged = check(silu, tmp_path, CLEAN, "time_limit/endless-kernel")
     assert judged.sentence.verdict is Verdict.TIME_LIMIT
     assert "calling silu on n=1 did not end within 1 s" in judged.sentence.message
+
+
+def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    """compute-sanitizer writes its report when the program that it runs has ended."""
+    body = "run()\nreport(record(9))\nsys.exit(86)"
+    judged = check(silu, tmp_path, body, "time_limit/endless-kernel")
+    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert evidence(judged).findings[0].line == 9
+
+
+def test_a_tool_that_outlives_its_program_is_ended(
+    silu: Assignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_LAST_WORD_S", 0.2)
+    body = "run()\nimport time\ntime.sleep(3600)"
+    judged = check(silu, tmp_path, body, "time_limit/endless-kernel")
+    assert judged.sentence.verdict is Verdict.TIME_LIMIT
 
 
 def test_a_crash_before_the_first_kernel_is_the_hand_ins(silu: Assignment, tmp_path: Path) -> None:
