@@ -18,8 +18,8 @@ device    the only device that can see it; on the other one it is not judged
 kind      a finding's kind; this and the next two are for `memory_error` alone
 cpu       the severity of our own checker's finding: error, warning, or blind
 gpu       the tool of compute-sanitizer that finds it, or blind; `:warning`
-          behind the tool if it is no more than that
-why       why a device is left out, is blind, or has a warning only
+          behind the tool if it may be no more than that
+why       why a device is left out, is blind, or may only warn
 
 Only a device that says error, or names a tool, gives the verdict
 `memory_error`; the fault is there all the same. Standard library only: it is

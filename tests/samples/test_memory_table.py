@@ -54,7 +54,9 @@ def test_the_cells_are_what_the_samples_promise(device: Device) -> None:
         if severity is None:
             right = cell.startswith("–")
         else:
-            right = cell.endswith(" (warning)") == (severity == "warning")
+            warned = cell.endswith(" (warning)")
+            # What only warns in one run may be an error in the next on a GPU, never the reverse.
+            right = warned == (severity == "warning") or (device is Device.CUDA and not warned)
             right = right and int(line) in sample.expectation().lines
             right = right and (device is Device.CPU or tool == fault.gpu)
         if not right:
