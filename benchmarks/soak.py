@@ -7,7 +7,8 @@ a right one, which must be accepted. Before and after, and after each round of
 25, the judge's descendants, threads, descriptors, temporary files, shared memory, control
 groups and GPU memory (where there is a GPU) are counted, and its own memory is told.
 Several processes share the hand-ins, each a judge of its own; they wait for each other
-before the first count and the last, since memory of the GPU is counted for all of them.
+before the first count and the last, since memory of the GPU is counted for all of them. Only
+the first starts workers under a tool ahead of time, as a judge with cores to itself does.
 When the minutes are over no further hand-in is begun, and what was graded is told.
 Ends with 1 if anything leaked or a right hand-in was not accepted.
 """
@@ -25,7 +26,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from hand_in_bench import HAND_INS, small_silu  # noqa: E402
 
 import grader.check.correctness  # noqa: E402,F401 # imports torch before anything is counted
 from grader import control_group, family, gpu, toolchain  # noqa: E402
+from grader.check import watched  # noqa: E402
 from grader.judge.server import PythonServer  # noqa: E402
 from grader.pipeline import grade  # noqa: E402
 from grader.plan import Options  # noqa: E402
@@ -244,6 +246,10 @@ def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
             folder.chmod(0o711)  # a worker that is somebody else has to get through
         (root / "hand_ins").mkdir()
         assignment = read_assignment(small_silu(root))
+        if gpu.visible(gpu.gpus()):
+            # Beside other judges nvcc is slow, and a first call in Triton compiles.
+            limits = replace(assignment.limits, build_s=60.0, load_s=20.0, call_s=5.0)
+            assignment = replace(assignment, limits=limits)
         tempfile.tempdir = str(scratch)
         before, after, refused = soak(assignment, root / "hand_ins", scratch, work, meet)
         tempfile.tempdir = None
@@ -257,7 +263,9 @@ def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
     return not (leaked or refused)
 
 
-def _soak_beside(work: Work, barrier: Barrier) -> None:
+def _soak_beside(work: Work, ahead: bool, barrier: Barrier) -> None:
+    if not ahead:
+        watched._CORES = sys.maxsize
     try:
         well = soak_alone(work, barrier.wait)
     except BaseException:
@@ -280,7 +288,7 @@ def main(hand_ins: int, seed: int, processes: int, minutes: float) -> None:
     barrier = context.Barrier(processes)
     each = [hand_ins // processes + (i < hand_ins % processes) for i in range(processes)]
     beside = [
-        context.Process(target=_soak_beside, args=(Work(count, seed + i, minutes), barrier))
+        context.Process(target=_soak_beside, args=(Work(count, seed + i, minutes), i == 0, barrier))
         for i, count in enumerate(each)
     ]
     for process in beside:
