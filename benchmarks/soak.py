@@ -53,6 +53,11 @@ from grader.words import Device  # noqa: E402
 
 _ROUND = 25
 _SETTLE_S = 2.0
+# Graded before the first count: a judge's own context on the GPU loads torch's kernels as each
+# is first used, and keeps them.
+_WARM_UP = (
+    "right.cu", "right.py", "copies_the_input.cu", "first_block_only.py", "adds_to_the_input.py",
+)  # fmt: skip
 _known: set[int] = set()  # numbers of threads that were counted before
 
 
@@ -138,6 +143,7 @@ def _memory_mib() -> int:
 def _gpu_memory_mib() -> int:
     import torch
 
+    torch.cuda.empty_cache()
     free, total = torch.cuda.mem_get_info()
     return (total - free) >> 20
 
@@ -160,20 +166,24 @@ def words(root: Path) -> dict[str, str]:
 
 def draw(chooser: random.Random, number: int, root: Path) -> tuple[str, Path, bool]:
     """Make one hand-in and return its name, its folder, and whether it is right."""
-    folder = Path(tempfile.mkdtemp(dir=root))
     if number % 4 == 0:
-        suffix = chooser.choice([".cu", ".py"])
-        (folder / f"silu{suffix}").write_bytes((HAND_INS / f"right{suffix}").read_bytes())
-        return f"right{suffix}", folder, True
+        name = chooser.choice(["right.cu", "right.py"])
+        return name, copied(name, root), True
     corpus = [one for one in attack_corpus.attacks() if not one.gpu]
     files = sorted(HAND_INS.iterdir())
     position = chooser.randrange(len(corpus) + len(files))
     if position < len(corpus):
-        attack = corpus[position]
+        attack, folder = corpus[position], Path(tempfile.mkdtemp(dir=root))
         return attack.path.name, attack.hand_in(folder, words(root)), False
-    file = files[position - len(corpus)]
-    (folder / f"silu{file.suffix}").write_bytes(file.read_bytes())
-    return file.name, folder, False
+    name = files[position - len(corpus)].name
+    return name, copied(name, root), False
+
+
+def copied(name: str, root: Path) -> Path:
+    """Make a hand-in of one of the files and return its folder."""
+    file, folder = HAND_INS / name, Path(tempfile.mkdtemp(dir=root))
+    shutil.copyfile(file, folder / f"silu{file.suffix}")
+    return folder
 
 
 def soak(
@@ -199,9 +209,8 @@ def soak(
     server = PythonServer(Device.CUDA if found else Device.CPU)
     try:
         server.ready()
-        grade_one(assignment, HAND_INS, options, server)  # whatever is made once is made now
-        if found:
-            _gpu_memory_mib()  # a context of this process's own is memory, too
+        for name in _WARM_UP:
+            grade_one(assignment, copied(name, root), options, server)
         meet()
         before = Count.now(scratch)
         meet()
