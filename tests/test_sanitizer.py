@@ -10,7 +10,7 @@ import pytest
 
 from grader.check.finding import folded
 from grader.check.sanitizer import TOOLS, last_words, read_report, watcher
-from grader.check.sanitizer_report import Report, ReportError, parse
+from grader.check.sanitizer_report import ReportError, ToolReport, parse
 from grader.evidence import Finding
 from grader.host.symbols import Place
 from grader.toolchain import Tool
@@ -102,7 +102,7 @@ def test_memory_that_torch_keeps_is_not_the_students_leak() -> None:
     raw = (CAPTURED / "torch-keeps-memory.memcheck.xml").read_text()
     assert "Leaked" in raw
     report = parse(raw.encode(), "memcheck", "silu.py", "silu.py", nowhere)
-    assert report == Report(foreign=1)
+    assert report == ToolReport(foreign=1)
     assert not report.is_the_hand_ins
 
 
@@ -173,7 +173,7 @@ def test_only_a_file_of_its_own_is_a_report(kind: str, tmp_path: Path) -> None:
         os.mkfifo(place)
     else:
         place.mkdir()
-    assert read_report(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == Report()
+    assert read_report(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == ToolReport()
 
 
 def test_the_first_error_in_the_log_is_the_reason(tmp_path: Path) -> None:
@@ -199,12 +199,12 @@ def test_a_report_without_a_record_that_is_not_xml_is_refused(xml: bytes) -> Non
 
 
 def test_no_report_is_no_finding(tmp_path: Path) -> None:
-    assert read_report(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == Report()
+    assert read_report(tmp_path, "memcheck", "silu.cu", "silu.so", nowhere) == ToolReport()
 
 
 def test_records_of_another_shape_are_passed_over() -> None:
     xml = b"<Output><record><what><text>x</text></what></record><record/></Output>"
-    assert parse(xml, "memcheck", "silu.cu", "silu.so", nowhere) == Report(foreign=1)
+    assert parse(xml, "memcheck", "silu.cu", "silu.so", nowhere) == ToolReport(foreign=1)
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -15,7 +15,7 @@ import os
 import stat
 from pathlib import Path
 
-from grader.check.sanitizer_report import Locate, Report, ReportError, parse
+from grader.check.sanitizer_report import Locate, ReportError, ToolReport, parse
 from grader.judge.watcher import Watcher
 from grader.toolchain import Tool
 from grader.words import Language
@@ -54,7 +54,7 @@ def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
     return Watcher(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
 
 
-def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> Report:
+def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
     """Return what a run left in its folder; an empty report if it left nothing.
 
     `copy` is the name of the student's library or file in that folder, and
@@ -63,7 +63,7 @@ def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> R
     """
     xml = _read(box / _FILE, _MOST_BYTES + 1)
     if xml is None:
-        return Report()
+        return ToolReport()
     if len(xml) > _MOST_BYTES:
         raise ReportError("its report is larger than 32 MiB")
     return parse(xml, tool, file, copy, locate)

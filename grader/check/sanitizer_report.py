@@ -52,7 +52,7 @@ _FIRST_CALL, _REPEAT = "grader_call", "grader_call_again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class ToolReport:
     """What the records of a report are: findings, memory that is kept, or of somebody else.
 
     `kept` and `foreign` are numbers of records; consequences of an earlier error are in neither.
@@ -74,9 +74,9 @@ class Report:
 class ReportError(ValueError):
     """A report that is not whole; `report` is what its whole records say."""
 
-    def __init__(self, message: str, report: Report | None = None) -> None:
+    def __init__(self, message: str, report: ToolReport | None = None) -> None:
         super().__init__(message)
-        self.report = report or Report()
+        self.report = report or ToolReport()
 
 
 class _Records(ElementTree.TreeBuilder):
@@ -94,7 +94,7 @@ class _Records(ElementTree.TreeBuilder):
         return element
 
 
-def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> Report:
+def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
     """Return what one report says; ReportError if it is not XML or ends early."""
     builder = _Records()
     parser = ElementTree.XMLParser(target=builder)
@@ -110,7 +110,7 @@ def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> Report
     told = [(record, reader.read(record)) for record in records if _tells(record)]
     ours = [(record, found) for record, found in told if found is not None]
     findings = _without_kept_memory(ours)
-    report = Report(
+    report = ToolReport(
         findings=findings, kept=len(ours) - len(findings), foreign=len(told) - len(ours)
     )
     if broken is not None:
