@@ -63,13 +63,13 @@ def check_correctness(
     limits = bench.assignment.limits
     results: list[CaseResult] = []
     outputs: list[str] = []
-    crashes = 0
+    crashes: list[Verdict] = []
     session: Session | None = None
     visibility = Visibility.VISIBLE
     try:
         for case in cases:
-            if crashes >= _CRASHES_ALLOWED:
-                results.append(_skipped(case))
+            if len(crashes) >= _CRASHES_ALLOWED:
+                results.append(_not_run(case, crashes))
                 continue
             started_s = time.monotonic()
             if session is not None and case.visibility is not visibility:
@@ -88,9 +88,9 @@ def check_correctness(
                 judged = _CaseRun(bench, session, case, data(case), hear, limits).judge()
             else:
                 judged = _failed(explain(loaded, bench.built, limits, Doing.LOADING))
-                crashes = _CRASHES_ALLOWED  # it would not load the next time either
+                crashes += [judged.verdict] * _CRASHES_ALLOWED  # nor would it the next time
             if judged.verdict in _CRASHES:
-                crashes += 1
+                crashes.append(judged.verdict)
             if judged.verdict is Verdict.TIME_LIMIT:
                 whole = bench.assignment.limits
                 limits = replace(whole, call_s=_LESS_TIME * whole.call_s)
@@ -152,13 +152,16 @@ def _failed(sentence: Sentence) -> _Judged:
     return _Judged(verdict=sentence.verdict, message=sentence.message, hint=sentence.hint)
 
 
-def _skipped(case: Case) -> CaseResult:
+def _not_run(case: Case, crashes: Sequence[Verdict]) -> CaseResult:
+    """Return the result of a case that is left out; what is nobody's fault costs no points."""
+    failed = any(verdict is not Verdict.NOT_MEASURED for verdict in crashes)
+    why = "the hand-in had failed to run before" if failed else "see the cases before"
     return CaseResult(
         name=case.name,
         visibility=case.visibility,
         sizes=dict(case.sizes),
-        verdict=Verdict.SKIPPED,
-        message="not run: the hand-in had failed to run before",
+        verdict=Verdict.SKIPPED if failed else Verdict.NOT_MEASURED,
+        message=f"not run: {why}",
     )
 
 

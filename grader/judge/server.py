@@ -36,7 +36,7 @@ class Request:
     entry: str
     device: Device
     cwd: Path
-    checks: Mapping[str, int | bool] | None = None
+    checks: Mapping[str, float] | None = None
     tuning: bool = False
     idle: bool = False
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from grader.judge.buffers import Buffer  # it imports torch
 
 _OPERATION_S = 15e-6  # one operation of triton's interpreter
+_SHARE = 0.8  # of a call's time, after which the interpreter says itself that it is too slow
 _COMPANY_S = 1.0  # how long a look at the processes of a hand-in is good for
 _END_S = 1.0  # from the end of the channel to that of the process
 _WATCHER_S = 30.0  # the same, while a tool writes what it saw
@@ -126,11 +127,12 @@ class Session:
             gpu=built.device is Device.CUDA,
         )
 
-    def _interpreter_checks(self, built: Built) -> dict[str, int | bool] | None:
+    def _interpreter_checks(self, built: Built) -> dict[str, float] | None:
         """Return what the interpreter is to check; its budget bounds a call in any case."""
-        operations = int(self._limits.call_s / _OPERATION_S)
+        call_s = self._limits.call_s
+        budget = {"operations": int(call_s / _OPERATION_S), "seconds": _SHARE * call_s}
         on_cpu = built.device is Device.CPU
-        return {"operations": operations, "memory": self._watch_memory} if on_cpu else None
+        return {**budget, "memory": self._watch_memory} if on_cpu else None
 
     def _start_watched(
         self, built: Built, watcher: Watcher, limits: sandbox.Limits

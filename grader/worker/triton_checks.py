@@ -55,11 +55,17 @@ else:
 _Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def install(file: str, *, operations: int | None = None, memory: bool = True) -> "Checks":
+def install(
+    file: str,
+    *,
+    operations: int | None = None,
+    seconds: float | None = None,
+    memory: bool = True,
+) -> "Checks":
     """Switch the checks on in this process, before the hand-in `file` is imported.
 
-    `operations` limits what one call may cost (an operation takes about 15 µs
-    in the interpreter). Without `memory` only the budget, the refusals, the
+    `operations` and `seconds` limit what one call may cost (an operation takes
+    about 15 µs in the interpreter). Without `memory` only the budget, the refusals, the
     autotune stub and a look at where stores go are on, which cost next to nothing.
     """
     import torch
@@ -67,7 +73,7 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
     from triton.runtime import interpreter
 
     triton_autotune.install()
-    checks = Checks(file, operations, torch, interpreter)
+    checks = Checks(file, operations, seconds, torch, interpreter)
     triton_limits.install(interpreter, checks.budget, triton.language.bfloat16)
     triton_hooks.install_launches(interpreter, checks)
     if memory:
@@ -82,7 +88,14 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
 class Checks:
     """The checks of one worker: `begin` and `end` around every call of the entry."""
 
-    def __init__(self, file: str, operations: int | None, torch: Any, interpreter: Any) -> None:
+    def __init__(
+        self,
+        file: str,
+        operations: int | None,
+        seconds: float | None,
+        torch: Any,
+        interpreter: Any,
+    ) -> None:
         import triton.language as tl
         from triton.runtime.jit import mangle_type
 
@@ -94,7 +107,7 @@ class Checks:
         self.taint = triton_taint.Taint(self.mask)
         self._recorder = triton_recorder.Recorder(mangle_type, tl.dtype, tl.constexpr)
         self._accesses = triton_access.Accesses(file, self._ledger, self._peek)
-        self.budget = triton_limits.Budget(operations, self._accesses.line_of)
+        self.budget = triton_limits.Budget(operations, self._accesses.line_of, seconds)
         self.inputs = triton_inputs.Inputs(lambda: (self._accesses.line(), self._kernel))
         self._regions: dict[int, triton_regions.Region] = {}
         self._kept: list[Any] = []  # so that no id in `_regions` is used again

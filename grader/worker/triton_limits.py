@@ -11,6 +11,7 @@ Operations are counted where they all pass: at the making of a `TensorHandle`,
 of which each costs 10 to 20 microseconds.
 """
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ _SAMPLES = frozenset({8, 64, 512})
 # Programs differ (the last ones may return at once), so foretelling stops a
 # launch only where it is clearly beyond the limit.
 _MARGIN = 2
+# The clock is looked at once in so many operations.
+_LOOK = 256
 
 
 class InterpreterLimit(BaseException):
@@ -34,12 +37,22 @@ class InterpreterLimit(BaseException):
 
 
 class Budget:
-    """Counts the operations of one call against a limit; None means no limit."""
+    """Counts the operations of one call against a limit; None means no limit.
+
+    What is within it, but not within `seconds`, is too much as well: on a busy
+    machine, or where an operation has many steps, the judge's own limit on time
+    would end the worker, and call a kernel endless that is only slow here.
+    """
 
     def __init__(
-        self, limit: int | None, line: Callable[[BaseException | None], int | None]
+        self,
+        limit: int | None,
+        line: Callable[[BaseException | None], int | None],
+        seconds: float | None = None,
     ) -> None:
         self.limit = limit
+        self._seconds = seconds
+        self._until_s = 0.0
         self._line = line
         self.operations = 0
         self._programs = 1
@@ -49,6 +62,20 @@ class Budget:
     def begin(self) -> None:
         """Start a call of the hand-in's entry."""
         self.operations = 0
+        if self._seconds is not None:
+            self._until_s = time.monotonic() + self._seconds
+
+    def spend(self) -> None:
+        """Count an operation; raise if it is too much."""
+        self.operations += 1
+        if self.limit is not None and self.operations > self.limit:
+            raise self.exceeded()
+        if self._seconds is None or self.operations % _LOOK or self._programs == 1:
+            return  # a single program that is late may never end: that is the judge's to say
+        if time.monotonic() > self._until_s:
+            did = f"{self.operations:,} operations in {self._started:,} programs"
+            message = f"too much for the interpreter: {did} took {self._seconds:g} s"
+            raise self.stop("budget", message)
 
     def launch(self, programs: int) -> None:
         """Start a launch of so many programs, of which each has an operation at least."""
@@ -100,9 +127,7 @@ def install(interpreter: Any, budget: Budget, bfloat16: Any) -> None:
     make = handle_class.__init__
 
     def __init__(handle: Any, data: Any, dtype: Any, *rest: Any, **more: Any) -> None:  # noqa: N807
-        budget.operations += 1
-        if budget.limit is not None and budget.operations > budget.limit:
-            raise budget.exceeded()
+        budget.spend()
         if dtype is bfloat16:
             raise budget.stop("bfloat16", "the interpreter computes wrongly in bfloat16")
         make(handle, data, dtype, *rest, **more)

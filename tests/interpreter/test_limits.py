@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
+from grader.worker import telling, triton_limits
 
 from samples import OPERATIONS, files, findings, marks, records, result
 
@@ -29,3 +31,26 @@ def test_a_launch_too_long_is_foretold() -> None:
     found = result("unmeasured", "many_programs")
     (counters,) = records(found, "counters")
     assert counters["operations"] < OPERATIONS / 2
+
+
+@pytest.mark.parametrize(("programs", "stopped"), [(1, False), (2, True)])
+def test_an_operation_that_is_slow_here_is_nobodys_fault(
+    monkeypatch: pytest.MonkeyPatch, programs: int, stopped: bool
+) -> None:
+    """A single program that is late may never end, and is left to the judge's limit."""
+    told: list[str] = []
+    monkeypatch.setattr(telling, "tell", lambda _, **words: told.append(words["message"]))
+    clock = iter([0.0, *range(100)])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    budget = triton_limits.Budget(10_000, lambda _: None, seconds=3.0)
+    budget.begin()
+    budget.launch(programs)
+    budget.program()
+    caught = False
+    try:
+        for _ in range(9_000):
+            budget.spend()
+    except triton_limits.InterpreterLimit:
+        caught = True
+    words = "too much for the interpreter: 1,280 operations in 1 programs took 3 s"
+    assert (caught, told) == (stopped, [words] if stopped else [])
