@@ -36,11 +36,15 @@ def library(compiler: str, folder: Path, text: str, *flags: str) -> Path:
 
 
 def test_symbols_are_read(compiler: str, tmp_path: Path) -> None:
-    text = 'extern "C" int theirs();\nextern "C" int mine() { return theirs(); }'
+    text = (
+        'extern "C" int theirs();\nextern "C" __attribute__((weak)) int maybe();\n'
+        'extern "C" int mine() { return maybe ? maybe() : theirs(); }'
+    )
     symbols = read_symbols(library(compiler, tmp_path, text))
     assert "theirs" in symbols.needed
     assert "mine" in symbols.defined  # hidden, and so a local name by now
     assert "mine" not in symbols.needed
+    assert "maybe" in symbols.optional
 
 
 @pytest.mark.parametrize("length", [0, 5, 63, 64, 1000, 5000])

@@ -25,11 +25,13 @@ class Symbols:
     """The names that a file defines, and those that it needs from others.
 
     `defined` holds local and hidden names too: linking makes a hidden function
-    a local one. `needed` leaves out what may stay missing (weak).
+    a local one. `optional` are the names that may stay missing (weak); whoever
+    declares a function so gets it all the same where it is there.
     """
 
     defined: frozenset[str]
     needed: frozenset[str]
+    optional: frozenset[str]
 
 
 def read_symbols(path: Path) -> Symbols:
@@ -56,13 +58,17 @@ def _read(data: bytes) -> Symbols:
         raise ValueError("its sections have another size")
     sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
     defined: set[str] = set()
-    needed: set[str] = set()
+    needed: dict[int, set[str]] = {_GLOBAL: set(), _WEAK: set()}
     for section in sections:
         if section[1] in _SYMBOL_TABLES:
             if section[6] >= len(sections):
                 raise ValueError("a table of symbols has no names")
             _take(data, section, sections[section[6]], defined, needed)
-    return Symbols(defined=frozenset(defined), needed=frozenset(needed))
+    return Symbols(
+        defined=frozenset(defined),
+        needed=frozenset(needed[_GLOBAL]),
+        optional=frozenset(needed[_WEAK]),
+    )
 
 
 def _take(
@@ -70,7 +76,7 @@ def _take(
     table: tuple[int, ...],
     names: tuple[int, ...],
     defined: set[str],
-    needed: set[str],
+    needed: dict[int, set[str]],
 ) -> None:
     texts = data[names[4] : names[4] + names[5]]
     for at in range(table[4], table[4] + table[5] - _SYMBOL.size + 1, _SYMBOL.size):
@@ -84,5 +90,5 @@ def _take(
         text = texts[name:end].decode(errors="replace").split("@")[0]
         if section != _UNDEFINED:
             defined.add(text)
-        elif info >> 4 == _GLOBAL:
-            needed.add(text)
+        elif info >> 4 in needed:
+            needed[info >> 4].add(text)

@@ -109,7 +109,9 @@ def broken_rules(library: Path, *, on_gpu: bool) -> tuple[BrokenRule, ...]:
 
 def _named(rule: _Rule, symbols: Symbols) -> tuple[str, ...]:
     # What is instantiated from templates is defined here, all else is needed from elsewhere.
-    names = symbols.defined | symbols.needed if rule.contains else symbols.needed
+    names = symbols.needed | symbols.optional
+    if rule.contains:
+        names |= symbols.defined
     return tuple(sorted(filter(rule.holds_for, names)))
 
 

@@ -3,10 +3,13 @@
 For the rules check. A hand-in runs as ever, its autotuners and heuristics too,
 but the last step, the launch itself, is left out. If an output has changed
 after that, torch, numpy or ctypes changed it. The judge looks at the outputs;
-the names of torch's operations told here are for a person to look at.
+the names of torch's operations told here are for a person to look at. What a
+launch asks of the hand-in before, its grid and hooks, is asked all the same:
+they are Python, and could do the work.
 """
 
 import contextlib
+import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -36,17 +39,34 @@ def install() -> None:
     def idle(*_: Any, **__: Any) -> None:
         return None
 
-    interpreter.GridExecutor.__call__ = idle
+    def ask_only(executor: Any, *args: Any, **kwargs: Any) -> None:
+        _ask(executor, executor.grid, args, kwargs)
+
+    interpreter.GridExecutor.__call__ = ask_only
     run = jit.JITFunction.run
 
     def compile_only(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         # Asked to compile and not to launch, triton does that by itself.
-        return run(kernel, *args, **kwargs) if kwargs.get("warmup") else None
+        if kwargs.get("warmup"):
+            return run(kernel, *args, **kwargs)
+        return _ask(kernel, kwargs.get("grid"), args, kwargs)
 
     jit.JITFunction.run = compile_only
     compiled = getattr(triton.compiler, "CompiledKernel", None)
     if compiled is not None:
         compiled.__getitem__ = lambda *_: idle
+
+
+def _ask(kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Call the hooks before a launch, and the grid if it is a function, as triton does."""
+    names = inspect.getfullargspec(kernel.fn).args
+    known = {name: value for name, value in kwargs.items() if name in names}
+    # What they raise is told by the runs that launch.
+    with contextlib.suppress(Exception):
+        for hook in getattr(kernel, "pre_run_hooks", ()):
+            hook(*args, **known)
+        if callable(grid):
+            grid(inspect.getcallargs(kernel.fn, *args, **known))
 
 
 @contextlib.contextmanager
