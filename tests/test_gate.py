@@ -69,6 +69,16 @@ def test_it_is_a_compile_error_at_its_line(
     assert correctness.verdict is Verdict.SKIPPED
 
 
+def test_the_assembler_says_why(tmp_path: Path) -> None:
+    odd = "    x = tl.load(input + offsets, mask, 0.0, cache_modifier='.cg', eviction_policy='{}')"
+    report = graded(tmp_path, odd.format("evict_first"))
+    build = report.kernels[0].checks[0]
+    assert build.verdict is Verdict.COMPILE_ERROR
+    assert "for a GPU: ptxas: Modifier '.evict_first' cannot be combined" in build.message
+    assert isinstance(build.evidence, BuildEvidence)
+    assert build.evidence.diagnostics[0].message.startswith("ptxas: Modifier")
+
+
 def test_what_compiles_is_accepted(tmp_path: Path) -> None:
     report = graded(tmp_path, "    x = x * 1.0")
     assert report.verdict is Verdict.ACCEPTED, report

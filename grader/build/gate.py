@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -98,12 +99,12 @@ def _report(output: str) -> dict[str, Any]:
 def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
     line = error["line"] if type(error.get("line")) is int else None
     text = str(error.get("message", "")).strip().splitlines() or ["no reason was given"]
+    reason = _reason(text)[:500]
     place = f"{built.file}:{line}" if line else built.file
-    diagnostic = Diagnostic(file=built.file, line=line, message=text[0][:500])
+    diagnostic = Diagnostic(file=built.file, line=line, message=reason)
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
-        message=f"{place}: the interpreter runs it, but it does not compile for a GPU: "
-        f"{text[0][:500]}",
+        message=f"{place}: the interpreter runs it, but it does not compile for a GPU: {reason}",
         evidence=BuildEvidence(
             tool=f"triton {version}",
             cached=False,
@@ -112,3 +113,14 @@ def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
             output="\n".join(text)[:8000],
         ),
     )
+
+
+def _reason(lines: list[str]) -> str:
+    """Return the line that says why: ptxas's own, which triton puts below a heading of its own."""
+    if not any("`ptxas` stderr" in line for line in lines):
+        return lines[0]
+    for word in ("error", "fatal"):
+        for line in lines:
+            if found := re.search(rf"\b{word}\s*:\s*(\S.*)", line):
+                return f"ptxas: {found[1]}"
+    return lines[0]
