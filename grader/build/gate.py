@@ -105,6 +105,7 @@ def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
         message=f"{place}: the interpreter runs it, but it does not compile for a GPU: {reason}",
+        hint=str(error.get("hint", ""))[:500],
         evidence=BuildEvidence(
             tool=f"triton {version}",
             cached=False,

@@ -12,13 +12,16 @@ a TRITON_CACHE_DIR that can be written.
 Standard input: a JSON list of launch records. Standard output: one JSON object
 
     { "triton": version, "load": null | why the file could not be imported,
-      "results": [ { "kernel", "ok", "error": null | {"type", "message", "line"},
+      "results": [ { "kernel", "ok",
+                     "error": null | {"type", "message", "hint", "line"},
                      "problem": null | why it could not be tried } ] }
 
-An `error` is the compiler's verdict on the hand-in, at its own line. A
-`problem` is nobody's fault: a launch that cannot be rebuilt, a tool that fails.
+An `error` is the compiler's verdict on the hand-in, at its own line; its hint
+may be empty. A `problem` is nobody's fault: a launch that cannot be rebuilt, a
+tool that fails.
 """
 
+import ast
 import importlib.util
 import inspect
 import json
@@ -77,22 +80,49 @@ def _compile(module: Any, launch: dict[str, Any], capability: int) -> dict[str, 
     function = functions.get(launch["kernel"])
     if function is None:
         return {"problem": f"no kernel `{launch['kernel']}` in the file"}
+    ones: list[str] = []
     try:
-        constants = {
-            (function.arg_names.index(name),): _decode(value, functions)
+        signature, constants, aligned, ones = _specialized(function, launch)
+        constants.update(
+            ((function.arg_names.index(name),), _decode(value, functions))
             for name, value in launch["constants"].items()
-        }
-        aligned = {
-            (function.arg_names.index(name),): [["tt.divisibility", 16]]
-            for name in launch["aligned"]
-        }
-        signature = {name: launch["signature"][name] for name in function.arg_names}
+        )
         source = ASTSource(function, signature, constants, aligned)
         target = GPUTarget("cuda", capability, 32)
         triton.compile(source, target=target, options=launch["options"])
     except Exception as error:
-        return _judge(error, functions)
+        return _judge(error, functions, ones)
     return {"ok": True}
+
+
+def _specialized(function: Any, launch: dict[str, Any]) -> tuple[Any, Any, Any, list[str]]:
+    """Return the signature, the constants, the promises, and which arguments are a constant 1.
+
+    As triton's launcher has them: a parameter's annotation is its type, an
+    integer 1 is a constant and a multiple of 16 a promise, but for what the
+    kernel asks not to be specialized.
+    """
+    signature, constants, promises, ones = {}, {}, {}, []
+    for index, parameter in enumerate(function.params):
+        name, place = parameter.name, (index,)
+        signature[name] = launch["signature"][name]
+        if signature[name] == "constexpr":
+            continue
+        annotated = parameter.annotation_type
+        if annotated:
+            signature[name] = annotated
+        elif name in launch["ones"] and not parameter.do_not_specialize:
+            signature[name] = "constexpr"
+            constants[place] = 1
+            ones.append(name)
+        specialized = not (
+            parameter.do_not_specialize
+            or parameter.do_not_specialize_on_alignment
+            or annotated.startswith(("fp", "bf", "u1"))
+        )
+        if name in launch["aligned"] and specialized:
+            promises[place] = [["tt.divisibility", 16]]
+    return signature, constants, promises, ones
 
 
 def _functions(module: Any) -> dict[str, Any]:
@@ -123,7 +153,7 @@ def _decode(value: Any, functions: dict[str, Any]) -> Any:
     return value["value"]
 
 
-def _judge(error: BaseException, functions: dict[str, Any]) -> dict[str, Any]:
+def _judge(error: BaseException, functions: dict[str, Any], ones: list[str]) -> dict[str, Any]:
     """Put an exception of the compiler into words, at the hand-in's innermost line."""
     innermost, cause = error, error
     while cause.__cause__ is not None:
@@ -140,7 +170,22 @@ def _judge(error: BaseException, functions: dict[str, Any]) -> dict[str, Any]:
     for function in functions.values():
         if getattr(innermost, "src", None) == function.src:
             line = _definition_line(function) + innermost.node.lineno - 1  # type: ignore[attr-defined]
-    return {"error": {"type": kind, "message": message[:_MESSAGE], "line": line}}
+    hint = _hint(message, getattr(innermost, "node", None), ones)
+    return {"error": {"type": kind, "message": message[:_MESSAGE], "hint": hint, "line": line}}
+
+
+def _hint(message: str, node: Any, ones: list[str]) -> str:
+    """Explain an error that only an argument that is 1 brings about; an empty hint if none."""
+    missing = re.search(r"'(?:int|constexpr)' object has no attribute '(\w+)'", message)
+    if missing is None or not ones:
+        return ""
+    named = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
+    # In a helper function the argument has another name.
+    name = next((name for name in named if name in ones), ones[0])
+    return (
+        f"an integer argument that is 1 becomes a compile-time constant, as `{name}` did: "
+        f"use @triton.jit(do_not_specialize=[{name!r}]), or do not use .{missing[1]} on it"
+    )
 
 
 def _definition_line(function: Any) -> int:

@@ -5,11 +5,13 @@ The interpreter accepts what the compiler rejects (types that do not fit, a
 records into a process without the interpreter and compiles them.
 
     { "kernel", "signature": {argument: type}, "constants": {argument: value},
-      "aligned": [argument, …], "options": {"num_warps": 4, …}, "problem": null }
+      "ones": [argument, …], "aligned": [argument, …],
+      "options": {"num_warps": 4, …}, "problem": null }
 
-As triton does, an integer 1 is a constant, and addresses and integers that are
-multiples of 16 are promised to be so. `problem` says why a launch cannot be
-recorded.
+`ones` are the integers that are 1, `aligned` the addresses and integers that are
+multiples of 16. Triton compiles kernels of their own for them, unless the kernel
+asks it not to; only `triton_compile`, which has the kernel, can tell. `problem`
+says why a launch cannot be recorded.
 """
 
 import json
@@ -48,11 +50,11 @@ class Recorder:
     ) -> dict[str, Any]:
         signature: dict[str, str] = {}
         values: dict[str, Any] = {}
+        ones: list[str] = []
         aligned: list[str] = []
         problem = None
         for name, value in arguments.items():
-            constant = name in constants or value is None
-            if constant or (type(value) is int and value == 1):
+            if name in constants or value is None:
                 encoded = self._encode(value)
                 signature[name] = "constexpr"
                 values[name] = encoded
@@ -66,6 +68,8 @@ class Recorder:
                 continue
             if not signature[name].startswith(("*", "i", "u", "fp", "bf")):
                 problem = f"`{name}` is a {type(value).__name__}"
+            if type(value) is int and value == 1:
+                ones.append(name)
             address = value.data_ptr() if hasattr(value, "data_ptr") else value
             if type(address) is int and address % 16 == 0:
                 aligned.append(name)
@@ -73,6 +77,7 @@ class Recorder:
             "kernel": kernel,
             "signature": signature,
             "constants": values,
+            "ones": ones,
             "aligned": aligned,
             "options": {name: options[name] for name in _OPTIONS if options.get(name) is not None},
             "problem": problem,

@@ -50,6 +50,19 @@ def test_correct_kernel_compiles(name: str, tmp_path: Path) -> None:
     assert [r["ok"] for r in report["results"]] == [True] * (3 if name == "autotuned" else 1)
 
 
+def test_an_argument_that_is_1_is_what_triton_makes_of_it(tmp_path: Path) -> None:
+    launches = records(result("correct", "one_not_specialized"), "launch")
+    report = gate(HERE / "correct" / "one_not_specialized.py", launches, tmp_path)
+    assert [(r["ok"], r["error"], r["problem"]) for r in report["results"]] == [
+        (True, None, None),
+        (True, None, None),
+    ]
+    launches = records(result("uncompilable", "one_is_a_constant"), "launch")
+    report = gate(HERE / "uncompilable" / "one_is_a_constant.py", launches, tmp_path)
+    error = report["results"][0]["error"]
+    assert "do_not_specialize=['n']" in error["hint"]
+
+
 def test_record_of_a_launch() -> None:
     (record,) = records(result("correct", "gemm_with_wrapped_rows"), "launch")
     assert record["kernel"] == "kernel"
