@@ -163,12 +163,10 @@ def _grade_unit(
                 verified = shop.check_correctness(unit, built, cases, step.advance)
             checks += entries.correctness_checks(unit.kernel, verified)
             if entries.accepted(checks, CheckName.CORRECTNESS):
-                built = shop.compile_gate(unit, built) or built
+                built = shop.compile_gate(unit, built)
+                checks[0] = entries.build_check(built)
                 if not isinstance(built, Built):
-                    checks[:] = [
-                        entries.build_check(built),
-                        *entries.without_build(unit.kernel, built),
-                    ]
+                    checks[1:] = entries.without_build(unit.kernel, built)
         if isinstance(built, Built) and asked_of(shop, unit, checks):
             during = CheckName.RULES
             checks += hold_to_rules(shop, unit, built, progress)

@@ -163,11 +163,11 @@ class Workshop:
             bench, cases, lambda case: oracle.data(case, unit.language), advance, hear
         )
 
-    def compile_gate(self, unit: Unit, built: Built) -> Rejected | None:
+    def compile_gate(self, unit: Unit, built: Built) -> Built | Rejected:
         """Ask a GPU's compiler about the Triton kernels that the interpreter ran."""
         launches = self._launches.get(_key(unit))
         if unit.language is not Language.TRITON or not launches:
-            return None
+            return built
         return compile_launches(built, launches)
 
     def checks_memory(self, unit: Unit) -> bool:

@@ -42,9 +42,20 @@ def silu(input, output, n):
 
 def graded(folder: Path, odd: str) -> Report:
     (folder / "silu.py").write_text(KERNEL.format(odd=odd))
+    return graded_file(folder)
+
+
+def graded_file(folder: Path) -> Report:
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     options = Options(checks=frozenset({CheckName.CORRECTNESS}))
     return grade(assignment, read_submission(folder, assignment), options, Progress())
+
+
+def warnings(report: Report) -> list[str]:
+    evidence = report.kernels[0].checks[0].evidence
+    assert isinstance(evidence, BuildEvidence)
+    assert {found.severity for found in evidence.diagnostics} <= {"warning"}
+    return [found.message for found in evidence.diagnostics]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +80,37 @@ def test_it_is_a_compile_error_at_its_line(
     assert correctness.verdict is Verdict.SKIPPED
 
 
+def test_the_assembler_says_why(tmp_path: Path) -> None:
+    odd = "    x = tl.load(input + offsets, mask, 0.0, cache_modifier='.cg', eviction_policy='{}')"
+    report = graded(tmp_path, odd.format("evict_first"))
+    build = report.kernels[0].checks[0]
+    assert build.verdict is Verdict.COMPILE_ERROR
+    assert "for a GPU: ptxas: Modifier '.evict_first' cannot be combined" in build.message
+    assert isinstance(build.evidence, BuildEvidence)
+    assert build.evidence.diagnostics[0].message.startswith("ptxas: Modifier")
+
+
+def test_an_argument_that_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
+    text = KERNEL.format(odd="").replace("n, BLOCK: tl", "n, unused, BLOCK: tl")
+    text = text.replace("output, n, BLOCK=256", "output, n, object(), BLOCK=256")
+    (tmp_path / "silu.py").write_text(text)
+    for _ in range(2):  # the second time it is remembered
+        (warning,) = warnings(graded_file(tmp_path))
+        assert warning.endswith("is not known: `unused` is of type object")
+
+
+def test_what_cannot_be_compiled_is_told(tmp_path: Path) -> None:
+    odd = "\n\nimport os\nif 'TRITON_INTERPRET' not in os.environ:\n    raise OSError('no GPU')\n"
+    text = KERNEL.format(odd="")
+    (tmp_path / "silu.py").write_text(text + odd)
+    report = graded_file(tmp_path)
+    assert report.verdict is Verdict.ACCEPTED
+    (warning,) = warnings(report)
+    assert warning.startswith("kernel `silu_kernel` was not compiled")
+    assert warning.endswith("the file does not load without the interpreter: OSError: no GPU")
+
+
 def test_what_compiles_is_accepted(tmp_path: Path) -> None:
     report = graded(tmp_path, "    x = x * 1.0")
     assert report.verdict is Verdict.ACCEPTED, report
+    assert warnings(report) == []

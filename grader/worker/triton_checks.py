@@ -148,7 +148,7 @@ class Checks:
         except TypeError:
             return  # the interpreter says it better
         bound.apply_defaults()
-        self._recorder.launch(self._kernel, dict(bound.arguments), executor.constexprs, kwargs)
+        self._recorder.launch(executor.fn, dict(bound.arguments), executor.constexprs, kwargs)
 
     def take_argument(self, name: str, argument: Any) -> None:
         """An argument of the launch, in the form the interpreter will see."""

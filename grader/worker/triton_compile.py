@@ -12,21 +12,27 @@ a TRITON_CACHE_DIR that can be written.
 Standard input: a JSON list of launch records. Standard output: one JSON object
 
     { "triton": version, "load": null | why the file could not be imported,
-      "results": [ { "kernel", "ok", "error": null | {"type", "message", "line"},
+      "results": [ { "kernel", "ok",
+                     "error": null | {"type", "message", "hint", "line"},
                      "problem": null | why it could not be tried } ] }
 
-An `error` is the compiler's verdict on the hand-in, at its own line. A
-`problem` is nobody's fault: a launch that cannot be rebuilt, a tool that fails.
+An `error` is the compiler's verdict on the hand-in, at its own line; its hint
+may be empty. A `problem` is nobody's fault: a launch that cannot be rebuilt, a
+tool that fails.
 """
 
+import ast
 import importlib.util
-import inspect
 import json
 import os
 import re
 import sys
+from collections import namedtuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from grader.worker.triton_kernels import Kernels
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
 
@@ -48,6 +54,7 @@ def compile_all(file: str, launches: list[dict[str, Any]], capability: int) -> d
         from grader.worker import triton_key
     else:
         import triton_key
+        from triton_kernels import Kernels
     triton_key.install()  # the cache is gone when this program is
     report: dict[str, Any] = {"triton": triton.__version__, "load": None, "results": []}
     name = Path(file).stem
@@ -60,56 +67,91 @@ def compile_all(file: str, launches: list[dict[str, Any]], capability: int) -> d
     except BaseException as error:
         report["load"] = f"{type(error).__name__}: {error}"[:_MESSAGE]
         return report
+    kernels = Kernels(module, file)
     for launch in launches:
         result = {"kernel": launch["kernel"], "ok": False, "error": None, "problem": None}
-        report["results"].append({**result, **_compile(module, launch, capability)})
+        report["results"].append({**result, **_compile(kernels, launch, capability)})
     return report
 
 
-def _compile(module: Any, launch: dict[str, Any], capability: int) -> dict[str, Any]:
+def _compile(kernels: "Kernels", launch: dict[str, Any], capability: int) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
     if launch.get("problem"):
         return {"problem": launch["problem"]}
-    functions = _functions(module)
-    function = functions.get(launch["kernel"])
-    if function is None:
-        return {"problem": f"no kernel `{launch['kernel']}` in the file"}
     try:
-        constants = {
-            (function.arg_names.index(name),): _decode(value, functions)
-            for name, value in launch["constants"].items()
-        }
-        aligned = {
-            (function.arg_names.index(name),): [["tt.divisibility", 16]]
-            for name in launch["aligned"]
-        }
-        signature = {name: launch["signature"][name] for name in function.arg_names}
-        source = ASTSource(function, signature, constants, aligned)
+        function = kernels.find(launch["kernel"], launch["line"])
+    except LookupError as error:
+        return {"problem": str(error)[:_MESSAGE]}
+    ones: list[str] = []
+    try:
+        signature, constants, promises, ones = _specialized(function, launch)
+        constants.update(
+            (_place(function, path), _decode(value, kernels))
+            for path, value in launch["constants"].items()
+        )
+        source = ASTSource(function, signature, constants, promises)
         target = GPUTarget("cuda", capability, 32)
         triton.compile(source, target=target, options=launch["options"])
     except Exception as error:
-        return _judge(error, functions)
+        return _judge(error, kernels, ones)
     return {"ok": True}
 
 
-def _functions(module: Any) -> dict[str, Any]:
-    """Return the kernels and device functions of a module by their own names."""
-    from triton.runtime.jit import JITFunction
+def _specialized(function: Any, launch: dict[str, Any]) -> tuple[Any, Any, Any, list[str]]:
+    """Return the signature, the constants, the promises, and which arguments are a constant 1.
 
-    found = {}
-    for value in vars(module).values():
-        while value is not None and not isinstance(value, JITFunction):
-            # Tuners and heuristics wrap a kernel.
-            value = vars(value).get("fn") if hasattr(value, "__dict__") else None
-        if value is not None:
-            found[value.__name__] = value
-    return found
+    As triton's launcher has them: a parameter's annotation is its type, an
+    integer 1 is a constant and a multiple of 16 a promise, but for what the
+    kernel asks not to be specialized. What is in a tuple always is specialized.
+    """
+    aligned = {_place(function, path) for path in launch["aligned"]}
+    constants = {_place(function, path): 1 for path in launch["ones"]}
+    signature, ones = {}, []
+    for index, parameter in enumerate(function.params):
+        name, place = parameter.name, (index,)
+        kind = signature[name] = _tuples(launch["signature"][name], name, launch["fields"])
+        if kind == "constexpr" or isinstance(kind, tuple):
+            continue
+        annotated = parameter.annotation_type
+        if annotated:
+            signature[name] = annotated
+        if annotated or parameter.do_not_specialize:
+            constants.pop(place, None)
+        elif place in constants:
+            signature[name] = "constexpr"
+            ones.append(name)
+        if (
+            parameter.do_not_specialize
+            or parameter.do_not_specialize_on_alignment
+            or annotated.startswith(("fp", "bf", "u1"))
+        ):
+            aligned.discard(place)
+    promises = {place: [["tt.divisibility", 16]] for place in sorted(aligned)}
+    return signature, constants, promises, ones
 
 
-def _decode(value: Any, functions: dict[str, Any]) -> Any:
+def _place(function: Any, path: str) -> tuple[int, ...]:
+    """Return the numbers of an argument, and of what is in it: `pair.1` → (2, 1)."""
+    name, *numbers = path.split(".")
+    return function.arg_names.index(name), *map(int, numbers)
+
+
+def _tuples(kinds: Any, path: str, fields: dict[str, list[str]]) -> Any:
+    """Return a type as it is, types in a list as a tuple, with the names of its fields if any."""
+    if isinstance(kinds, str):
+        return kinds
+    items = [_tuples(kind, f"{path}.{i}", fields) for i, kind in enumerate(kinds)]
+    return _tuple(items, fields.get(path))
+
+
+def _tuple(items: list[Any], fields: list[str] | None) -> Any:
+    return namedtuple("Named", fields)(*items) if fields else tuple(items)
+
+
+def _decode(value: Any, kernels: "Kernels") -> Any:
     """Undo the recorder's encoding of a constant."""
     import triton.language as tl
 
@@ -119,11 +161,13 @@ def _decode(value: Any, functions: dict[str, Any]) -> Any:
         kinds = {str(kind): kind for kind in vars(tl).values() if isinstance(kind, tl.dtype)}
         return kinds[value["dtype"]]
     if "function" in value:
-        return functions[value["function"]]
+        return kernels.find(value["function"], value["line"])
+    if "tuple" in value:
+        return _tuple([_decode(item, kernels) for item in value["tuple"]], value["fields"])
     return value["value"]
 
 
-def _judge(error: BaseException, functions: dict[str, Any]) -> dict[str, Any]:
+def _judge(error: BaseException, kernels: "Kernels", ones: list[str]) -> dict[str, Any]:
     """Put an exception of the compiler into words, at the hand-in's innermost line."""
     innermost, cause = error, error
     while cause.__cause__ is not None:
@@ -137,19 +181,24 @@ def _judge(error: BaseException, functions: dict[str, Any]) -> dict[str, Any]:
     # Triton wraps some of its own exceptions as text.
     message = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", message, flags=re.DOTALL)
     line = None
-    for function in functions.values():
-        if getattr(innermost, "src", None) == function.src:
-            line = _definition_line(function) + innermost.node.lineno - 1  # type: ignore[attr-defined]
-    return {"error": {"type": kind, "message": message[:_MESSAGE], "line": line}}
+    if hasattr(innermost, "node") and hasattr(innermost, "src"):
+        line = kernels.line(innermost.src, innermost.node.lineno)
+    hint = _hint(message, getattr(innermost, "node", None), ones)
+    return {"error": {"type": kind, "message": message[:_MESSAGE], "hint": hint, "line": line}}
 
 
-def _definition_line(function: Any) -> int:
-    """Return the line of a kernel's `def`, which is line 1 to the compiler."""
-    lines, first = inspect.getsourcelines(function.fn)
-    for number, line in enumerate(lines):
-        if re.match(r"\s*def\s", line):
-            return first + number
-    return first
+def _hint(message: str, node: Any, ones: list[str]) -> str:
+    """Explain an error that only an argument that is 1 brings about; an empty hint if none."""
+    missing = re.search(r"'(?:int|constexpr)' object has no attribute '(\w+)'", message)
+    if missing is None or not ones:
+        return ""
+    named = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
+    # In a helper function the argument has another name.
+    name = next((name for name in named if name in ones), ones[0])
+    return (
+        f"an integer argument that is 1 becomes a compile-time constant, as `{name}` did: "
+        f"use @triton.jit(do_not_specialize=[{name!r}]), or do not use .{missing[1]} on it"
+    )
 
 
 def main() -> None:

@@ -4,12 +4,17 @@ The interpreter accepts what the compiler rejects (types that do not fit, a
 `break` out of a loop, a tile that is no power of two). `triton_compile` takes these
 records into a process without the interpreter and compiles them.
 
-    { "kernel", "signature": {argument: type}, "constants": {argument: value},
-      "aligned": [argument, …], "options": {"num_warps": 4, …}, "problem": null }
+    { "kernel", "line", "signature": {argument: type, or a list for a tuple},
+      "fields": {argument: [name, …]}, "constants": {argument: value},
+      "ones": [argument, …], "aligned": [argument, …],
+      "options": {"num_warps": 4, …}, "problem": null }
 
-As triton does, an integer 1 is a constant, and addresses and integers that are
-multiples of 16 are promised to be so. `problem` says why a launch cannot be
-recorded.
+`line` tells kernels of one name apart. What is in a tuple goes by its number,
+as `pair.1`; `fields` has the names of those in a named tuple.
+`ones` are the integers that are 1, `aligned` the addresses and integers that are
+multiples of 16. Triton compiles kernels of their own for them, unless the kernel
+asks it not to; only `triton_compile`, which has the kernel, can tell. `problem`
+says why a launch cannot be recorded.
 """
 
 import json
@@ -34,58 +39,77 @@ class Recorder:
         self._told: set[str] = set()
 
     def launch(
-        self, kernel: str, arguments: dict[str, Any], constants: list[str], options: dict[str, Any]
+        self, kernel: Any, arguments: dict[str, Any], constants: list[str], options: dict[str, Any]
     ) -> None:
         """Record a launch with these arguments; `constants` names the constexpr ones."""
-        record = self._record(kernel, arguments, constants, options)
+        record: dict[str, Any] = {
+            "kernel": kernel.__name__,
+            "line": kernel.__code__.co_firstlineno,
+            "signature": {},
+            "fields": {},
+            "constants": {},
+            "ones": [],
+            "aligned": [],
+            "options": {name: options[name] for name in _OPTIONS if options.get(name) is not None},
+            "problem": None,
+        }
+        for name, value in arguments.items():
+            try:
+                record["signature"][name] = (
+                    self._constant(record, name, value)
+                    if name in constants
+                    else self._argument(record, name, value)
+                )
+            except Exception:
+                record["problem"] = f"`{name}` is of type {type(value).__name__}"
         text = json.dumps(record, sort_keys=True)
         if text not in self._told and len(self._told) < _TOLD:
             self._told.add(text)
             telling.tell("launch", **record)
 
-    def _record(
-        self, kernel: str, arguments: dict[str, Any], constants: list[str], options: dict[str, Any]
-    ) -> dict[str, Any]:
-        signature: dict[str, str] = {}
-        values: dict[str, Any] = {}
-        aligned: list[str] = []
-        problem = None
-        for name, value in arguments.items():
-            constant = name in constants or value is None
-            if constant or (type(value) is int and value == 1):
-                encoded = self._encode(value)
-                signature[name] = "constexpr"
-                values[name] = encoded
-                if encoded is None and value is not None:
-                    problem = f"`{name}` is a {type(value).__name__}"
-                continue
-            try:
-                signature[name] = str(self._mangle(value))
-            except Exception:
-                problem = f"`{name}` is a {type(value).__name__}"
-                continue
-            if not signature[name].startswith(("*", "i", "u", "fp", "bf")):
-                problem = f"`{name}` is a {type(value).__name__}"
-            address = value.data_ptr() if hasattr(value, "data_ptr") else value
-            if type(address) is int and address % 16 == 0:
-                aligned.append(name)
-        return {
-            "kernel": kernel,
-            "signature": signature,
-            "constants": values,
-            "aligned": aligned,
-            "options": {name: options[name] for name in _OPTIONS if options.get(name) is not None},
-            "problem": problem,
-        }
+    def _constant(self, record: dict[str, Any], path: str, value: Any) -> str:
+        record["constants"][path] = self._encode(value)
+        return "constexpr"
+
+    def _argument(self, record: dict[str, Any], path: str, value: Any) -> Any:
+        """Return the type of an argument, and note what else is known of it."""
+        if value is None or isinstance(value, self._constexpr) or _is_function(value):
+            return self._constant(record, path, value)
+        if isinstance(value, tuple):
+            if hasattr(value, "_fields"):
+                record["fields"][path] = list(value._fields)
+            return [self._argument(record, f"{path}.{i}", item) for i, item in enumerate(value)]
+        kind = str(self._mangle(value))
+        if not kind.startswith(("*", "i", "u", "fp", "bf")):
+            raise TypeError(kind)
+        if type(value) is int and value == 1:
+            record["ones"].append(path)
+            if "." in path:
+                return "constexpr"  # unlike an argument itself it always is one
+        address = value.data_ptr() if hasattr(value, "data_ptr") else value
+        if type(address) is int and address % 16 == 0:
+            record["aligned"].append(path)
+        return kind
 
     def _encode(self, value: Any) -> Any:
-        """Return a constant as JSON has it; None if it cannot (or is None)."""
+        """Return a constant as JSON has it; raise TypeError if it cannot."""
         if isinstance(value, self._constexpr):
             value = value.value
+        if value is None:
+            return None
         if isinstance(value, (bool, int, float, str)):
             return {"value": value}
         if isinstance(value, self._dtype):
             return {"dtype": str(value)}
-        if hasattr(value, "fn") and hasattr(value, "__name__"):
-            return {"function": str(value.__name__)}
-        return None
+        if isinstance(value, tuple):
+            fields = list(value._fields) if hasattr(value, "_fields") else None
+            return {"tuple": [self._encode(item) for item in value], "fields": fields}
+        if _is_function(value):
+            line = value.fn.__code__.co_firstlineno
+            return {"function": str(value.__name__), "line": line}
+        raise TypeError(type(value).__name__)
+
+
+def _is_function(value: Any) -> bool:
+    """True for a kernel or a device function."""
+    return hasattr(value, "fn") and hasattr(value, "__name__")

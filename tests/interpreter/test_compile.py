@@ -43,11 +43,35 @@ def test_error_has_its_line(file: Path, tmp_path: Path) -> None:
     assert compiled["error"]["message"]
 
 
-@pytest.mark.parametrize("name", ["autotuned", "gemm_with_wrapped_rows", "tensor_descriptor"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "autotuned",
+        "gemm_with_wrapped_rows",
+        "tensor_descriptor",
+        "kernels_anywhere",
+    ],
+)
 def test_correct_kernel_compiles(name: str, tmp_path: Path) -> None:
     launches = records(result("correct", name), "launch")
     report = gate(HERE / "correct" / f"{name}.py", launches, tmp_path)
-    assert [r["ok"] for r in report["results"]] == [True] * (3 if name == "autotuned" else 1)
+    launches_of = {"autotuned": 3, "kernels_anywhere": 3}
+    assert [(r["ok"], r["problem"]) for r in report["results"]] == [
+        (True, None) for _ in range(launches_of.get(name, 1))
+    ]
+
+
+def test_an_argument_that_is_1_is_what_triton_makes_of_it(tmp_path: Path) -> None:
+    launches = records(result("correct", "one_not_specialized"), "launch")
+    report = gate(HERE / "correct" / "one_not_specialized.py", launches, tmp_path)
+    assert [(r["ok"], r["error"], r["problem"]) for r in report["results"]] == [
+        (True, None, None),
+        (True, None, None),
+    ]
+    launches = records(result("uncompilable", "one_is_a_constant"), "launch")
+    report = gate(HERE / "uncompilable" / "one_is_a_constant.py", launches, tmp_path)
+    error = report["results"][0]["error"]
+    assert "do_not_specialize=['n']" in error["hint"]
 
 
 def test_record_of_a_launch() -> None:
@@ -74,3 +98,14 @@ def test_a_kernel_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     (launch,) = records(result("correct", "heuristics"), "launch")
     report = gate(file, [{**launch, "kernel": "other"}], tmp_path)
     assert report["results"][0]["problem"] == "no kernel `other` in the file"
+
+
+def test_a_kernel_that_needs_its_factorys_variables_is_a_problem(tmp_path: Path) -> None:
+    file = tmp_path / "factory.py"
+    file.write_text(
+        "import triton\n\n\ndef make(step):\n    @triton.jit\n"
+        "    def kernel(out):\n        out + step\n\n    return kernel\n"
+    )
+    launch = {"kernel": "kernel", "line": 6}
+    report = gate(file, [launch], tmp_path)
+    assert report["results"][0]["problem"] == ("it uses `step` of the function that it is made in")
