@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         triton_garbage,
         triton_hooks,
         triton_inputs,
+        triton_libdevice,
         triton_limits,
         triton_memory,
         triton_recorder,
@@ -43,6 +44,7 @@ else:
     import triton_garbage
     import triton_hooks
     import triton_inputs
+    import triton_libdevice
     import triton_limits
     import triton_memory
     import triton_recorder
@@ -69,6 +71,7 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
     triton_autotune.install()
     checks = Checks(file, operations, torch, interpreter)
     triton_limits.install(interpreter, checks.budget, triton.language.bfloat16)
+    triton_libdevice.install(interpreter, checks.budget)
     triton_hooks.install_launches(interpreter, checks)
     if memory:
         triton_taint.install(interpreter, checks.taint)  # first: only values, not pointers

@@ -43,7 +43,9 @@ def test_error_has_its_line(file: Path, tmp_path: Path) -> None:
     assert compiled["error"]["message"]
 
 
-@pytest.mark.parametrize("name", ["autotuned", "gemm_with_wrapped_rows", "tensor_descriptor"])
+@pytest.mark.parametrize(
+    "name", ["autotuned", "gemm_with_wrapped_rows", "library_functions", "tensor_descriptor"]
+)
 def test_correct_kernel_compiles(name: str, tmp_path: Path) -> None:
     launches = records(result("correct", name), "launch")
     report = gate(HERE / "correct" / f"{name}.py", launches, tmp_path)
