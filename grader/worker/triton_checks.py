@@ -20,6 +20,7 @@ import numpy as np
 if TYPE_CHECKING:
     from grader.worker import (
         triton_access,
+        triton_arguments,
         triton_autotune,
         triton_counters,
         triton_findings,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from grader.worker.triton_memory import Buffer
 else:
     import triton_access
+    import triton_arguments
     import triton_autotune
     import triton_counters
     import triton_findings
@@ -72,6 +74,7 @@ def install(file: str, *, operations: int | None = None, memory: bool = True) ->
     checks = Checks(file, operations, torch, interpreter)
     triton_limits.install(interpreter, checks.budget, triton.language.bfloat16)
     triton_libdevice.install(interpreter, checks.budget)
+    triton_arguments.install(interpreter)
     triton_hooks.install_launches(interpreter, checks)
     if memory:
         triton_taint.install(interpreter, checks.taint)  # first: only values, not pointers

@@ -44,7 +44,14 @@ def test_error_has_its_line(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["autotuned", "gemm_with_wrapped_rows", "library_functions", "tensor_descriptor"]
+    "name",
+    [
+        "autotuned",
+        "gemm_with_wrapped_rows",
+        "library_functions",
+        "scalar_arguments",
+        "tensor_descriptor",
+    ],
 )
 def test_correct_kernel_compiles(name: str, tmp_path: Path) -> None:
     launches = records(result("correct", name), "launch")
