@@ -133,7 +133,7 @@ def lacking(error: BaseException) -> str | None:
         function = frame.f_locals.get("fn")
         return f"`{getattr(function, '__name__', '?')}`, imported from outside triton.language"
     if isinstance(error, ValueError) and "exceeds dtype primitive_bitwidth" in text:
-        return "an argument of this type (triton 3.6 and 3.7: a bool)"
+        return "a value of this type"
     if isinstance(error, AttributeError) and "'InterpreterBuilder' object has no" in text:
         return text.rpartition("create_")[2].strip("'")
     if isinstance(error, NotImplementedError) and "triton" in frame.f_code.co_filename:
