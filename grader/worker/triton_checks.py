@@ -20,12 +20,14 @@ import numpy as np
 if TYPE_CHECKING:
     from grader.worker import (
         triton_access,
+        triton_arguments,
         triton_autotune,
         triton_counters,
         triton_findings,
         triton_garbage,
         triton_hooks,
         triton_inputs,
+        triton_libdevice,
         triton_limits,
         triton_memory,
         triton_recorder,
@@ -37,12 +39,14 @@ if TYPE_CHECKING:
     from grader.worker.triton_memory import Buffer
 else:
     import triton_access
+    import triton_arguments
     import triton_autotune
     import triton_counters
     import triton_findings
     import triton_garbage
     import triton_hooks
     import triton_inputs
+    import triton_libdevice
     import triton_limits
     import triton_memory
     import triton_recorder
@@ -75,6 +79,8 @@ def install(
     triton_autotune.install()
     checks = Checks(file, operations, seconds, torch, interpreter)
     triton_limits.install(interpreter, checks.budget, triton.language.bfloat16)
+    triton_libdevice.install(interpreter, checks.budget)
+    triton_arguments.install(interpreter)
     triton_hooks.install_launches(interpreter, checks)
     if memory:
         triton_taint.install(interpreter, checks.taint)  # first: only values, not pointers

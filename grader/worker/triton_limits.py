@@ -133,25 +133,18 @@ def install(interpreter: Any, budget: Budget, bfloat16: Any) -> None:
         make(handle, data, dtype, *rest, **more)
 
     handle_class.__init__ = __init__
-    for name, words in (
-        ("create_inline_asm", "inline assembly"),
-        ("create_extern_elementwise", "a function of libdevice"),
-    ):
-        setattr(interpreter.InterpreterBuilder, name, _refusal(budget, words))
 
+    def create_inline_asm(*_args: Any, **_kwargs: Any) -> None:
+        raise budget.stop("unsupported", "the interpreter cannot run inline assembly")
 
-def _refusal(budget: Budget, words: str) -> Any:
-    def refuse(*_args: Any, **_kwargs: Any) -> None:
-        raise budget.stop("unsupported", f"the interpreter cannot run {words}")
-
-    return refuse
+    interpreter.InterpreterBuilder.create_inline_asm = create_inline_asm
 
 
 def lacking(error: BaseException) -> str | None:
     """Return what the interpreter lacks, if that is why a launch failed; None if not.
 
     It replaces the functions of `triton.language` where the kernel finds them in
-    that module; libdevice's, and names imported one by one, stay the compiler's.
+    that module; names imported one by one stay the compiler's.
     """
     while error.__cause__ is not None:
         error = error.__cause__
@@ -165,7 +158,7 @@ def lacking(error: BaseException) -> str | None:
         function = frame.f_locals.get("fn")
         return f"`{getattr(function, '__name__', '?')}`, imported from outside triton.language"
     if isinstance(error, ValueError) and "exceeds dtype primitive_bitwidth" in text:
-        return "an argument of this type (triton 3.6 and 3.7: a bool)"
+        return "a value of this type"
     if isinstance(error, AttributeError) and "'InterpreterBuilder' object has no" in text:
         return text.rpartition("create_")[2].strip("'")
     if isinstance(error, NotImplementedError) and "triton" in frame.f_code.co_filename:

@@ -48,8 +48,10 @@ def test_error_has_its_line(file: Path, tmp_path: Path) -> None:
     [
         "autotuned",
         "gemm_with_wrapped_rows",
-        "tensor_descriptor",
         "kernels_anywhere",
+        "library_functions",
+        "scalar_arguments",
+        "tensor_descriptor",
     ],
 )
 def test_correct_kernel_compiles(name: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A function that exists in the GPU's library alone."""
+"""A function of the GPU's library that numpy has not."""
 # mypy: ignore-errors
 
 import triton
@@ -10,7 +10,7 @@ from triton.language.extra.cuda import libdevice
 def kernel(x, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
-    value = libdevice.tanh(tl.load(x + offsets, mask=mask))  # ! unsupported
+    value = libdevice.lgamma(tl.load(x + offsets, mask=mask))  # ! unsupported
     tl.store(out + offsets, value, mask=mask)
 
 
