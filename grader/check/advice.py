@@ -81,7 +81,8 @@ _WITHOUT_GPU = (
         re.compile(
             r"Torch not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available"
             r"|CUDA driver version|no CUDA-capable device|CUDA error|forked subprocess"
-            r"|[Ee]xpected a '?cuda'? device|dummy base class|_cuda_|accelerator device"
+            r"|[Ee]xpected a '?cuda'? device|dummy base class|_cuda_|ATen_cuda"
+            r"|accelerator device"
         ),
         "there is no GPU on this machine, and this call needs one: allocate with "
         "device=input.device, and leave out of torch.cuda what the launch does not need",
