@@ -45,6 +45,8 @@ def silu(input, output, n):
     elsewhere = {"t": input}
     exec(compile("truth = t.is_cuda", "library.py", "exec"), elsewhere)
     assert not elsewhere["truth"], "torch's own code would go on to call CUDA"
+    with torch.device("cuda"):
+        assert torch.arange(3).device == DEVICE
     torch.set_default_device("cuda")
     scratch = torch.empty(n)
     assert scratch.device == torch.zeros(1, device=0).device == DEVICE
