@@ -18,13 +18,29 @@ MESSAGES = {
     "'builtin_function_or_method' object has no attribute 'scalar'": "name its grid",
     "'NoneType' object has no attribute 'to_tensor'": "tl.exp",
     "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "leave it out",
-    "Torch not compiled with CUDA enabled": "without .cuda()",
+}
+WITHOUT_GPU = {
+    "Torch not compiled with CUDA enabled": "device=input.device",
+    "Tried to instantiate dummy base class CUDAGraph": "needs one",
+    "Cannot get CUDA generator without ATen_cuda library. PyTorch splits": "needs one",
+    "'NoneType' object has no attribute 'n_regs'": "returns None",
+    "'NoneType' object has no attribute 'to_tensor'": "tl.exp",
+    "x must be a CUDA tensor": "input.is_cuda",
 }
 
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_beginners_mistake_has_a_hint(message: str) -> None:
     assert MESSAGES[message] in advice(message)
+
+
+@pytest.mark.parametrize("message", WITHOUT_GPU)
+def test_asking_for_a_gpu_where_there_is_none_has_a_hint(message: str) -> None:
+    assert WITHOUT_GPU[message] in advice(message, gpu=False)
+
+
+def test_a_gpu_s_own_errors_are_not_taken_for_its_absence() -> None:
+    assert advice("CUDA error: an illegal memory access was encountered") == ""
 
 
 @pytest.mark.parametrize("message", ["", "no idea", "name 'offset' is not defined"])

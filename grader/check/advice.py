@@ -54,10 +54,6 @@ _ADVICE = (
         "the tuner sets it: leave it out of the launch",
     ),
     (
-        re.compile(r"Torch not compiled with CUDA enabled|Found no NVIDIA driver"),
-        "the tensors are where they are needed already: take them as they come, without .cuda()",
-    ),
-    (
         re.compile(r"Unsupported ptr type|must be a pointer|expected.* pointer"),
         "the first argument of tl.load and tl.store is a pointer plus offsets, not a value",
     ),
@@ -71,7 +67,35 @@ _ADVICE = (
     ),
 )
 
+# What `triton_host` does not answer; with a GPU the same words mean something else.
+_WITHOUT_GPU = (
+    (
+        re.compile(
+            r"'NoneType' object has no attribute '(?:n_regs|n_spills|n_max_threads|metadata|asm|"
+            r"_init_handles|kernel|function|module|packed_metadata)'"
+        ),
+        "without a GPU nothing is compiled, and a launch or warmup returns None: leave out "
+        "what you read from it, or ask `if compiled is not None` first",
+    ),
+    (
+        re.compile(
+            r"Torch not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available"
+            r"|CUDA driver version|no CUDA-capable device|CUDA error|forked subprocess"
+            r"|[Ee]xpected a '?cuda'? device|dummy base class|_cuda_|ATen_cuda"
+            r"|accelerator device"
+        ),
+        "there is no GPU on this machine, and this call needs one: allocate with "
+        "device=input.device, and leave out of torch.cuda what the launch does not need",
+    ),
+    (
+        re.compile(r"\b(?:gpu|cuda)\b", re.IGNORECASE),
+        "there is no GPU on this machine, and a tensor's device is the CPU: "
+        "ask input.is_cuda, which is true here too, or leave the demand out",
+    ),
+)
 
-def advice(message: str) -> str:
-    """Return a hint for an exception's text, "" if there is none."""
-    return next((hint for pattern, hint in _ADVICE if pattern.search(message)), "")
+
+def advice(message: str, *, gpu: bool = True) -> str:
+    """Return a hint for an exception's text, "" if there is none; `gpu`: it ran on one."""
+    table = _ADVICE if gpu else (*_WITHOUT_GPU[:2], *_ADVICE, *_WITHOUT_GPU[2:])
+    return next((hint for pattern, hint in table if pattern.search(message)), "")

@@ -18,6 +18,7 @@ from grader.check.crash import OUTSIDE_HINT, Crash, source_place, understand
 from grader.judge.outcome import Happening, Outcome
 from grader.spec import Limits
 from grader.verdict import Verdict
+from grader.words import Device
 
 _WORDS_SHOWN = 500
 
@@ -225,7 +226,7 @@ def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str)
             hint=_EXIT_HINT,
         )
     compiling = kind in _COMPILE_ERRORS or (doing is Doing.LOADING and kind in _IMPORT_ERRORS)
-    hint = advice(text)
+    hint = advice(text, gpu=built.device is Device.CUDA)
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put everything into it, and import what is installed"
     return Sentence(

@@ -54,15 +54,16 @@ def prepare(device: str) -> dict[str, str]:
         import triton.runtime.interpreter
 
         if TYPE_CHECKING:
-            from grader.worker import triton_canary, triton_checks
+            from grader.worker import triton_canary, triton_checks, triton_host
         else:
             import triton_canary
             import triton_checks
+            import triton_host
         try:
             triton_canary.check()
         except triton_canary.CanaryError as error:
             raise SystemExit(str(error)) from error  # the judge shows the last line
-        assert triton_checks  # imported here once, not in every worker
+        assert triton_checks and triton_host  # imported here once, not in every worker
         # A GPU does not remark on infinities; the interpreter's numpy should not either.
         numpy.seterr(all="ignore")
         return {

@@ -73,8 +73,11 @@ class Worker:
             else:
                 import triton_checks
             self._checks = triton_checks.install(file, **checks)
+        self._host: Any = contextlib.nullcontext
         if device == "cuda":
             self._shorten_cache_names()
+        else:
+            self._answer_for_a_gpu()
         self._watched: Any = contextlib.nullcontext
         if idle:
             self._leave_out_launches()
@@ -95,6 +98,14 @@ class Worker:
             import triton_key
         triton_key.install()
 
+    def _answer_for_a_gpu(self) -> None:
+        """In the interpreter: host code may ask about a GPU all the same."""
+        if TYPE_CHECKING:
+            from grader.worker import triton_host
+        else:
+            import triton_host
+        self._host = triton_host.install(self._file)
+
     def _leave_out_launches(self) -> None:
         """For the rules check: what is written then, no kernel wrote."""
         if TYPE_CHECKING:
@@ -113,7 +124,8 @@ class Worker:
         # Pickling and Triton's source look-up go through sys.modules.
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            with self._host():
+                spec.loader.exec_module(module)
         except BaseException as error:
             telling.tell_exception(error, self._file)
             return wire.LOAD_FAILED
@@ -178,7 +190,7 @@ class Worker:
         if self._checks is not None:
             self._checks.begin(self._buffers.values())
         try:
-            with self._watched():
+            with self._host(), self._watched():
                 returned = self._function(*arguments)
             if returned is not None:
                 telling.tell("returned")

@@ -1,0 +1,278 @@
+"""What host code may ask about a GPU where there is none.
+
+Triton's tutorials ask before they launch: for the active device, the number of
+multiprocessors, a guard around the launch. None of it matters to the
+interpreter, and without an answer a right hand-in would end before its first
+launch. So there are answers, and they are those of one imagined GPU: of an
+A100 (sm_80, as the compile gate compiles for), but with 8 multiprocessors, so
+that a persistent kernel is a grid of 8 programs and not of 108.
+
+    triton.runtime.driver.active    the CPU as its device, that GPU as its target
+    torch.cuda.device, .stream, …   contexts that do nothing
+    torch.cuda.synchronize, Event   nothing to wait for; an event is a point in time
+    get_device_properties, …        the figures below
+    device="cuda", .cuda(), .to()   the CPU, while the hand-in runs (`HostMode`)
+    tensor.is_cuda                  True where the hand-in's own lines ask
+
+`torch.cuda.is_available()` and `device_count()` stay as they are: code that
+asks first has an answer of its own. In the process that runs the hand-in, and
+in the compile gate's, which imports it; never beside a GPU's driver.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+MULTIPROCESSORS = 8
+_CAPABILITY = (8, 0)
+_WARP = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Properties:
+    """As `torch.cuda.get_device_properties` has them; an A100 but for the multiprocessors."""
+
+    name: str = "NVIDIA A100 (imagined, 8 multiprocessors)"
+    major: int = _CAPABILITY[0]
+    minor: int = _CAPABILITY[1]
+    multi_processor_count: int = MULTIPROCESSORS
+    total_memory: int = 40 << 30
+    warp_size: int = _WARP
+    max_threads_per_block: int = 1024
+    max_threads_per_multi_processor: int = 2048
+    regs_per_multiprocessor: int = 65536
+    shared_memory_per_block: int = 48 << 10
+    shared_memory_per_block_optin: int = 163 << 10
+    shared_memory_per_multiprocessor: int = 164 << 10
+    L2_cache_size: int = 40 << 20
+    clock_rate: int = 1_410_000
+    memory_clock_rate: int = 1_215_000
+    memory_bus_width: int = 5120
+    is_integrated: int = 0
+    is_multi_gpu_board: int = 0
+
+
+class Utils:
+    """The part of a driver that tutorials ask for sizes."""
+
+    def get_device_properties(self, _device: object = None) -> dict[str, int]:
+        """Return the same figures under triton's names."""
+        gpu = Properties()
+        return {
+            "max_shared_mem": gpu.shared_memory_per_block_optin,
+            "max_num_regs": gpu.regs_per_multiprocessor,
+            "multiprocessor_count": gpu.multi_processor_count,
+            "warpSize": gpu.warp_size,
+            "sm_clock_rate": gpu.clock_rate,
+            "mem_clock_rate": gpu.memory_clock_rate,
+            "mem_bus_width": gpu.memory_bus_width,
+        }
+
+
+class Driver:
+    """Triton's active driver, as far as host code asks it; it can launch nothing."""
+
+    def __init__(self) -> None:
+        self.utils = Utils()
+
+    def get_active_torch_device(self) -> torch.device:
+        """Return where tensors are, so that `x.device == DEVICE` holds."""
+        return torch.device("cpu")
+
+    def get_current_target(self) -> Any:
+        """Return what the compile gate compiles for."""
+        from triton.backends.compiler import GPUTarget
+
+        return GPUTarget("cuda", 10 * _CAPABILITY[0] + _CAPABILITY[1], _WARP)
+
+    def get_device_interface(self) -> Any:
+        """Return torch.cuda, with the stand-ins in it."""
+        return torch.cuda
+
+    def get_current_device(self) -> int:
+        """Return the one there is."""
+        return 0
+
+    def set_current_device(self, _device: object) -> None:
+        """Do nothing: there is one."""
+
+    def get_device_capability(self, _device: object = None) -> tuple[int, int]:
+        """Return that of sm_80."""
+        return _CAPABILITY
+
+    def get_current_stream(self, _device: object = None) -> int:
+        """Return the default stream's handle."""
+        return 0
+
+    def get_benchmarker(self) -> Any:
+        """Return triton's own."""
+        from triton.testing import do_bench
+
+        return do_bench
+
+    def get_empty_cache_for_benchmark(self) -> torch.Tensor:
+        """Return little: there is no second-level cache to flush."""
+        return torch.zeros(1, dtype=torch.int)
+
+    def clear_cache(self, _cache: object) -> None:
+        """Do nothing, for the same reason."""
+
+
+def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
+class Guard:
+    """`with torch.cuda.device(...)` and the like, whatever is given."""
+
+    __init__ = __enter__ = __exit__ = _nothing
+
+
+class Event:
+    """A point in time: what was launched before it has ended when it is recorded."""
+
+    wait = synchronize = _nothing
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self._recorded_s: float | None = None
+
+    def record(self, _stream: object = None) -> None:
+        """Note the time."""
+        self._recorded_s = time.perf_counter()
+
+    def elapsed_time(self, end: "Event") -> float:
+        """Return the milliseconds until `end`, never 0: they are divided by."""
+        if self._recorded_s is None or end._recorded_s is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        return max(1e-3, (end._recorded_s - self._recorded_s) * 1e3)
+
+    def query(self) -> bool:
+        """Return that all is done."""
+        return True
+
+
+class Stream:
+    """A stream in which every launch has ended when the next one starts."""
+
+    cuda_stream = 0
+    device_index = 0
+    priority = 0
+    wait_stream = wait_event = synchronize = __exit__ = _nothing
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.device = torch.device("cpu")
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Record an event, a new one if none is given."""
+        event = event or Event()
+        event.record()
+        return event
+
+    def query(self) -> bool:
+        """Return that all is done."""
+        return True
+
+
+def _returning(value: object) -> Callable[..., object]:
+    return lambda *_, **__: value
+
+
+def _stand_ins() -> dict[str, Any]:
+    """Return what takes the place of torch.cuda's own, by name."""
+    stream = _returning(Stream())
+    return {
+        "device": Guard,
+        "device_of": Guard,
+        "stream": Guard,
+        "StreamContext": Guard,
+        "Stream": Stream,
+        "Event": Event,
+        "current_stream": stream,
+        "default_stream": stream,
+        "set_stream": _nothing,
+        "set_device": _nothing,
+        "synchronize": _nothing,
+        "init": _nothing,
+        "current_device": _returning(0),
+        "get_device_properties": _returning(Properties()),
+        "get_device_capability": _returning(_CAPABILITY),
+        "get_device_name": _returning(Properties().name),
+    }
+
+
+class HostMode(TorchFunctionMode):
+    """While it is entered, a tensor that is to be on a GPU is made on the CPU.
+
+    Every call is handed on as it is but for its device, so that the rules'
+    watch, which is entered inside of it, sees what the hand-in called.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call `func` with the CPU in place of a GPU."""
+        kwargs = kwargs or {}
+        if func is torch.Tensor.cuda:
+            return args[0]
+        if func is torch.Tensor.to and len(args) > 1 and _is_gpu(args[1]):
+            args = (args[0], "cpu", *args[2:])
+        if _is_gpu(kwargs.get("device")):
+            kwargs = {**kwargs, "device": "cpu"}
+        return func(*args, **kwargs)
+
+
+def _is_gpu(device: object) -> bool:
+    if isinstance(device, str):
+        return device.partition(":")[0] == "cuda"
+    if isinstance(device, torch.device):
+        return device.type == "cuda"
+    return type(device) is int  # an index without a type is a GPU's
+
+
+def _answer_where_asked(name: str, answer: bool, file: str) -> None:
+    """Have `tensor.NAME` be `answer` in the lines of `file`, and the truth in all others.
+
+    Torch's own Python code asks as well, and goes on to call CUDA.
+    """
+    truth = getattr(torch.Tensor, name).__get__
+
+    def asked(tensor: torch.Tensor) -> bool:
+        if sys._getframe(1).f_code.co_filename == file:
+            return answer
+        return bool(truth(tensor))
+
+    setattr(torch.Tensor, name, property(asked))
+
+
+def _keep_the_default_device() -> None:
+    # Torch applies it last, where `HostMode` no longer sees it.
+    original = torch.set_default_device
+
+    def set_default_device(device: Any) -> None:
+        original("cpu" if _is_gpu(device) else device)
+
+    torch.set_default_device = set_default_device
+
+
+def install(file: str) -> Callable[[], AbstractContextManager[object]]:
+    """Answer the questions of the hand-in `file` in this process, before it is imported.
+
+    Returns the mode that its lines are to run in.
+    """
+    from triton.runtime import driver
+
+    driver.set_active(Driver())
+    for name, stand_in in _stand_ins().items():
+        setattr(torch.cuda, name, stand_in)
+    torch.Tensor.record_stream = _nothing  # type: ignore[method-assign] # wants torch's own
+    _keep_the_default_device()
+    _answer_where_asked("is_cuda", True, file)
+    _answer_where_asked("is_cpu", False, file)
+    return HostMode

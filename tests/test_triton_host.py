@@ -1,0 +1,142 @@
+"""Without a GPU, host code that asks about one gets an answer, and the same verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hand_in_bench import Bench, Graded, one_server, scratch_folder, small_silu
+
+from grader import workshop
+from grader.words import Device
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def silu_kernel(x, y, n, BLOCK: tl.constexpr):
+    for tile in range(tl.program_id(0), tl.cdiv(n, BLOCK), tl.num_programs(0)):
+        i = tile * BLOCK + tl.arange(0, BLOCK)
+        v = tl.load(x + i, mask=i < n)
+        tl.store(y + i, v / (1.0 + tl.exp(-v)), mask=i < n)
+
+def launch(x, y, n, programs=3):
+    return silu_kernel[(programs,)](x, y, n, BLOCK=256)
+"""
+# What tutorials and well-known libraries ask, in both of its places.
+ASKS = """
+driver = triton.runtime.driver.active
+DEVICE = driver.get_active_torch_device()
+assert driver.get_current_target().backend == "cuda"
+assert driver.get_device_interface().current_device() == 0
+SIZES = driver.utils.get_device_properties(DEVICE.index)
+PROGRAMS = torch.cuda.get_device_properties("cuda").multi_processor_count
+assert SIZES["multiprocessor_count"] == PROGRAMS == 8
+assert torch.cuda.get_device_capability() == (8, 0)
+torch.manual_seed(0)
+TABLE = torch.ones(4, device="cuda:0").cuda()
+
+def silu(input, output, n):
+    assert input.is_cuda and not output.is_cpu and input.device == DEVICE
+    assert all(t.is_cuda for t in (input, output))
+    elsewhere = {"t": input}
+    exec(compile("truth = t.is_cuda", "library.py", "exec"), elsewhere)
+    assert not elsewhere["truth"], "torch's own code would go on to call CUDA"
+    with torch.device("cuda"):
+        assert torch.arange(3).device == DEVICE
+    torch.set_default_device("cuda")
+    scratch = torch.empty(n)
+    assert scratch.device == torch.zeros(1, device=0).device == DEVICE
+    copied = input.to("cuda", non_blocking=True).to(torch.device("cuda", 0), torch.float32)
+    copied = copied.to(device="cuda").cuda(non_blocking=True)
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    for given in (input.device, input.device.index, 0, "cuda:0", None):
+        with torch.cuda.device(given), torch.cuda.stream(stream):
+            start.record()
+            launch(copied, scratch, n, PROGRAMS)
+            end.record(stream)
+    scratch.record_stream(stream)
+    torch.cuda.synchronize()
+    assert start.elapsed_time(end) > 0
+    launch(input, output, n, PROGRAMS)
+"""
+READS_THE_COMPILED_KERNEL = """
+def silu(input, output, n):
+    print(launch(input, output, n).n_regs)
+"""
+DEMANDS_A_GPU = """
+def silu(input, output, n):
+    assert input.device.type == "cuda", "input must be on the GPU"
+    launch(input, output, n)
+"""
+TORCH_DOES_THE_WORK = """
+def silu(input, output, n):
+    with torch.cuda.stream(torch.cuda.Stream()):
+        there = input.cuda().to("cuda")
+        output.copy_(there * torch.sigmoid(there))
+"""
+DOES_NOT_COMPILE = """
+DEVICE = triton.runtime.driver.active.get_active_torch_device()
+SCRATCH = torch.zeros(1, device="cuda")
+
+@triton.jit
+def stops(x, y, n, BLOCK: tl.constexpr):
+    for _ in range(n):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        v = tl.load(x + i, mask=i < n)
+        tl.store(y + i, v / (1.0 + tl.exp(-v)), mask=i < n)
+        break
+
+def silu(input, output, n):
+    stops[(triton.cdiv(n, 256),)](input, output, n, BLOCK=256)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server() -> Iterator[None]:
+    with one_server():
+        # Before a test has its folder: the server's own files are not in it.
+        workshop.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
+        yield
+
+
+@pytest.fixture
+def bench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Bench]:
+    small_silu(tmp_path)
+    with scratch_folder(tmp_path / "tmp"), pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        yield Bench(tmp_path, capsys)
+
+
+def grade(bench: Bench, text: str) -> Graded:
+    source = bench.root / "written.py"
+    source.write_text(KERNEL + text)
+    return bench.grade_file(source)
+
+
+def test_what_tutorials_ask_is_answered(bench: Bench) -> None:
+    graded = grade(bench, ASKS)
+    assert graded.verdict == "accepted", graded.printed
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "words"),
+    [
+        (READS_THE_COMPILED_KERNEL, "runtime_error", "returns None"),
+        (DEMANDS_A_GPU, "runtime_error", "input.is_cuda"),
+        # The rules see through the stand-ins, and so does the compiler's gate.
+        (TORCH_DOES_THE_WORK, "forbidden", "let a kernel of your own"),
+        (DOES_NOT_COMPILE, "compile_error", "does not compile for a GPU"),
+    ],
+    ids=["reads_the_compiled_kernel", "demands_a_gpu", "torch_does_the_work", "does_not_compile"],
+)
+def test_what_is_not_answered_says_so(bench: Bench, text: str, verdict: str, words: str) -> None:
+    graded = grade(bench, text)
+    failed = graded.failed
+    assert graded.verdict == verdict, graded.printed
+    assert words in f"{failed['message']} {failed['hint']}"
