@@ -293,6 +293,7 @@ class Checks:
             name,
             lambda: triton_findings.garbage_stored(name, lanes, line),
             load_line=line,
+            hint=triton_findings.mask_hint(line),
         )
 
     def promise(self, value: Any, claims: list[int]) -> None:

@@ -30,6 +30,21 @@ _HINTS = {
 }
 
 
+BEFORE_HINT = (
+    "an offset is negative: it is computed too small, or a product has overflowed 32 bits "
+    "(make a factor 64 bits wide first, `.to(tl.int64)`)"
+)
+
+
+def mask_hint(line: int | None) -> str:
+    """Say what to do about lanes that a load left undefined."""
+    load = "a load" if line is None else f"the load in line {line}"
+    return (
+        f"{load} leaves the lanes that its mask switches off undefined: "
+        "give it `other=`, of a value that does not change the result"
+    )
+
+
 class Ledger:
     """The findings of one worker."""
 

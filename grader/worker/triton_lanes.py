@@ -114,6 +114,7 @@ class OneAccess:
                 region,
                 farthest // item,
                 lambda: triton_findings.outside(self.access, region.name, numbers, region.extent),
+                **({"hint": triton_findings.BEFORE_HINT} if low < 0 else {}),
             )
         uneven = good & (offsets + region.low & (size - 1) != 0)
         if uneven.any():
