@@ -132,6 +132,21 @@ def test_device_variables_are_registered_and_functions_are_not() -> None:
     assert re.findall(r'DeviceVariable \w+\(\w+, "(\w+)"\)', text) == ["a", "b", "w"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["#include <cstdio>", "#define GREATER a >", "#if A >\\\n B >", "#pragma x <y>"],
+)
+def test_device_variable_after_a_directive(line: str) -> None:
+    text = rewritten(f"{line}\n__device__ int counter;\n")
+    assert re.findall(r'DeviceVariable \w+\(\w+, "(\w+)"\)', text) == ["counter"]
+
+
+@pytest.mark.parametrize("line", ["#include <cstdio>", "#define EMPTY"])
+def test_variable_template_around_a_directive(line: str) -> None:
+    text = f"template <class T>\n{line}\n__device__ T zero = T(0);\n"
+    assert rewritten(text) == text
+
+
 def test_allocations_learn_their_name() -> None:
     text = rewritten("CHECK(cudaMalloc((void**)&d_in, n * sizeof(float))); cudaFree(d_in);")
     assert 'name_next("d_in"), cudaMalloc((void**)&d_in, n * sizeof(float)))' in text
