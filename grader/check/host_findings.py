@@ -35,6 +35,8 @@ _HINTS = {
     "the access begins before its buffer": _NEGATIVE_HINT,
     "a host variable is accessed in a kernel": "pass it to the kernel as an argument, or declare "
     "it `__device__` or `__constant__`",
+    "a copy is given the host's address of a device variable": "`&x` of a `__device__` variable "
+    "is no device address: use cudaMemcpyToSymbol, cudaMemcpyFromSymbol or cudaGetSymbolAddress",
     "host code accesses freed memory": "cudaFree comes too early, or the pointer is of an "
     "earlier call",
     "host code accesses device memory": "a device pointer can be followed in a kernel only: "

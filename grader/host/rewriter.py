@@ -202,12 +202,14 @@ class _Rewriter:
         if found is None or is_function_scope(self.source.text, at):
             return
         names, end = found
+        managed = any(self.source.text(place) == "__managed__" for place in range(at, names[0]))
         for place in names:
             self.sites += 1
             name = self.source.text(place)
             self._put_after(
                 end,
-                f' static ::grader::DeviceVariable grader_variable_{self.sites}({name}, "{name}");',
+                f" static ::grader::DeviceVariable grader_variable_{self.sites}"
+                f'({name}, "{name}"{", true" if managed else ""});',
             )
 
     def _allocation(self, at: int) -> None:

@@ -42,6 +42,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* pointer);
 cudaError_t grader_host_device_pointer(void** device, void* host);
+cudaError_t grader_symbol_address(void** address, const void* symbol, size_t bytes, size_t element_bytes);
 cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* host, void* host_to, size_t bytes,
                                size_t offset, cudaMemcpyKind kind);
 }
@@ -120,8 +121,7 @@ GRADER_INLINE cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, s
     return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
 }
 template <class P, class T> GRADER_INLINE cudaError_t cudaGetSymbolAddress(P** address, const T& symbol) {
-    *address = (P*)(void*)&symbol;
-    return cudaSuccess;
+    return grader_symbol_address((void**)address, (const void*)&symbol, sizeof(T), grader::ElementSize<T>::value);
 }
 template <class T> GRADER_INLINE cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
     *bytes = sizeof(T);
