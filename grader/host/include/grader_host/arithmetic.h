@@ -217,7 +217,12 @@ GRADER_LOAD(__ldcs)
 GRADER_LOAD(__ldlu)
 GRADER_LOAD(__ldcv)
 #undef GRADER_LOAD
-#define GRADER_STORE(name) template <class T> GRADER_INLINE void name(T* address, T value) { *address = value; }
+// The address alone says what is stored, as with CUDA's overloads: the value is converted to it.
+namespace grader {
+template <class T> struct Itself { typedef T type; };
+}  // namespace grader
+#define GRADER_STORE(name) \
+    template <class T> GRADER_INLINE void name(T* address, typename grader::Itself<T>::type value) { *address = value; }
 GRADER_STORE(__stcg)
 GRADER_STORE(__stcs)
 GRADER_STORE(__stwb)
