@@ -65,8 +65,7 @@ GRADER_INLINE void sincospif(float x, float* s, float* c) { *s = sinpif(x); *c =
 GRADER_INLINE float normcdff(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }
 GRADER_INLINE double normcdf(double x) { return 0.5 * erfc(-x * 0.70710678118654752); }
 GRADER_INLINE float erfcxf(float x) { return expf(x * x) * erfcf(x); }
-GRADER_INLINE float saturate(float x) { return x != x ? 0.0f : fminf(fmaxf(x, 0.0f), 1.0f); }
-GRADER_INLINE float __saturatef(float x) { return saturate(x); }
+GRADER_INLINE float __saturatef(float x) { return x != x ? 0.0f : fminf(fmaxf(x, 0.0f), 1.0f); }
 
 // ---- fast-math names ----
 
