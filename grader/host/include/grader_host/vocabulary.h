@@ -26,6 +26,7 @@
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define CUDARTAPI
+#define __builtin_assume(condition) ((void)0)  // a promise to nvcc, which g++ can do without
 #define CUDART_CB
 
 // Header functions are always inlined, so that a return address inside them
