@@ -25,6 +25,19 @@ enum cudaMemoryAdvise {
     cudaMemAdviseSetAccessedBy,
     cudaMemAdviseUnsetAccessedBy,
 };
+#define cudaCpuDeviceId (-1)
+#define cudaInvalidDeviceId (-2)
+enum cudaMemLocationType {
+    cudaMemLocationTypeInvalid = 0,
+    cudaMemLocationTypeDevice = 1,
+    cudaMemLocationTypeHost = 2,
+    cudaMemLocationTypeHostNuma = 3,
+    cudaMemLocationTypeHostNumaCurrent = 4,
+};
+struct cudaMemLocation {
+    cudaMemLocationType type;
+    int id;
+};
 
 extern "C" {
 cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name);
@@ -98,6 +111,11 @@ template <class T> GRADER_INLINE cudaError_t cudaHostGetDevicePointer(T** device
     return grader_host_device_pointer((void**)device, host);
 }
 GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t = 0) {
+    return cudaSuccess;
+}
+GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+// As they were before CUDA 13.
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 
 template <class T>
