@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
 import pytest
 from hand_in_bench import HAND_INS, REPOSITORY
@@ -15,6 +16,8 @@ from grader.build.host import Prepared, host_compiler, prepare
 from grader.build.nvcc import nvcc_gate
 from grader.build.product import Rejected
 from grader.build.trampoline import trampoline
+from grader.build.unit import last_word
+from grader.evidence import BuildEvidence, Diagnostic
 from grader.signature import Signature
 from grader.spec_reader import read_assignment
 from grader.submission import HandIn
@@ -245,3 +248,32 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
     found = prepare(HandIn(path="silu.cu", text="#include <mma.h>\n"))
     assert isinstance(found, Rejected)
     assert found.hint == "grade it on a machine with a GPU"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message", "wins"),
+    [
+        ("#include <cuda_bf16.h>\n", 3, 'expected a ";"', True),
+        ("#include <cuda_bf16.h>\n", None, "silu.cu defines no function `silu`", True),
+        ("#include <cuda_bf16.h>\n", None, "ptxas fatal: unknown", False),
+        ("#include <cutlass/a.h>\n", 1, "cutlass/a.h: No such file or directory", False),
+        ("#include <cutlass/a.h>\n", 1, 'cannot open source file "cutlass/a.h"', False),
+        ("auto c = cg::this_cluster();\n", 1, "no member this_cluster", False),
+        ("int f();\n", 3, 'expected a ";"', False),  # what g++ says of it
+    ],
+)
+def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
+    text: str, line: int | None, message: str, wins: bool
+) -> None:
+    """Only a header that is not here, or a GPU newer than the gate's, leaves it open."""
+    ours = prepare(HandIn(path="silu.cu", text=text))
+    found = Diagnostic(file="silu.cu", line=line, severity="error", message=message)
+    evidence = BuildEvidence(tool="nvcc", cached=False, diagnostics=(found,), diagnostics_total=1)
+    theirs = Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message=message if message.startswith("silu.cu") else f"silu.cu: {message}",
+        evidence=evidence,
+    )
+    if isinstance(ours, Prepared):
+        ours = replace(theirs, message="g++ says so")
+    assert last_word(ours, theirs, "silu.cu") is (theirs if wins else ours)

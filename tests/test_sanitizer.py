@@ -75,6 +75,8 @@ def test_a_captured_fault_is_read(
     assert (found.kind, found.severity, found.line) == (kind, severity, line)
     assert phrase in found.message
     assert found.hint
+    # No `__syncthreads()` is missing there.
+    assert ("`__syncwarp`" in found.hint) == (kind == "barrier")
     assert found.tool == f"compute-sanitizer {name.rsplit('.', 1)[1]}"
 
 

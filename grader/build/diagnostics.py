@@ -19,10 +19,13 @@ from grader.evidence import Diagnostic
 SHOWN = 10
 _REWRITTEN = "::grader::"  # in every line that the host device's rewriter changed
 
+_MISSING_HEADER = re.compile(
+    r"No such file or directory|cannot open source file|could not open source"
+)
 # What the words of g++ and nvcc mean to someone who reads them for the first time.
 _ADVICE = (
     (
-        re.compile(r"No such file or directory|cannot open source file|could not open source"),
+        _MISSING_HEADER,
         "only this file is graded: put what it needs into it",
     ),
     (
@@ -107,6 +110,11 @@ def parse(output: str, student_file: str, text: str = "") -> tuple[Diagnostic, .
     ]
     found.sort(key=lambda item: (item.severity != "error", item.line is None))
     return tuple(found)
+
+
+def is_missing_header(message: str) -> bool:
+    """Return whether a compiler's message is about a file that it did not find."""
+    return _MISSING_HEADER.search(message) is not None
 
 
 def advice(message: str) -> str:

@@ -92,8 +92,10 @@ def last_word(
     if theirs is None or (isinstance(ours, Rejected) and ours.verdict is Verdict.FORBIDDEN):
         return ours
     if isinstance(theirs, Rejected):
-        broken = not theirs.evidence.diagnostics
-        return ours if isinstance(ours, Rejected) or broken else theirs
+        if isinstance(ours, Rejected):
+            mistaken = ours.verdict is Verdict.NOT_MEASURED and _is_a_mistake(ours, theirs)
+            return theirs if mistaken else ours
+        return theirs if theirs.evidence.diagnostics else ours
     if isinstance(ours, Rejected) and ours.verdict is Verdict.COMPILE_ERROR:
         return replace(
             ours,
@@ -106,6 +108,22 @@ def last_word(
         tools = f"{ours.evidence.tool}; {theirs.evidence.tool} accepts it"
         return replace(ours, evidence=replace(ours.evidence, tool=tools))
     return ours
+
+
+def _is_a_mistake(ours: Rejected, theirs: Rejected) -> bool:
+    """True if nvcc finds fault with a line that no other machine would compile either.
+
+    A header may be missing on this machine alone, and clusters are of newer
+    GPUs than the gate compiles for.
+    """
+    if any("cluster" in found.message for found in ours.evidence.diagnostics):
+        return False
+    errors = [found for found in theirs.evidence.diagnostics if found.severity == "error"]
+    if theirs.verdict is not Verdict.COMPILE_ERROR or not errors:
+        return False
+    if errors[0].line is None and errors[0].message != theirs.message:  # not of the entry either
+        return False
+    return not any(diagnostics.is_missing_header(found.message) for found in errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,8 @@ _CUDA_ERRORS = {
     719: "unspecified launch failure",
 }
 _CUDA_HINTS = {
-    1: "look at the launch (at most 1024 threads a block) and at the arguments of CUDA calls",
+    1: "look at the launch (at most 1024 threads a block; beyond 48 KiB of dynamic shared memory "
+    "cudaFuncSetAttribute comes first) and at the arguments of CUDA calls",
     2: "free what is allocated (cudaFree) before the function returns",
     7: "use fewer threads per block, or fewer registers or less shared memory",
     9: "check grid and block: at least 1 each, and at most 1024 threads a block",

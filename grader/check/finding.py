@@ -15,6 +15,11 @@ from grader.evidence import Finding, FindingKind
 SHOWN = 10
 # Told of writes to an input, which are no memory error: a GPU lets them pass.
 INPUT_HINT = "inputs are read-only: write to the output"
+# Of the kind `barrier`, but about one warp: `__syncthreads()` has nothing to do with it.
+MASK_HINT = (
+    "the mask of a `__shfl_…_sync` or `__syncwarp` must name exactly the lanes that come here, "
+    "and a shuffle may read from these only"
+)
 
 _HINTS: dict[FindingKind, str] = {
     "out_of_bounds": "the last block has threads past the end: guard the access, "

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.check.finding import INPUT_HINT, hint
+from grader.check.finding import INPUT_HINT, MASK_HINT, hint
 from grader.check.places import find_places
 from grader.evidence import Finding
 from grader.host.findings import Finding as HostFinding
@@ -35,6 +35,15 @@ _HINTS = {
     "the access begins before its buffer": _NEGATIVE_HINT,
     "a host variable is accessed in a kernel": "pass it to the kernel as an argument, or declare "
     "it `__device__` or `__constant__`",
+    "a copy is given the host's address of a device variable": "`&x` of a `__device__` variable "
+    "is no device address: use cudaMemcpyToSymbol, cudaMemcpyFromSymbol or cudaGetSymbolAddress",
+    "a shuffle reads a lane that does not take part": MASK_HINT,
+    "lanes named by the mask of a warp function wait elsewhere": MASK_HINT,
+    "the calling lane is not in the mask of a warp function": MASK_HINT,
+    "threads of one warp access one location without __syncwarp between": "a warp's threads need "
+    "not run in step: put `__syncwarp()` between the write and the read, or use shuffles",
+    "different blocks access one location, and nothing orders blocks": "blocks run in any order: "
+    "use an atomic operation, or a second kernel launch",
     "host code accesses freed memory": "cudaFree comes too early, or the pointer is of an "
     "earlier call",
     "host code accesses device memory": "a device pointer can be followed in a kernel only: "

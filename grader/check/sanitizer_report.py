@@ -21,7 +21,7 @@ from pathlib import PurePath
 from typing import Any, Literal, cast
 from xml.etree import ElementTree
 
-from grader.check.finding import hint
+from grader.check.finding import MASK_HINT, hint
 from grader.evidence import Finding, FindingKind
 from grader.host.symbols import Place
 
@@ -173,7 +173,7 @@ class _Reader:
             kind=kind,
             severity="warning" if _level(record) == "warning" else "error",
             message=_message(kind, text, record, lines),
-            hint=hint(kind),
+            hint=MASK_HINT if kind == "barrier" and _of_one_warp(record) else hint(kind),
             file=self.file,
             line=lines[0] if lines else None,
             other_line=lines[1] if kind == "race" and len(lines) > 1 else None,
@@ -249,6 +249,11 @@ def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: l
         case "barrier":
             return f"barrier error: {text}"
     return text
+
+
+def _of_one_warp(record: ElementTree.Element) -> bool:
+    """True if a barrier error is one of a warp function, whose mask is wrong."""
+    return (record.findtext("where/func") or "").startswith(("__syncwarp", "__shfl"))
 
 
 def _access(record: ElementTree.Element) -> str | None:

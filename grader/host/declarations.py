@@ -97,7 +97,7 @@ def variable_names(text: Text, same: Same, at: int) -> tuple[tuple[int, ...], in
     """
     first = _declaration_start(text, same, at)
     marks = ("__device__", "__constant__", "__managed__")
-    if text(first - 1) == ">" or any(
+    if _follows_template(text, same, first) or any(
         text(p) in ("extern", "template", "__shared__", "__global__", *marks)
         for p in range(first, at)  # of two marks on one variable the first registers it
     ):
@@ -163,6 +163,14 @@ def is_function_scope(text: Text, at: int) -> bool:
             if not namespace and not ('"C"' in words or '"C++"' in words):
                 return True
     return False
+
+
+def _follows_template(text: Text, same: Same, first: int) -> bool:
+    """True after `template <…>`; the `>` of an `#include <…>` on a line between does not count."""
+    before = first - 1
+    while before >= 0 and not same(first, before):
+        before -= 1
+    return text(before) == ">"
 
 
 def _declaration_start(text: Text, same: Same, at: int) -> int:

@@ -1,4 +1,4 @@
-"""CUDA C++ to C++: launches and `__shared__`, and nothing else.
+"""CUDA C++ to C++: launches, `__shared__` and `__noinline__`.
 
 Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
 
@@ -6,6 +6,9 @@ Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
                                       .kernel("k", [=](auto&... p) { k(p...); })(a, b)
     __shared__ float t[32], u;   →  typedef float grader_type_t[32], grader_type_u;
                                     … references t and u into the block's shared memory
+
+`__noinline__` becomes an attribute: the standard library has the word as well,
+in its own attributes, so it cannot be a macro.
 
 Three more rewrites serve the reports: a `__device__` or `__constant__`
 variable is registered by name, an allocation learns the name of the pointer
@@ -88,6 +91,8 @@ class _Rewriter:
                 self._shared(at)
             elif token.text in ("__device__", "__constant__", "__managed__"):
                 self._variable(at)
+            elif token.text == "__noinline__":
+                self._noinline(at)
             elif token.text in _ALLOCATORS:
                 self._allocation(at)
             elif token.text == "cudaLaunchKernel":
@@ -202,13 +207,32 @@ class _Rewriter:
         if found is None or is_function_scope(self.source.text, at):
             return
         names, end = found
+        managed = any(self.source.text(place) == "__managed__" for place in range(at, names[0]))
         for place in names:
             self.sites += 1
             name = self.source.text(place)
             self._put_after(
                 end,
-                f' static ::grader::DeviceVariable grader_variable_{self.sites}({name}, "{name}");',
+                f" static ::grader::DeviceVariable grader_variable_{self.sites}"
+                f'({name}, "{name}"{", true" if managed else ""});',
             )
+
+    def _noinline(self, at: int) -> None:
+        """Spell the mark as an attribute, unless it is in one or a directive asks about it."""
+        before = self.source.text(at - 1)
+        if before in ("::", "define", "undef", "ifdef", "ifndef", "defined"):
+            return
+        depth = 0
+        for place in range(at - 1, max(-1, at - 40), -1):
+            text = self.source.text(place)
+            depth += (text in CLOSERS) - (text in OPENERS)
+            if depth < 0:
+                if self.source.text(place - 2) in ("__attribute__", "__attribute"):
+                    return
+                if self.source.text(place - 1) == "defined":
+                    return
+                break
+        self._replace(at, "__attribute__((__noinline__))")
 
     def _allocation(self, at: int) -> None:
         """`cudaMalloc(&d_x, n)` becomes `(::grader::name_next("d_x"), cudaMalloc(&d_x, n))`."""

@@ -132,6 +132,49 @@ def test_device_variables_are_registered_and_functions_are_not() -> None:
     assert re.findall(r'DeviceVariable \w+\(\w+, "(\w+)"\)', text) == ["a", "b", "w"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["#include <cstdio>", "#define GREATER a >", "#if A >\\\n B >", "#pragma x <y>"],
+)
+def test_device_variable_after_a_directive(line: str) -> None:
+    text = rewritten(f"{line}\n__device__ int counter;\n")
+    assert re.findall(r'DeviceVariable \w+\(\w+, "(\w+)"\)', text) == ["counter"]
+
+
+@pytest.mark.parametrize("line", ["#include <cstdio>", "#define EMPTY"])
+def test_variable_template_around_a_directive(line: str) -> None:
+    text = f"template <class T>\n{line}\n__device__ T zero = T(0);\n"
+    assert rewritten(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__noinline__ void f();",
+        "__device__ __noinline__ int f(int x) { return x; }",
+        "#define SLOW __noinline__ static",
+        "void g() {} __noinline__ void f();",
+    ],
+)
+def test_noinline_becomes_an_attribute(text: str) -> None:
+    made = rewritten(text)
+    assert made == text.replace("__noinline__", "__attribute__((__noinline__))")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__attribute__((__noinline__)) void f();",
+        "__attribute__((unused, __noinline__)) void f();",
+        "[[gnu::__noinline__]] void f();",
+        "#ifndef __noinline__\n#define __noinline__ __attribute__((noinline))\n#endif",
+        "#if !defined(__noinline__)\n#endif",
+    ],
+)
+def test_noinline_that_is_no_mark_is_left_alone(text: str) -> None:
+    assert rewritten(text) == text
+
+
 def test_allocations_learn_their_name() -> None:
     text = rewritten("CHECK(cudaMalloc((void**)&d_in, n * sizeof(float))); cudaFree(d_in);")
     assert 'name_next("d_in"), cudaMalloc((void**)&d_in, n * sizeof(float)))' in text

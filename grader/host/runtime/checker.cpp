@@ -161,9 +161,7 @@ void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t
     places::add_shared(name, offset, bytes, element_bytes);
 }
 
-void variable(void* address, size_t bytes, size_t element_bytes, const char* name) {
-    places::add_variable(reinterpret_cast<uintptr_t>(address), bytes, element_bytes, name);
-}
+ShadowCell* shadow_of_variable(size_t bytes) { return places::new_shadow(bytes); }
 
 void allocated(Allocation& a, bool initialized) {
     if (!a.shadow) a.shadow = places::new_shadow(a.bytes());
@@ -204,7 +202,9 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
         const Allocation* a = arena::find(f.address);
         if (a && !a->live) f.message = "a copy uses freed memory";
         else if (a && (f.address < a->begin || bytes > a->end - f.address)) f.message = "a copy runs past the end of a buffer";
-        else if (places::variable_near(f.address)) f.message = "a copy runs past the end of a device variable";
+        else if (const variables::Variable* v = variables::at(f.address); v && !v->managed && !v->given_out)
+            f.message = "a copy is given the host's address of a device variable";
+        else if (v && !v->holds(f.address, bytes)) f.message = "a copy runs past the end of a device variable";
         else if (const host_memory::Array* array = host_memory::find(f.address); array && !array->holds(f.address, bytes))
             f.message = "a copy runs past the end of a buffer";
         else if (side == to && (a ? a->zone == Zone::read_only : array && !array->writable))

@@ -5,7 +5,7 @@
 //   shadow.h     what is remembered about every word of memory
 //   rules.cpp    bounds, initialisation, races: what an access must keep
 //   checker.cpp  launches, blocks, barriers, allocations, copies, leaks
-//   places.cpp   which variable an address is in
+//   places.cpp   which variable an address is in (variables.cpp: the registered ones)
 //   ordering.cpp fences and atomics that put accesses in order
 //   counters.cpp what a warp's accesses cost
 //   findings.cpp the table of what was found, and its records
@@ -17,6 +17,10 @@
 
 #include "arena.h"
 #include "worker.h"
+
+namespace grader {
+struct ShadowCell;
+}
 
 namespace grader::checker {
 
@@ -32,7 +36,7 @@ void shared_placed(const SharedSite& site, size_t offset);
 void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t element_bytes);
 void allocated(Allocation& a, bool initialized);
 void released(Allocation& a);
-void variable(void* address, size_t bytes, size_t element_bytes, const char* name);
+ShadowCell* shadow_of_variable(size_t bytes);
 // Describes a copy that will not be made; `from` null means a memset, `why` null that it is to be found out.
 // The sizes are of what it would touch on either side.
 void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc,
@@ -55,7 +59,7 @@ inline void shared_placed(const SharedSite&, size_t) {}
 inline void dynamic_shared_placed(const char*, size_t, size_t, size_t) {}
 inline void allocated(Allocation&, bool) {}
 inline void released(Allocation&) {}
-inline void variable(void*, size_t, size_t, const char*) {}
+inline ShadowCell* shadow_of_variable(size_t) { return nullptr; }
 inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
 inline void set_by_host(void*, size_t) {}
 inline void broken_meeting(const char*, const Thread&, uintptr_t, bool) {}

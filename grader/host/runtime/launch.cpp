@@ -17,6 +17,7 @@
 #include "checker.h"
 #include "pending.h"
 #include "report.h"
+#include "variables.h"
 #include "worker.h"
 
 unsigned grader_launch_number;
@@ -233,8 +234,9 @@ cudaError_t grader_set_dynamic_limit(int bytes) {
     return cudaSuccess;
 }
 
-void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name) {
-    checker::variable(address, bytes, element_bytes, name);
+void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed) {
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
+    variables::add({begin, begin + bytes, name, element_bytes, checker::shadow_of_variable(bytes), managed != 0, false});
 }
 
 // What <cassert> calls. In a kernel the GPU prints and the launch fails.

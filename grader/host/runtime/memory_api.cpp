@@ -7,6 +7,7 @@
 #include "checker.h"
 #include "host_memory.h"
 #include "pending.h"
+#include "variables.h"
 #include "worker.h"
 
 using namespace grader;
@@ -22,10 +23,12 @@ uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(poin
 
 // Memory that only the device may touch.
 bool device_side(const void* pointer) {
+    if (const variables::Variable* v = variables::at(address(pointer))) return v->given_out && !v->managed;
     const Allocation* a = arena::find(address(pointer));
     return a ? a->zone != Zone::open : arena::contains(address(pointer));
 }
 bool both_sides(const void* pointer) {
+    if (const variables::Variable* v = variables::at(address(pointer))) return v->managed;
     const Allocation* a = arena::find(address(pointer));
     return a && a->zone == Zone::open;
 }
@@ -37,11 +40,12 @@ bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
     return (both_sides(to) || device_side(to) == to_device) && (both_sides(from) || device_side(from) == from_device);
 }
 
-// A stretch that starts in a live allocation must end in it.
+// A stretch that starts in a live allocation or a device variable must end in it.
 bool stretch_fits(const void* pointer, size_t bytes) {
     const Allocation* a = arena::find(address(pointer));
     uintptr_t p = address(pointer);
     if (const host_memory::Array* array = host_memory::find(p)) return array->holds(p, bytes);
+    if (const variables::Variable* v = variables::at(p)) return v->holds(p, bytes);
     if (!a) return !arena::contains(p);
     return a->live && p >= a->begin && p <= a->end && bytes <= a->end - p;
 }
@@ -227,6 +231,11 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     if (host_memory::registered(address(pointer), 1)) {
         attributes->type = cudaMemoryTypeHost;
         attributes->devicePointer = const_cast<void*>(pointer);
+    }
+    if (const variables::Variable* v = variables::at(address(pointer)); v && (v->managed || v->given_out)) {
+        attributes->type = v->managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
+        attributes->devicePointer = const_cast<void*>(pointer);
+        if (!v->managed) attributes->hostPointer = nullptr;
     }
     if (!a || !a->live) return cudaSuccess;
     attributes->devicePointer = const_cast<void*>(pointer);

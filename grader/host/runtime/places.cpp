@@ -25,14 +25,9 @@ struct SharedVariable {
     size_t offset, bytes, element_bytes;
 };
 
-// Filled while the program's own constructors run and read when it exits, so
-// these are made on first use and never destroyed.
+// Read when the program exits, so it is made on first use and never destroyed.
 std::vector<SharedVariable>& shared_variables() {
     static std::vector<SharedVariable>& all = *new std::vector<SharedVariable>;  // of the running launch
-    return all;
-}
-std::vector<DeviceVariable>& device_variables() {
-    static std::vector<DeviceVariable>& all = *new std::vector<DeviceVariable>;  // sorted by begin
     return all;
 }
 
@@ -108,23 +103,6 @@ void add_shared(const char* name, size_t offset, size_t bytes, size_t element_by
         state.shared_shadow[cell_index((offset + i) / 4)].detail |= uint64_t(1) << (detail::kValid + (offset + i) % 4);
 }
 
-void add_variable(uintptr_t begin, size_t bytes, size_t element_bytes, const char* name) {
-    DeviceVariable v{begin, begin + bytes, name, element_bytes, new_shadow(bytes)};
-    std::vector<DeviceVariable>& all = device_variables();
-    all.insert(std::upper_bound(all.begin(), all.end(), v,
-                                [](const DeviceVariable& a, const DeviceVariable& b) { return a.begin < b.begin; }), v);
-}
-
-const DeviceVariable* variable_near(uintptr_t address) {
-    const std::vector<DeviceVariable>& all = device_variables();
-    auto after = std::upper_bound(all.begin(), all.end(), address,
-                                  [](uintptr_t a, const DeviceVariable& v) { return a < v.begin; });
-    if (after == all.begin()) return nullptr;
-    const DeviceVariable& v = *std::prev(after);
-    // A little beyond the end still names the variable.
-    return address < v.end + 64 ? &v : nullptr;
-}
-
 bool in_program(uintptr_t address) { return address >= state.image && address < image_end; }
 bool in_constants(uintptr_t address) { return in_program(address) && address < data_begin; }
 bool in_thread_storage(uintptr_t address) { return address - tls_begin < tls_end - tls_begin; }
@@ -135,7 +113,7 @@ bool is_mapped(uintptr_t address) {
     return mincore(reinterpret_cast<void*>(page), 1, &present) == 0;
 }
 
-void name_variable(Finding& f, const DeviceVariable& v) {
+void name_variable(Finding& f, const variables::Variable& v) {
     snprintf(f.buffer, sizeof f.buffer, "%s", v.name);
     f.buffer_bytes = v.end - v.begin;
     f.offset = int64_t(f.address - v.begin);
@@ -158,7 +136,7 @@ void name(Finding& f) {
         findings::name_buffer(f, *a);
     } else if (f.address - state.shared_base < kSharedArena) {
         name_shared(f);
-    } else if (const DeviceVariable* v = variable_near(f.address)) {
+    } else if (const variables::Variable* v = variables::near(f.address)) {
         f.space = "global";
         name_variable(f, *v);
     } else if (const host_memory::Array* array = host_memory::find(f.address)) {

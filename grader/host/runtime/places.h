@@ -1,8 +1,8 @@
 // What an address is: which variable, or which part of the program.
 //
-// Buffers are the arena's business; this knows the rest. Shared variables are
-// placed anew in every launch, device variables register themselves before
-// main, and the loader says where the program's code and data lie.
+// Buffers are the arena's business and device variables those of variables.cpp;
+// this knows the rest. Shared variables are placed anew in every launch, and
+// the loader says where the program's code and data lie.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,13 @@
 
 #include "findings.h"
 #include "shadow.h"
+#include "variables.h"
 
 namespace grader::places {
-
-struct DeviceVariable {
-    uintptr_t begin, end;
-    const char* name;
-    size_t element_bytes;
-    ShadowCell* shadow;
-};
 
 void find_program();          // once, before the first launch
 void forget_shared();         // a launch begins
 void add_shared(const char* name, size_t offset, size_t bytes, size_t element_bytes);
-void add_variable(uintptr_t begin, size_t bytes, size_t element_bytes, const char* name);
-
-// The device variable that the address is in or has just run past; else null.
-const DeviceVariable* variable_near(uintptr_t address);
 
 bool in_program(uintptr_t address);        // code, literals, data
 bool in_constants(uintptr_t address);      // what the program cannot write
@@ -36,7 +26,7 @@ bool is_mapped(uintptr_t address);
 // Fill in space, buffer, offset and sizes from `finding.address`.
 void name(Finding& finding);
 void name_shared(Finding& finding);
-void name_variable(Finding& finding, const DeviceVariable& variable);
+void name_variable(Finding& finding, const variables::Variable& variable);
 
 ShadowCell* new_shadow(size_t bytes);
 size_t shadow_bytes(size_t bytes);

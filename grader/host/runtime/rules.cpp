@@ -175,7 +175,7 @@ bool elsewhere(const Access& access) {
         ++state.countdown;  // not an access to memory, so it is not counted as one
         return false;
     }
-    if (const places::DeviceVariable* v = places::variable_near(access.address)) {
+    if (const variables::Variable* v = variables::near(access.address)) {
         if (access.address + access.bytes <= v->end) return true;
         Finding f = about(access, Kind::out_of_bounds, "the access is past the end of a device variable");
         f.space = "global";
@@ -230,7 +230,7 @@ void touched_by_host(const Access& access) {
 }
 
 VariableShadow variable_shadow(uintptr_t address) {
-    const places::DeviceVariable* v = places::variable_near(address);
+    const variables::Variable* v = variables::near(address);
     return v ? VariableShadow{v->shadow, v->begin} : VariableShadow{nullptr, 0};
 }
 

@@ -16,6 +16,11 @@ __global__ void compute(int* ok, const float* in) {
     sincosf(0.0f, &s, &c);
     __sincosf(0.0f, &s, &c);
     r &= s == 0 && c == 1 && __ldg(in) == 0.0f && __dp4a(0x01020304, 0x01010101, 5) == 15;
+    float stored[4];
+    __stcs(stored, 1.5 + 1);
+    __stcg(stored + 1, 2);
+    __stwt(reinterpret_cast<float2*>(stored + 2), {3.0f, 4.0f});
+    r &= stored[0] == 2.5f && stored[1] == 2 && stored[3] == 4;
     half h = __float2half(1.5f), g = 2.0f;
     r &= __half2float(h * g) == 3.0f && __hadd(h, g) > h && (float)hsqrt(__float2half(4.0f)) == 2.0f && __hfma(h, g, h) == half(4.5f);
     half2 p = __floats2half2_rn(1.0f, 2.0f);

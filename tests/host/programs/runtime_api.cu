@@ -40,6 +40,9 @@ int main() {
     EXPECT(cudaStreamSynchronize(0) == cudaSuccess && pinned[3] == 1043.0f);
     EXPECT(cudaMemsetAsync(a, 0, 16) == cudaSuccess && at(a, 2) == 0);
     EXPECT(cudaFreeHost(pinned) == cudaSuccess);
+    cudaMemLocation here = {cudaMemLocationTypeDevice, 0};
+    EXPECT(cudaMemPrefetchAsync(a, 16, here, 0) == cudaSuccess && cudaMemPrefetchAsync(a, 16, cudaCpuDeviceId, 0) == cudaSuccess);
+    EXPECT(cudaMemAdvise(a, 16, cudaMemAdviseSetReadMostly, here) == cudaSuccess);
     float* none = nullptr;
     EXPECT(cudaMalloc((void**)&none, (size_t)1 << 60) == cudaErrorMemoryAllocation && cudaGetLastError() == cudaErrorMemoryAllocation);
     EXPECT(cudaMemcpy(a, host_table, 16, cudaMemcpyHostToDevice) == cudaSuccess && cudaFree(nullptr) == cudaSuccess);

@@ -65,8 +65,7 @@ GRADER_INLINE void sincospif(float x, float* s, float* c) { *s = sinpif(x); *c =
 GRADER_INLINE float normcdff(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }
 GRADER_INLINE double normcdf(double x) { return 0.5 * erfc(-x * 0.70710678118654752); }
 GRADER_INLINE float erfcxf(float x) { return expf(x * x) * erfcf(x); }
-GRADER_INLINE float saturate(float x) { return x != x ? 0.0f : fminf(fmaxf(x, 0.0f), 1.0f); }
-GRADER_INLINE float __saturatef(float x) { return saturate(x); }
+GRADER_INLINE float __saturatef(float x) { return x != x ? 0.0f : fminf(fmaxf(x, 0.0f), 1.0f); }
 
 // ---- fast-math names ----
 
@@ -217,7 +216,12 @@ GRADER_LOAD(__ldcs)
 GRADER_LOAD(__ldlu)
 GRADER_LOAD(__ldcv)
 #undef GRADER_LOAD
-#define GRADER_STORE(name) template <class T> GRADER_INLINE void name(T* address, T value) { *address = value; }
+// The address alone says what is stored, as with CUDA's overloads: the value is converted to it.
+namespace grader {
+template <class T> struct Itself { typedef T type; };
+}  // namespace grader
+#define GRADER_STORE(name) \
+    template <class T> GRADER_INLINE void name(T* address, typename grader::Itself<T>::type value) { *address = value; }
 GRADER_STORE(__stcg)
 GRADER_STORE(__stcs)
 GRADER_STORE(__stwb)

@@ -44,7 +44,7 @@ void* grader_place_shared(grader::SharedSite* site);
 void* grader_dynamic_shared(const char* name, size_t element_bytes);
 void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    void* parameters, size_t parameter_bytes, void (*body)(void*));
-void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name);
+void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed);
 void grader_syncthreads();
 int grader_syncthreads_reduce(int predicate, int operation);  // 0 count, 1 and, 2 or
 void grader_fence();
@@ -98,9 +98,9 @@ struct Launch {
 
 // Makes a __device__ or __constant__ variable known to the checker by name.
 struct DeviceVariable {
-    template <class T> DeviceVariable(T& variable, const char* name) {
+    template <class T> DeviceVariable(T& variable, const char* name, bool managed = false) {
         grader_register_variable(const_cast<void*>(static_cast<const volatile void*>(&variable)),
-                                 sizeof(T), ElementSize<T>::value, name);
+                                 sizeof(T), ElementSize<T>::value, name, managed);
     }
 };
 
@@ -127,4 +127,3 @@ GRADER_INLINE long long clock64() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
-GRADER_INLINE unsigned long long globaltimer() { return (unsigned long long)clock64(); }

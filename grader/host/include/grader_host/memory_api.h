@@ -25,6 +25,19 @@ enum cudaMemoryAdvise {
     cudaMemAdviseSetAccessedBy,
     cudaMemAdviseUnsetAccessedBy,
 };
+#define cudaCpuDeviceId (-1)
+#define cudaInvalidDeviceId (-2)
+enum cudaMemLocationType {
+    cudaMemLocationTypeInvalid = 0,
+    cudaMemLocationTypeDevice = 1,
+    cudaMemLocationTypeHost = 2,
+    cudaMemLocationTypeHostNuma = 3,
+    cudaMemLocationTypeHostNumaCurrent = 4,
+};
+struct cudaMemLocation {
+    cudaMemLocationType type;
+    int id;
+};
 
 extern "C" {
 cudaError_t grader_malloc(void** pointer, size_t bytes, const char* name);
@@ -42,6 +55,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* pointer);
 cudaError_t grader_host_device_pointer(void** device, void* host);
+cudaError_t grader_symbol_address(void** address, const void* symbol, size_t bytes, size_t element_bytes);
 cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* host, void* host_to, size_t bytes,
                                size_t offset, cudaMemcpyKind kind);
 }
@@ -97,6 +111,11 @@ template <class T> GRADER_INLINE cudaError_t cudaHostGetDevicePointer(T** device
     return grader_host_device_pointer((void**)device, host);
 }
 GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = 0) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t = 0) {
+    return cudaSuccess;
+}
+GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+// As they were before CUDA 13.
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 
 template <class T>
@@ -120,8 +139,7 @@ GRADER_INLINE cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, s
     return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind);
 }
 template <class P, class T> GRADER_INLINE cudaError_t cudaGetSymbolAddress(P** address, const T& symbol) {
-    *address = (P*)(void*)&symbol;
-    return cudaSuccess;
+    return grader_symbol_address((void**)address, (const void*)&symbol, sizeof(T), grader::ElementSize<T>::value);
 }
 template <class T> GRADER_INLINE cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
     *bytes = sizeof(T);
