@@ -31,6 +31,14 @@ def read_report(path: Path) -> Report:
 
     Raises UsageError, which names the file and the key, if it is none.
     """
+    return _decoded(read_values(path))
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """Read a report as the JSON values that it is, held against the schema.
+
+    Raises UsageError, which names the file and the key, if it is none.
+    """
     try:
         if path.is_file() and path.stat().st_size > MOST_BYTES:
             raise UsageError(f"{path} is larger than any report")
@@ -48,11 +56,16 @@ def read_report(path: Path) -> Report:
         ) from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not a report: {type(error).__name__}") from error
-    return from_json(data, str(path))
+    return _checked(data, str(path))
 
 
 def from_json(data: Any, source: str) -> Report:
     """Return the report that these JSON values are; `source` names them in an error."""
+    return _decoded(_checked(data, source))
+
+
+def _checked(data: Any, source: str) -> dict[str, Any]:
+    """Return the values if they are a report. Raises UsageError."""
     version = data.get("format") if isinstance(data, dict) else FORMAT
     if isinstance(version, int) and version != FORMAT:
         raise UsageError(
@@ -66,7 +79,12 @@ def from_json(data: Any, source: str) -> Report:
             f"{source}: `{_place(wrong.absolute_path)}`: {shown}",
             tip="docs/report.md documents every key",
         )
-    fields = {key: value for key, value in data.items() if key != "format"}
+    values: dict[str, Any] = data
+    return values
+
+
+def _decoded(values: dict[str, Any]) -> Report:
+    fields = {key: value for key, value in values.items() if key != "format"}
     report: Report = _record(Report, fields)
     return report
 
