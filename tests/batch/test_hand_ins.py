@@ -53,6 +53,56 @@ def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
     assert found.passed_over == (f"submission_12: {METADATA} names it, but it is not here",)
 
 
+@pytest.mark.parametrize(
+    ("key", "folder"),
+    [
+        ("submission 3:", "submission 3"),
+        ("'submission 3':", "submission 3"),
+        (r'"sub\"mission\u00e9":', 'sub"missioné'),
+        (":submission_3: &1", "submission_3"),
+        ("it's #3:", "it's #3"),
+    ],
+)
+def test_nobody_gets_the_people_of_the_next_submission(
+    key: str, folder: str, tmp_path: Path
+) -> None:
+    carol = f"{key}\n  :submitters:\n  - :name: Carol\n"
+    (tmp_path / METADATA).write_text(EXPORT + carol)
+    people = read_metadata(tmp_path / METADATA)
+    assert people["submission_12"] == (Student(name='=HYPERLINK("x")'),)
+    assert people[folder] == (Student(name="Carol"),)
+
+
+def test_a_line_at_the_margin_that_is_no_key_ends_a_submission(tmp_path: Path) -> None:
+    carol = "? submission 3\n:\n  :submitters:\n  - :name: Carol\n"
+    (tmp_path / METADATA).write_text(EXPORT + carol)
+    people = read_metadata(tmp_path / METADATA)
+    assert "Carol" not in {student.name for several in people.values() for student in several}
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (">-\n      Bob the\n      Builder", "Bob the Builder"),
+        ("|\n      Bob\n", "Bob"),
+        ("Bob the\n      Builder", "Bob the Builder"),
+        ("'Bob''s\n      Builder'", "Bob's Builder"),
+        ('"Bob\\\n      \\ the Builder"', "Bob the Builder"),
+        ("&1 Bob", "Bob"),
+        ("*1", ""),
+        ("!binary |-\n      Qm9i", ""),
+    ],
+)
+def test_a_name_of_several_lines_is_read(value: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text(
+        f"submission_1:\n  :submitters:\n  - :name: {value}\n    :email: b@example.edu\n"
+        "    :more:\n      :name: Mallory\n  - :name: Cyd\n  :created_at: now\n"
+    )
+    assert read_metadata(tmp_path / METADATA) == {
+        "submission_1": (Student(name=name, email="b@example.edu"), Student(name="Cyd"))
+    }
+
+
 def test_metadata_without_submissions_is_refused(tmp_path: Path) -> None:
     (tmp_path / METADATA).write_text("--- {}\n")
     with pytest.raises(UsageError, match="there is no submission in it"):
