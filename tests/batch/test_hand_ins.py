@@ -135,6 +135,24 @@ def test_one_student_twice_is_refused(tmp_path: Path) -> None:
         find_hand_ins(tmp_path)
 
 
+def test_reports_are_no_hand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ada", "graded"):
+        (tmp_path / name).mkdir()
+    found = find_hand_ins(tmp_path, tmp_path / "graded")
+    assert [place.name for place in found.places] == ["ada"]
+    assert found.passed_over == ("graded: the folder of --out, no hand-in",)
+    assert len(find_hand_ins(tmp_path, tmp_path.parent / "graded").places) == 2
+    assert len(find_hand_ins(tmp_path, tmp_path / "not there yet").places) == 2
+    monkeypatch.chdir(tmp_path)
+    for out, words in (
+        (Path(), "is the folder of the hand-ins itself"),
+        (tmp_path / "ada" / "..", "is the folder of the hand-ins itself"),
+        (Path("ada/graded"), f"is in a hand-in, {tmp_path}/ada"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            find_hand_ins(tmp_path, out)
+
+
 def test_nothing_there_says_where_else(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         find_hand_ins(tmp_path / "absent")
