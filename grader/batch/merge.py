@@ -156,7 +156,8 @@ def _check_same(first: dict[str, Any], second: dict[str, Any], what: str) -> Non
                 tip="grade the same hand-in on both machines with the same --seed",
             )
     for report in (first, second):
-        if report["score"] is None:
+        checks = (check for kernel in report["kernels"] for check in kernel["checks"])
+        if report["score"] is None or any(check["score"] is None for check in checks):
             raise UsageError(f"{what}: in one of them the grader failed", tip="grade it again")
 
 

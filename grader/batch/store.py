@@ -25,6 +25,7 @@ from typing import Any
 from grader.batch.job import Answer, Key, Outcome
 from grader.errors import GraderError, UsageError
 from grader.report import write_whole
+from grader.report_reader import read_values
 from grader.verdict import Verdict
 
 _FORMAT = 1
@@ -48,7 +49,10 @@ class Store:
 
     def report(self, assignment: str, name: str) -> dict[str, Any] | None:
         """Return the report that is there, None if there is none that can be read."""
-        return read_report(self.report_path(assignment, name))
+        try:
+            return read_values(self.report_path(assignment, name))
+        except UsageError:
+            return None
 
     def is_current(self, assignment: str, name: str, key: Key) -> bool:
         """True if the report that is there is the one that would be made."""
@@ -137,15 +141,3 @@ def open_store(folder: Path) -> Iterator[Store]:
         yield Store(folder)
     finally:
         os.close(descriptor)
-
-
-def read_report(path: Path) -> dict[str, Any] | None:
-    """Return a report, None if the file is absent or holds none of this format."""
-    try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    keys = ("verdict", "score", "filtered", "environment", "kernels", "assignment")
-    if not isinstance(report, dict) or report.get("format") != 1:
-        return None
-    return report if all(key in report for key in keys) else None

@@ -24,6 +24,7 @@ from grader.batch.hand_ins import find_hand_ins
 from grader.batch.job import Answer, Job, Key, Outcome, Terms
 from grader.batch.run import MOST_ATTEMPTS, missing, run_jobs
 from grader.batch.store import Store, open_store
+from grader.batch.summary import summarise
 from grader.errors import GraderError, UsageError
 from grader.progress import Progress
 from grader.spec_reader import read_assignment
@@ -218,6 +219,48 @@ def test_a_report_that_is_not_the_one_wanted_is_made_again(
         ]
         store.keep("silu", "ada", graded(report_text("ada", classroom, **change)))
         assert "ada" in [j.name for j in missing(store, find_hand_ins(classroom), [SILU], TERMS)]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        '"kernels": [1]',
+        '"kernels": [{"name": "silu"}]',
+        '"environment": null',
+        '"environment": []',
+        '"verdict": "splendid"',
+        '"score": "90"',
+        '"score": 1e999',
+        '"score": NaN',
+        f'"score": {"9" * 400}',
+        f'"score": {"9" * 5000}',
+        '"title": "\\ud800"',
+        f'"kernels": {"[" * 100_000}',
+        f'"kernels": {"[" * 900}{"]" * 900}',
+    ],
+    ids=lambda damage: damage[:30],
+)
+def test_a_damaged_report_is_made_again(damage: str, tmp_path: Path) -> None:
+    (tmp_path / "hand-ins/ada").mkdir(parents=True)
+    found = find_hand_ins(tmp_path / "hand-ins")
+    with open_store(tmp_path / "out") as store:
+        sound = report_text("ada", found.folder)
+        store.keep("silu", "ada", graded(sound))
+        assert not list(missing(store, found, [SILU], TERMS))
+        store.keep("silu", "ada", graded(f"{sound[:-1]}, {damage}}}"))
+        assert [job.name for job in missing(store, found, [SILU], TERMS)] == ["ada"]
+        summary = summarise(store, found, [SILU], graded_now=0)
+        assert summary.ungraded == 1
+
+
+def test_a_report_without_a_key_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "hand-ins/ada").mkdir(parents=True)
+    found = find_hand_ins(tmp_path / "hand-ins")
+    with open_store(tmp_path / "out") as store:
+        report = json.loads(report_text("ada", found.folder))
+        del report["wall_s"]
+        store.keep("silu", "ada", graded(json.dumps(report)))
+        assert [job.name for job in missing(store, found, [SILU], TERMS)] == ["ada"]
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_is_there(

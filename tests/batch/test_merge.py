@@ -167,6 +167,13 @@ def test_a_report_in_which_the_grader_failed_is_refused() -> None:
         merge(on_cpu(), failed, "two")
 
 
+def test_a_check_in_which_the_grader_failed_is_refused() -> None:
+    failed = on_gpu()
+    failed["kernels"][0]["checks"][0].update(score=None, verdict="grader_error")
+    with pytest.raises(UsageError, match="the grader failed"):
+        merge(on_cpu(), failed, "two")
+
+
 def test_the_command_merges_files_and_folders(tmp_path: Path) -> None:
     for folder, made in (("cpu", on_cpu()), ("gpu", on_gpu())):
         (tmp_path / folder / "silu").mkdir(parents=True)
