@@ -40,7 +40,7 @@ from grader import shared_options
 @shared_options.device
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 2**63 - 1),
     help="Draw the hidden cases from this seed. Default: drawn once for the folder --out.",
 )
 @click.option(

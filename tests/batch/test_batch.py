@@ -326,6 +326,19 @@ def test_the_seed_of_the_class_stays(tmp_path: Path) -> None:
         assert store.secret_seed(None) != drawn
 
 
+@pytest.mark.parametrize(
+    "seed",
+    ["1e400", "NaN", "-5", "9" * 400, "9" * 5000, "7.5", "true", '"7"', "null", "[" * 100_000],
+    ids=lambda seed: seed[:9],
+)
+def test_a_seed_that_is_none_is_told(seed: str, tmp_path: Path) -> None:
+    (tmp_path / "batch.json").write_text(f'{{"format": 1, "secret_seed": {seed}}}')
+    with open_store(tmp_path) as store, pytest.raises(UsageError) as caught:
+        store.secret_seed(None)
+    assert f"{tmp_path}/batch.json: it does not hold the `secret_seed`" in caught.value.message
+    assert "remove it and give --seed" in (caught.value.tip or "")
+
+
 def test_an_unreadable_hand_in_is_for_a_human_and_has_no_score(
     classroom: Path, tmp_path: Path
 ) -> None:
