@@ -117,7 +117,9 @@ def _output(folder: Path, out: Path) -> str | None:
 
 def _name(entry: Path, folder: Path) -> str | None:
     """Return the name of a hand-in, None for what is not meant as one."""
-    if entry.name.startswith((".", "__MACOSX")) or entry.name == METADATA:
+    if entry.name in (METADATA, "__MACOSX", ".git") or entry.name.startswith("._"):
+        return None
+    if _hidden(entry) and not _may_hand_in(entry):
         return None
     name = entry.name
     if not entry.is_dir():
@@ -128,12 +130,23 @@ def _name(entry: Path, folder: Path) -> str | None:
     return name
 
 
+def _hidden(entry: Path) -> bool:
+    return entry.name.startswith(".")
+
+
+def _may_hand_in(entry: Path) -> bool:
+    """True for a folder or an archive, whatever its name: no editor's or system's own file."""
+    return entry.is_dir() or entry.name.lower().endswith(_ARCHIVES)
+
+
 def _unfit(entry: Path) -> str | None:
+    if _hidden(entry):
+        return "hidden, for its name begins with a dot; rename it if it is a hand-in"
     if entry.is_symlink():
         return "a link is not followed; put the folder itself here"
     if len(entry.name.encode(errors="surrogateescape")) > _MOST_NAME_BYTES:
         return f"its name is longer than {_MOST_NAME_BYTES} bytes; rename it"
-    if not entry.is_dir() and not entry.name.lower().endswith(_ARCHIVES):
+    if not _may_hand_in(entry):
         return "neither a folder nor an archive (zip or tar)"
     return None
 

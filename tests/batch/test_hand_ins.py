@@ -128,6 +128,17 @@ def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
     assert len(found.passed_over) == 3
 
 
+def test_hidden_hand_ins_are_told_but_not_files_of_a_system(tmp_path: Path) -> None:
+    for name in ("ada", "...", ".bob", ".git", "__MACOSX"):
+        (tmp_path / name).mkdir()
+    for name in (".cyd.zip", "._ada.zip", ".DS_Store"):
+        (tmp_path / name).touch()
+    found = find_hand_ins(tmp_path)
+    assert [place.name for place in found.places] == ["ada"]
+    told = [sentence.partition(": hidden, ")[0] for sentence in found.passed_over]
+    assert told == ["...", ".bob", ".cyd.zip"]
+
+
 def test_one_student_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ada").mkdir()
     (tmp_path / "ada.zip").touch()
