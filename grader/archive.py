@@ -26,6 +26,7 @@ from grader.errors import UsageError
 _MOST_BYTES = 64 << 20  # of the archive itself
 _MOST_UNPACKED_BYTES = 256 << 20  # of a tar archive on the way to its end
 _MOST_MEMBERS = 10_000
+_ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")  # a member, none, one of several volumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def read_archive(
                 f"{source} is larger than {_MOST_BYTES >> 20} MiB",
                 tip="hand in source files only, without data or build products",
             )
-        members = _zip(source, wanted, most_bytes) or _tar(source, wanted, most_bytes)
+        members = _members(source, wanted, most_bytes)
     except UsageError:
         raise
     except Exception as error:  # parsers of hostile bytes raise whatever they like
@@ -85,6 +86,18 @@ def _best(
         names.sort(key=lambda n: (folder not in PurePosixPath(n).parts, len(n), n))
         if names:
             yield path, names[0]
+
+
+def _members(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member] | None:
+    """Return the wanted members, of which there may be none; None if it is no archive."""
+    with source.open("rb") as file:
+        looks_zipped = file.read(4) in _ZIP_STARTS
+    # A zip is known by its end, and may stand behind anything: a tar that holds one ends alike.
+    for read in (_zip, _tar) if looks_zipped else (_tar, _zip):
+        members = read(source, wanted, most_bytes)
+        if members is not None:
+            return members
+    return None
 
 
 def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member] | None:

@@ -40,7 +40,7 @@ from grader import shared_options
 @shared_options.device
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 2**63 - 1),
     help="Draw the hidden cases from this seed. Default: drawn once for the folder --out.",
 )
 @click.option(
@@ -119,11 +119,23 @@ def leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> N
 
     \b
     grade leaderboard graded/ --output leaderboard.html
+
+    Exit code 0 if every report is on the page, 1 if some cannot be read.
     """
+    from rich.console import Console
+
     from grader.batch.leaderboard import write_leaderboard
 
-    count = write_leaderboard(folder, output, title, names)
+    stderr = Console(stderr=True, soft_wrap=True, highlight=False)
+    refused: list[str] = []
+
+    def tell(problem: str) -> None:
+        refused.append(problem)
+        stderr.print(f"{problem}: it is not on the page; grade it again", markup=False)
+
+    count = write_leaderboard(folder, output, title, names, tell)
     click.echo(f"{count} hand-ins in {output}")
+    sys.exit(1 if refused else 0)
 
 
 COMMANDS = (batch, merge, leaderboard)

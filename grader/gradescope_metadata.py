@@ -9,6 +9,7 @@ those that were refused; their times travel in the results' `extra_data`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -64,7 +65,9 @@ class RateLimit:
 def read_metadata(path: Path) -> Metadata:
     """Read the file; raises UsageError, which names file and key."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        # What JSON cannot write again, such as 1e999, is no number to hand on.
+        data = json.loads(text, parse_float=_number, parse_constant=_number)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
@@ -118,32 +121,41 @@ def _time(value: object) -> datetime | None:
 
 
 def _number(value: object) -> float | None:
+    """Return a finite number, None for whatever else it is."""
     try:
-        return float(value) if isinstance(value, (int, float, str)) else None
-    except ValueError:
+        number = float(value) if isinstance(value, (int, float, str)) else math.nan
+    except (ValueError, OverflowError):
         return None
+    return number if math.isfinite(number) else None
 
 
 def next_turn(metadata: Metadata, limit: RateLimit) -> datetime | None:
     """Return from when on the student is graded again; None if this one is graded."""
-    window = timedelta(hours=limit.window_h)
+    try:
+        window = timedelta(hours=limit.window_h)
+    except (ValueError, OverflowError):
+        window = timedelta.max
     counted = [
         one.at
         for one in metadata.earlier
         if not one.autograder_error
         and one.at not in metadata.refused
-        and metadata.created_at - window < one.at <= metadata.created_at
+        # Durations, for a time has no place before the year 1.
+        and timedelta(0) <= metadata.created_at - one.at < window
     ]
     if len(counted) < limit.count:
         return None
-    return counted[-limit.count] + window
+    try:
+        return counted[-limit.count] + window
+    except OverflowError:  # after the year 9999: it is no time that anybody handed in at
+        return None
 
 
 def refusal(metadata: Metadata, limit: RateLimit, turn: datetime) -> dict[str, Any]:
     """Return the results of a submission that is not graded: those of the latest before."""
     latest = next((one for one in reversed(metadata.earlier) if not one.autograder_error), None)
     known = next((one.results for one in reversed(metadata.earlier) if one.results), None)
-    old: dict[str, Any] = dict(known) if known else {"tests": []}
+    old: dict[str, Any] = _writable(known) if known else {"tests": []}
     if "score" not in old and not any("score" in test for test in _tests(old)):
         old["score"] = latest.score if latest is not None and latest.score is not None else 0.0
     words = (
@@ -180,6 +192,16 @@ def notes(metadata: Metadata | None) -> tuple[str, ...]:
     if metadata.late_due is not None and metadata.created_at > metadata.late_due:
         words += ", and after the late due date"
     return (f"{words}.",)
+
+
+def _writable(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy without scores that are no number, and of Unicode text alone."""
+    text = json.dumps(results, ensure_ascii=False).encode(errors="replace")
+    old: dict[str, Any] = json.loads(text)
+    for scored in (old, *_tests(old)):
+        if scored.get("score", 0) is None:
+            del scored["score"]
+    return old
 
 
 def _tests(results: Mapping[str, Any]) -> list[dict[str, Any]]:

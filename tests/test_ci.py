@@ -480,6 +480,56 @@ def test_a_refused_submission_keeps_the_old_result_and_does_not_count(
     assert refused["output"].endswith("\n\nold\n\nresult")
 
 
+@pytest.mark.parametrize(
+    ("score", "scored"),
+    [("1e999", 0), ("NaN", 0), ("-Infinity", 0), ("9" * 400, 0), ('"1e999"', 0), ("35.5", 35.5)],
+    ids=lambda value: str(value)[:9],
+)
+def test_an_earlier_score_that_is_no_number_is_ignored(
+    score: str, scored: float, tmp_path: Path
+) -> None:
+    path = metadata(tmp_path, 5)
+    data = json.loads(path.read_text())
+    [earlier] = data["previous_submissions"]
+    earlier.update(score="SCORE", results={"output": "half \ud800 pair"})
+    path.write_text(json.dumps(data).replace('"SCORE"', score))
+    limit = RateLimit(count=1, window_h=24)
+    assert ci.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
+    results = format_contracts.gradescope((tmp_path / "result").read_text())
+    assert results["score"] == scored
+
+
+def test_scores_within_earlier_results_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
+    path = metadata(tmp_path, 5)
+    data = json.loads(path.read_text())
+    [earlier] = data["previous_submissions"]
+    test = {"name": "silu", "output": "kept", "score": "SCORE"}
+    earlier.update(score=35.0, results={"score": "SCORE", "tests": [test]})
+    path.write_text(json.dumps(data).replace('"SCORE"', "1e999"))
+    limit = RateLimit(count=1, window_h=24)
+    assert ci.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
+    results = format_contracts.gradescope((tmp_path / "result").read_text())
+    assert results["score"] == 35
+    assert results["tests"] == [{"name": "silu", "output": "kept"}]
+
+
+@pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31"])
+@pytest.mark.parametrize("zone", ["+14:00", "-14:00"])
+@pytest.mark.parametrize("window_h", [24.0, 1e300])
+def test_times_at_the_ends_of_the_calendar(
+    year: str, zone: str, window_h: float, tmp_path: Path
+) -> None:
+    time = f"{year}T12:00:00{zone}"
+    path = metadata(tmp_path, created_at=time)
+    data = json.loads(path.read_text())
+    data["previous_submissions"] = [{"submission_time": time, "score": 1.0}]
+    path.write_text(json.dumps(data))
+    about = read_metadata(path)
+    turn = gradescope_metadata.next_turn(about, RateLimit(count=1, window_h=window_h))
+    assert (turn is None) == (year[0] == "9" or window_h > 24)
+    gradescope_metadata.notes(about)
+
+
 def test_our_own_failures_do_not_count(tmp_path: Path) -> None:
     path = metadata(tmp_path, 5)
     data = json.loads(path.read_text())

@@ -346,6 +346,33 @@ def test_an_encrypted_archive(silu: Assignment, tmp_path: Path) -> None:
         read_submission(path, silu)
 
 
+@pytest.mark.parametrize("make", [zipped, tarred])
+@pytest.mark.parametrize("members", [{}, {"sillu.cu": b"// no"}, {"a.zip": b"PK"}])
+def test_an_archive_without_a_wanted_file_hands_nothing_in(
+    silu: Assignment,
+    tmp_path: Path,
+    make: Callable[[Path, dict[str, bytes]], Path],
+    members: dict[str, bytes],
+) -> None:
+    assert not read_submission(make(tmp_path / "a", members), silu).files
+
+
+@pytest.mark.parametrize("name", ["old.zip", "PK"])
+def test_a_zip_within_a_tar_is_not_looked_into(silu: Assignment, tmp_path: Path, name: str) -> None:
+    old = zipped(tmp_path / "old.zip", {"silu.cu": b"// old"}).read_bytes()
+    members = {name: b"", "silu.cu": TEXT.encode(), "old.zip": old}
+    archive = tarred(tmp_path / "a.tar", members, "w")
+    # Without the zeros that end it the zip's own end is in reach.
+    archive.write_bytes(archive.read_bytes().rstrip(b"\0") + bytes(512))
+    assert read(silu, archive).text == TEXT
+
+
+def test_a_zip_behind_a_program_that_unpacks_it(silu: Assignment, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "a.exe", {"silu.cu": TEXT.encode()})
+    archive.write_bytes(b"MZ" + bytes(1000) + archive.read_bytes())
+    assert read(silu, archive).text == TEXT
+
+
 @pytest.mark.parametrize("data", [b"", b"hello", b"\x1f\x8b", b"PK\x03\x04"])
 def test_no_archive_at_all(silu: Assignment, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a").write_bytes(data)

@@ -48,11 +48,15 @@ class Class:
     passed_over: tuple[str, ...] = ()
 
 
-def find_hand_ins(folder: Path) -> Class:
-    """Return the hand-ins in a folder. Raises UsageError if there are none."""
+def find_hand_ins(folder: Path, out: Path | None = None) -> Class:
+    """Return the hand-ins in a folder, among which `out`, where reports go, is none.
+
+    Raises UsageError if there are none, or if reports would lie among or in them.
+    """
     if not folder.is_dir():
         tip = "unpack it first" if folder.is_file() else None
         raise UsageError(f"there is no folder {folder}", tip=tip)
+    output = None if out is None else _output(folder, out)
     metadata = folder / METADATA
     people = read_metadata(metadata) if metadata.is_file() else {}
     places: dict[str, Place] = {}
@@ -61,7 +65,7 @@ def find_hand_ins(folder: Path) -> Class:
         name = _name(entry, folder)
         if name is None:
             continue
-        problem = _unfit(entry)
+        problem = "the folder of --out, no hand-in" if entry.name == output else _unfit(entry)
         if problem:
             passed_over.append(f"{entry.name}: {problem}")
         elif name in places:
@@ -96,9 +100,26 @@ def asked_in(found: Class, assignments: list[Assignment]) -> list[Assignment]:
     return asked
 
 
+def _output(folder: Path, out: Path) -> str | None:
+    """Return the name of the output folder if it lies beside the hand-ins."""
+    try:
+        parts = out.resolve().relative_to(folder.resolve()).parts
+    except (ValueError, OSError, RuntimeError):  # elsewhere; a loop of links is told when opened
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    where = f"in a hand-in, {folder / parts[0]}" if parts else "the folder of the hand-ins itself"
+    raise UsageError(
+        f"--out: {out} is {where}: the next run would take reports for what students handed in",
+        tip=f"name a folder elsewhere, such as {folder.resolve().name}-graded",
+    )
+
+
 def _name(entry: Path, folder: Path) -> str | None:
     """Return the name of a hand-in, None for what is not meant as one."""
-    if entry.name.startswith((".", "__MACOSX")) or entry.name == METADATA:
+    if entry.name in (METADATA, "__MACOSX", ".git") or entry.name.startswith("._"):
+        return None
+    if _hidden(entry) and not _may_hand_in(entry):
         return None
     name = entry.name
     if not entry.is_dir():
@@ -109,12 +130,23 @@ def _name(entry: Path, folder: Path) -> str | None:
     return name
 
 
+def _hidden(entry: Path) -> bool:
+    return entry.name.startswith(".")
+
+
+def _may_hand_in(entry: Path) -> bool:
+    """True for a folder or an archive, whatever its name: no editor's or system's own file."""
+    return entry.is_dir() or entry.name.lower().endswith(_ARCHIVES)
+
+
 def _unfit(entry: Path) -> str | None:
+    if _hidden(entry):
+        return "hidden, for its name begins with a dot; rename it if it is a hand-in"
     if entry.is_symlink():
         return "a link is not followed; put the folder itself here"
     if len(entry.name.encode(errors="surrogateescape")) > _MOST_NAME_BYTES:
         return f"its name is longer than {_MOST_NAME_BYTES} bytes; rename it"
-    if not entry.is_dir() and not entry.name.lower().endswith(_ARCHIVES):
+    if not _may_hand_in(entry):
         return "neither a folder nor an archive (zip or tar)"
     return None
 

@@ -13,14 +13,14 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.batch.store import read_report
 from grader.errors import GraderError, UsageError
 from grader.report import write_whole
+from grader.report_reader import read_values
 from grader.words import CheckName
 
 _SECRET_FILE = "pseudonyms.key"
@@ -61,15 +61,18 @@ class Board:
     entries: tuple[Entry, ...]
 
 
-def write_leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> int:
+def write_leaderboard(
+    folder: Path, output: Path, title: str, names: Path | None, tell: Callable[[str], None]
+) -> int:
     """Write the page for all reports in a folder; return how many hand-ins are on it.
 
-    `names`, a CSV of hand-in and pseudonym, replaces the drawn ones. Raises
-    UsageError if there is nothing to show, ToolError without jinja2.
+    `names`, a CSV of hand-in and pseudonym, replaces the drawn ones; `tell` is
+    called with a sentence for each file that is no report. Raises UsageError
+    if there is nothing to show, ToolError without jinja2.
     """
     import jinja2  # torch needs it as well; a second's tenth that no other command pays
 
-    boards = read_boards(folder, read_names(names) if names is not None else {})
+    boards = read_boards(folder, read_names(names) if names is not None else {}, tell)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("grader.batch", "pages"),
         autoescape=True,
@@ -83,14 +86,18 @@ def write_leaderboard(folder: Path, output: Path, title: str, names: Path | None
     return sum(len(board.entries) for board in boards)
 
 
-def read_boards(folder: Path, names: Mapping[str, str]) -> list[Board]:
-    """Return a board for each assignment with reports in the folder."""
+def read_boards(folder: Path, names: Mapping[str, str], tell: Callable[[str], None]) -> list[Board]:
+    """Return a board for each assignment with reports in the folder; tell what is no report."""
     root = folder / "reports" if (folder / "reports").is_dir() else folder
     reports: dict[str, dict[str, dict[str, Any]]] = {}
     for path in sorted(root.rglob("*.json")):
-        report = read_report(path)
+        try:
+            report = read_values(path)
+        except UsageError as error:
+            tell(error.message)
+            continue
         # What the grader failed in has no points to show.
-        if report is not None and report["score"] is not None and report["handed_in"]:
+        if report["score"] is not None and report["handed_in"]:
             reports.setdefault(report["assignment"], {})[path.stem] = report
     if not reports:
         raise UsageError(

@@ -17,9 +17,9 @@ from typing import Any
 
 from rich.console import Console
 
-from grader.batch.store import read_report
 from grader.errors import GraderError, UsageError
 from grader.report import json_text, write_whole
+from grader.report_reader import read_values
 from grader.verdict import Verdict, aggregate
 from grader.words import CheckName
 
@@ -50,7 +50,7 @@ def run_merge(first: Path, second: Path, output: Path | None) -> int:
         )
     tell = Console(stderr=True, soft_wrap=True, highlight=False)
     if not first.is_dir():
-        merged = merge(_read(first), _read(second), f"{first} and {second}")
+        merged = merge(read_values(first), read_values(second), f"{first} and {second}")
         _tell(merged, first.name, tell)
         text = _text(merged.report)
         if output is None:
@@ -64,27 +64,47 @@ def run_merge(first: Path, second: Path, output: Path | None) -> int:
 
 
 def _merge_folders(first: Path, second: Path, output: Path, tell: Console) -> int:
-    refused = 0
-    paths = sorted(path.relative_to(first) for path in first.rglob("*.json"))
-    found = [(path, report) for path in paths if (report := read_report(first / path)) is not None]
-    if not found:
+    """Merge what has the same path; name each report that is not merged, and say why."""
+    ours, theirs = _paths(first), _paths(second)
+    if not ours:
         raise UsageError(f"there are no reports in {first}")
-    for path, report in found:
-        other = read_report(second / path)
-        if other is None:
+    written = refused = left_out = 0
+    for path in sorted(ours | theirs):
+        try:
+            if path not in ours:
+                raise UsageError(
+                    f"{path}: only in {second}, so there is no report for it to fill in"
+                )
+            report = read_values(first / path)
+        except UsageError as error:
+            left_out += 1
+            tell.print(f"{error.message}: it is not in {output}", markup=False)
+            continue
+        if path not in theirs:
             tell.print(f"{path}: not in {second}; it stays as it is", markup=False)
         else:
             try:
-                merged = merge(report, other, str(path))
+                merged = merge(report, read_values(second / path), str(path))
             except UsageError as error:
                 refused += 1
-                tell.print(f"{error.message}: it stays as it is", markup=False)
+                tell.print(f"{error.message}: {first / path} stays as it is", markup=False)
             else:
                 _tell(merged, str(path), tell)
                 report = merged.report
         _write(output / path, _text(report))
-    tell.print(f"{len(found)} reports in {output}, {refused} of them refused", markup=False)
-    return EXIT_REFUSED if refused else 0
+        written += 1
+    counts = f"{written} reports in {output}, {refused} of them refused"
+    if left_out:
+        counts += f"; {left_out} left out: grade them again, or remove them, and merge again"
+    tell.print(counts, markup=False)
+    return EXIT_REFUSED if refused or left_out else 0
+
+
+def _paths(folder: Path) -> set[Path]:
+    """Return the paths of the reports in a folder, which may be the output of a batch."""
+    root = folder / "reports" if (folder / "reports").is_dir() else folder
+    # A link that leads nowhere is no folder: it is told when it is read.
+    return {path.relative_to(folder) for path in root.rglob("*.json") if not path.is_dir()}
 
 
 def merge(first: dict[str, Any], second: dict[str, Any], what: str) -> Merged:
@@ -136,7 +156,8 @@ def _check_same(first: dict[str, Any], second: dict[str, Any], what: str) -> Non
                 tip="grade the same hand-in on both machines with the same --seed",
             )
     for report in (first, second):
-        if report["score"] is None:
+        checks = (check for kernel in report["kernels"] for check in kernel["checks"])
+        if report["score"] is None or any(check["score"] is None for check in checks):
             raise UsageError(f"{what}: in one of them the grader failed", tip="grade it again")
 
 
@@ -241,13 +262,6 @@ def _tell(merged: Merged, name: str, tell: Console) -> None:
         tell.print(f"{name}: nothing was pending that the second report knows", markup=False)
     for difference in merged.differences:
         tell.print(f"{name}: the reports differ: {difference}", markup=False)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    report = read_report(path)
-    if report is None:
-        raise UsageError(f"{path} is no report of format 1", tip="it is what --json writes")
-    return report
 
 
 def _text(report: dict[str, Any]) -> str:

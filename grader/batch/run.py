@@ -75,7 +75,7 @@ class Engine(Protocol):
 def batch(request: Request) -> int:
     """Grade what is not graded yet, tell, and return the exit code."""
     started_s = time.monotonic()
-    found = find_hand_ins(request.folder)
+    found = find_hand_ins(request.folder, request.out)
     assignments = chosen_assignments(request.assignments)
     if not request.assignments:
         assignments = asked_in(found, assignments)

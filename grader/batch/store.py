@@ -25,11 +25,13 @@ from typing import Any
 from grader.batch.job import Answer, Key, Outcome
 from grader.errors import GraderError, UsageError
 from grader.report import write_whole
+from grader.report_reader import read_values
 from grader.verdict import Verdict
 
 _FORMAT = 1
 # JSON readers keep 53 bits of a number.
 _SEED_BITS = 48
+_MOST_SEED = 2**63 - 1
 
 
 class Store:
@@ -48,7 +50,10 @@ class Store:
 
     def report(self, assignment: str, name: str) -> dict[str, Any] | None:
         """Return the report that is there, None if there is none that can be read."""
-        return read_report(self.report_path(assignment, name))
+        try:
+            return read_values(self.report_path(assignment, name))
+        except UsageError:
+            return None
 
     def is_current(self, assignment: str, name: str, key: Key) -> bool:
         """True if the report that is there is the one that would be made."""
@@ -93,17 +98,7 @@ class Store:
     def secret_seed(self, asked: int | None) -> int:
         """Return the seed of this folder's reports; the first run decides."""
         path = self.folder / "batch.json"
-        kept: int | None = None
-        with contextlib.suppress(FileNotFoundError):
-            try:
-                kept = int(json.loads(path.read_text(encoding="utf-8"))["secret_seed"])
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                if isinstance(error, FileNotFoundError):
-                    raise
-                raise UsageError(
-                    f"{path}: it does not hold the `secret_seed` of the reports",
-                    tip="remove it and give --seed: the `secret_seed` that the reports tell",
-                ) from None
+        kept = _kept_seed(path)
         if kept is None:
             kept = secrets.randbits(_SEED_BITS) if asked is None else asked
             self.write(path, json.dumps({"format": _FORMAT, "secret_seed": kept}, indent=2) + "\n")
@@ -113,6 +108,22 @@ class Store:
                 tip="name another folder with --out: one class is graded on the same cases",
             )
         return kept
+
+
+def _kept_seed(path: Path) -> int | None:
+    """Return the seed in batch.json, None if there is no such file."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))["secret_seed"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        kept = None
+    if type(kept) is int and 0 <= kept <= _MOST_SEED:
+        return kept
+    raise UsageError(
+        f"{path}: it does not hold the `secret_seed` of the reports, a number from 0 to 2**63 - 1",
+        tip="remove it and give --seed: the `secret_seed` that the reports tell",
+    )
 
 
 @contextlib.contextmanager
@@ -137,15 +148,3 @@ def open_store(folder: Path) -> Iterator[Store]:
         yield Store(folder)
     finally:
         os.close(descriptor)
-
-
-def read_report(path: Path) -> dict[str, Any] | None:
-    """Return a report, None if the file is absent or holds none of this format."""
-    try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    keys = ("verdict", "score", "filtered", "environment", "kernels", "assignment")
-    if not isinstance(report, dict) or report.get("format") != 1:
-        return None
-    return report if all(key in report for key in keys) else None

@@ -24,6 +24,7 @@ from grader.batch.hand_ins import find_hand_ins
 from grader.batch.job import Answer, Job, Key, Outcome, Terms
 from grader.batch.run import MOST_ATTEMPTS, missing, run_jobs
 from grader.batch.store import Store, open_store
+from grader.batch.summary import summarise
 from grader.errors import GraderError, UsageError
 from grader.progress import Progress
 from grader.spec_reader import read_assignment
@@ -220,6 +221,48 @@ def test_a_report_that_is_not_the_one_wanted_is_made_again(
         assert "ada" in [j.name for j in missing(store, find_hand_ins(classroom), [SILU], TERMS)]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        '"kernels": [1]',
+        '"kernels": [{"name": "silu"}]',
+        '"environment": null',
+        '"environment": []',
+        '"verdict": "splendid"',
+        '"score": "90"',
+        '"score": 1e999',
+        '"score": NaN',
+        f'"score": {"9" * 400}',
+        f'"score": {"9" * 5000}',
+        '"title": "\\ud800"',
+        f'"kernels": {"[" * 100_000}',
+        f'"kernels": {"[" * 900}{"]" * 900}',
+    ],
+    ids=lambda damage: damage[:30],
+)
+def test_a_damaged_report_is_made_again(damage: str, tmp_path: Path) -> None:
+    (tmp_path / "hand-ins/ada").mkdir(parents=True)
+    found = find_hand_ins(tmp_path / "hand-ins")
+    with open_store(tmp_path / "out") as store:
+        sound = report_text("ada", found.folder)
+        store.keep("silu", "ada", graded(sound))
+        assert not list(missing(store, found, [SILU], TERMS))
+        store.keep("silu", "ada", graded(f"{sound[:-1]}, {damage}}}"))
+        assert [job.name for job in missing(store, found, [SILU], TERMS)] == ["ada"]
+        summary = summarise(store, found, [SILU], graded_now=0)
+        assert summary.ungraded == 1
+
+
+def test_a_report_without_a_key_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "hand-ins/ada").mkdir(parents=True)
+    found = find_hand_ins(tmp_path / "hand-ins")
+    with open_store(tmp_path / "out") as store:
+        report = json.loads(report_text("ada", found.folder))
+        del report["wall_s"]
+        store.keep("silu", "ada", graded(json.dumps(report)))
+        assert [job.name for job in missing(store, found, [SILU], TERMS)] == ["ada"]
+
+
 def test_a_full_disk_ends_the_run_and_keeps_what_is_there(
     classroom: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,6 +324,19 @@ def test_the_seed_of_the_class_stays(tmp_path: Path) -> None:
             store.secret_seed(drawn + 1)
     with open_store(tmp_path / "two") as store:
         assert store.secret_seed(None) != drawn
+
+
+@pytest.mark.parametrize(
+    "seed",
+    ["1e400", "NaN", "-5", "9" * 400, "9" * 5000, "7.5", "true", '"7"', "null", "[" * 100_000],
+    ids=lambda seed: seed[:9],
+)
+def test_a_seed_that_is_none_is_told(seed: str, tmp_path: Path) -> None:
+    (tmp_path / "batch.json").write_text(f'{{"format": 1, "secret_seed": {seed}}}')
+    with open_store(tmp_path) as store, pytest.raises(UsageError) as caught:
+        store.secret_seed(None)
+    assert f"{tmp_path}/batch.json: it does not hold the `secret_seed`" in caught.value.message
+    assert "remove it and give --seed" in (caught.value.tip or "")
 
 
 def test_an_unreadable_hand_in_is_for_a_human_and_has_no_score(

@@ -53,6 +53,56 @@ def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
     assert found.passed_over == (f"submission_12: {METADATA} names it, but it is not here",)
 
 
+@pytest.mark.parametrize(
+    ("key", "folder"),
+    [
+        ("submission 3:", "submission 3"),
+        ("'submission 3':", "submission 3"),
+        (r'"sub\"mission\u00e9":', 'sub"missioné'),
+        (":submission_3: &1", "submission_3"),
+        ("it's #3:", "it's #3"),
+    ],
+)
+def test_nobody_gets_the_people_of_the_next_submission(
+    key: str, folder: str, tmp_path: Path
+) -> None:
+    carol = f"{key}\n  :submitters:\n  - :name: Carol\n"
+    (tmp_path / METADATA).write_text(EXPORT + carol)
+    people = read_metadata(tmp_path / METADATA)
+    assert people["submission_12"] == (Student(name='=HYPERLINK("x")'),)
+    assert people[folder] == (Student(name="Carol"),)
+
+
+def test_a_line_at_the_margin_that_is_no_key_ends_a_submission(tmp_path: Path) -> None:
+    carol = "? submission 3\n:\n  :submitters:\n  - :name: Carol\n"
+    (tmp_path / METADATA).write_text(EXPORT + carol)
+    people = read_metadata(tmp_path / METADATA)
+    assert "Carol" not in {student.name for several in people.values() for student in several}
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (">-\n      Bob the\n      Builder", "Bob the Builder"),
+        ("|\n      Bob\n", "Bob"),
+        ("Bob the\n      Builder", "Bob the Builder"),
+        ("'Bob''s\n      Builder'", "Bob's Builder"),
+        ('"Bob\\\n      \\ the Builder"', "Bob the Builder"),
+        ("&1 Bob", "Bob"),
+        ("*1", ""),
+        ("!binary |-\n      Qm9i", ""),
+    ],
+)
+def test_a_name_of_several_lines_is_read(value: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text(
+        f"submission_1:\n  :submitters:\n  - :name: {value}\n    :email: b@example.edu\n"
+        "    :more:\n      :name: Mallory\n  - :name: Cyd\n  :created_at: now\n"
+    )
+    assert read_metadata(tmp_path / METADATA) == {
+        "submission_1": (Student(name=name, email="b@example.edu"), Student(name="Cyd"))
+    }
+
+
 def test_metadata_without_submissions_is_refused(tmp_path: Path) -> None:
     (tmp_path / METADATA).write_text("--- {}\n")
     with pytest.raises(UsageError, match="there is no submission in it"):
@@ -78,11 +128,40 @@ def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
     assert len(found.passed_over) == 3
 
 
+def test_hidden_hand_ins_are_told_but_not_files_of_a_system(tmp_path: Path) -> None:
+    for name in ("ada", "...", ".bob", ".git", "__MACOSX"):
+        (tmp_path / name).mkdir()
+    for name in (".cyd.zip", "._ada.zip", ".DS_Store"):
+        (tmp_path / name).touch()
+    found = find_hand_ins(tmp_path)
+    assert [place.name for place in found.places] == ["ada"]
+    told = [sentence.partition(": hidden, ")[0] for sentence in found.passed_over]
+    assert told == ["...", ".bob", ".cyd.zip"]
+
+
 def test_one_student_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ada").mkdir()
     (tmp_path / "ada.zip").touch()
     with pytest.raises(UsageError, match="would be one student's hand-in"):
         find_hand_ins(tmp_path)
+
+
+def test_reports_are_no_hand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ada", "graded"):
+        (tmp_path / name).mkdir()
+    found = find_hand_ins(tmp_path, tmp_path / "graded")
+    assert [place.name for place in found.places] == ["ada"]
+    assert found.passed_over == ("graded: the folder of --out, no hand-in",)
+    assert len(find_hand_ins(tmp_path, tmp_path.parent / "graded").places) == 2
+    assert len(find_hand_ins(tmp_path, tmp_path / "not there yet").places) == 2
+    monkeypatch.chdir(tmp_path)
+    for out, words in (
+        (Path(), "is the folder of the hand-ins itself"),
+        (tmp_path / "ada" / "..", "is the folder of the hand-ins itself"),
+        (Path("ada/graded"), f"is in a hand-in, {tmp_path}/ada"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            find_hand_ins(tmp_path, out)
 
 
 def test_nothing_there_says_where_else(tmp_path: Path) -> None:

@@ -30,10 +30,8 @@ def timed(speedup: float, score: float) -> dict[str, Any]:
     report = to_json(
         samples.report(samples.kernel(samples.build(), samples.visible(), verdict=Verdict.ACCEPTED))
     )
-    check = {
-        "check": "performance", "name": "performance", "verdict": "accepted", "score": 20.0,
-        "evidence": {"speedup": speedup},
-    }  # fmt: skip
+    check = to_json(samples.too_slow())["kernels"][0]["checks"][-1]
+    check["evidence"]["speedup"] = speedup
     report["kernels"][0]["checks"].append(check)
     report["score"] = score
     report["environment"]["gpu"] = "NVIDIA H200"
@@ -56,18 +54,18 @@ def graded(tmp_path: Path) -> Path:
 
 
 def test_the_best_come_first_under_names_that_stay(graded: Path) -> None:
-    [board] = read_boards(graded, {"ada": "Countess"})
+    [board] = read_boards(graded, {"ada": "Countess"}, print)
     assert [entry.speedups for entry in board.entries] == [(2.25,), (1.5,), (None,)]
     assert [entry.rank for entry in board.entries] == [1, 2, 3]
     assert board.entries[1].name == "Countess"
     assert not {"ada", "bob", "cyd"} & {entry.name for entry in board.entries}
-    assert [board] == read_boards(graded, {"ada": "Countess"})
+    assert [board] == read_boards(graded, {"ada": "Countess"}, print)
 
 
 def test_another_secret_draws_other_names(graded: Path) -> None:
-    [board] = read_boards(graded, {})
+    [board] = read_boards(graded, {}, print)
     (graded / "pseudonyms.key").unlink()
-    [other] = read_boards(graded, {})
+    [other] = read_boards(graded, {}, print)
     assert {e.name for e in board.entries} != {e.name for e in other.entries}
 
 
@@ -75,7 +73,10 @@ def test_chosen_names_are_text_not_markup(graded: Path, tmp_path: Path) -> None:
     names = tmp_path / "names.csv"
     names.write_text(f'ada,"{HOSTILE}"\n')
     page = tmp_path / "page.html"
-    assert write_leaderboard(graded, page, "Course & class", names) == 3
+    told: list[str] = []
+    assert write_leaderboard(graded, page, "Course & class", names, told.append) == 3
+    [broken] = told
+    assert broken.startswith(f"{graded}/reports/silu/broken.json:1: not a report")
     text = page.read_text()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
@@ -90,6 +91,12 @@ def test_a_bad_line_of_names_is_told(tmp_path: Path) -> None:
         read_names(names)
 
 
+def test_a_damaged_report_is_told_by_name(graded: Path, tmp_path: Path) -> None:
+    done = grade("leaderboard", graded, "--output", tmp_path / "page.html")
+    assert (done.returncode, done.stdout[:11]) == (1, "3 hand-ins ")
+    assert "reports/silu/broken.json:1: not a report" in done.stderr
+
+
 def test_no_reports_is_told(tmp_path: Path) -> None:
     done = grade("leaderboard", tmp_path, "--output", tmp_path / "page.html")
     assert done.returncode == 2
@@ -100,7 +107,7 @@ def test_no_reports_is_told(tmp_path: Path) -> None:
 def test_a_browser_shows_it(graded: Path, tmp_path: Path) -> None:
     names, page, picture = tmp_path / "names.csv", tmp_path / "page.html", tmp_path / "page.png"
     names.write_text(f'ada,"{HOSTILE}"\n')
-    write_leaderboard(graded, page, "SiLU", names)
+    write_leaderboard(graded, page, "SiLU", names, print)
     chromium = [
         str(browser()), "--headless", "--no-sandbox", "--disable-gpu",
         f"--user-data-dir={tmp_path / 'profile'}",

@@ -13,7 +13,7 @@ import pytest
 import sample_reports as samples
 from classrooms import grade
 
-from grader.batch.merge import merge
+from grader.batch.merge import merge, run_merge
 from grader.errors import UsageError
 from grader.report import CheckResult, Report, to_json
 from grader.verdict import Verdict, aggregate
@@ -167,6 +167,13 @@ def test_a_report_in_which_the_grader_failed_is_refused() -> None:
         merge(on_cpu(), failed, "two")
 
 
+def test_a_check_in_which_the_grader_failed_is_refused() -> None:
+    failed = on_gpu()
+    failed["kernels"][0]["checks"][0].update(score=None, verdict="grader_error")
+    with pytest.raises(UsageError, match="the grader failed"):
+        merge(on_cpu(), failed, "two")
+
+
 def test_the_command_merges_files_and_folders(tmp_path: Path) -> None:
     for folder, made in (("cpu", on_cpu()), ("gpu", on_gpu())):
         (tmp_path / folder / "silu").mkdir(parents=True)
@@ -189,3 +196,38 @@ def test_the_command_merges_files_and_folders(tmp_path: Path) -> None:
     done = grade("merge", tmp_path / "cpu" / ada, tmp_path / "cpu/silu/bob.json")
     assert done.returncode == 2
     assert "they are of different hand-ins: ada and bob" in done.stderr
+
+
+def test_no_report_of_two_folders_is_left_out_in_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cpu, gpu, both = (tmp_path / name for name in ("cpu", "gpu", "both"))
+    for folder, made in ((cpu, on_cpu()), (gpu, on_gpu())):
+        (folder / "silu").mkdir(parents=True)
+        for name in ("ada", "bob", "cyd"):
+            (folder / "silu" / f"{name}.json").write_text(json.dumps(made))
+    for cut in (gpu / "silu/bob.json", cpu / "silu/cyd.json"):
+        cut.write_text(cut.read_text()[:500])
+    (gpu / "silu/dee.json").write_text(json.dumps(on_gpu()))
+
+    assert run_merge(cpu, gpu, both) == 1
+    told = capsys.readouterr().err
+    scores = {p.stem: json.loads(p.read_text())["score"] for p in both.glob("silu/*")}
+    assert scores == {"ada": 60, "bob": 40}
+    assert f"{gpu}/silu/bob.json:" in told
+    assert f"{cpu}/silu/bob.json stays as it is" in told
+    assert f"{cpu}/silu/cyd.json:" in told
+    assert f"silu/dee.json: only in {gpu}" in told
+    assert f"2 reports in {both}, 1 of them refused; 2 left out" in told
+
+
+def test_the_output_of_a_batch_is_merged_without_its_other_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, made in (("cpu", on_cpu()), ("gpu", on_gpu())):
+        (tmp_path / folder / "reports/silu").mkdir(parents=True)
+        (tmp_path / folder / "reports/silu/ada.json").write_text(json.dumps(made))
+        (tmp_path / folder / "batch.json").write_text("{}")
+    both = tmp_path / "both"
+    assert run_merge(tmp_path / "cpu", tmp_path / "gpu", both) == 0, capsys.readouterr().err
+    assert json.loads((both / "reports/silu/ada.json").read_text())["score"] == 60
