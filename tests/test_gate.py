@@ -40,8 +40,8 @@ def silu(input, output, n):
 """
 
 
-def graded(folder: Path, odd: str) -> Report:
-    (folder / "silu.py").write_text(KERNEL.format(odd=odd))
+def graded(folder: Path, odd: str, text: str = KERNEL) -> Report:
+    (folder / "silu.py").write_text(text.format(odd=odd))
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     options = Options(checks=frozenset({CheckName.CORRECTNESS}))
     return grade(assignment, read_submission(folder, assignment), options, Progress())
@@ -67,6 +67,14 @@ def test_it_is_a_compile_error_at_its_line(
     assert isinstance(build.evidence, BuildEvidence)
     assert build.evidence.diagnostics[0].line == line
     assert correctness.verdict is Verdict.SKIPPED
+
+
+def test_an_infinite_constant_is_compiled_too(tmp_path: Path) -> None:
+    text = KERNEL.replace("BLOCK=256", "BLOCK=256, LEAST=float('-inf')")
+    text = text.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, LEAST: tl.constexpr")
+    odd = "    x = tl.maximum(x, LEAST)\n    for i in range(3):\n        if i == 1:\n            break"
+    report = graded(tmp_path, odd, text)
+    assert report.kernels[0].verdict is Verdict.COMPILE_ERROR, report
 
 
 def test_what_compiles_is_accepted(tmp_path: Path) -> None:

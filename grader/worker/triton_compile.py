@@ -120,6 +120,8 @@ def _decode(value: Any, functions: dict[str, Any]) -> Any:
         return kinds[value["dtype"]]
     if "function" in value:
         return functions[value["function"]]
+    if "float" in value:
+        return float(value["float"])
     return value["value"]
 
 

@@ -13,6 +13,7 @@ recorded.
 """
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Recorder:
         """Return a constant as JSON has it; None if it cannot (or is None)."""
         if isinstance(value, self._constexpr):
             value = value.value
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": repr(value)}  # JSON has no such number
         if isinstance(value, (bool, int, float, str)):
             return {"value": value}
         if isinstance(value, self._dtype):
