@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from grader import catalogue, gpu
+from grader.defect import as_grader_error
 from grader.errors import GraderError, ToolError, UsageError
 from grader.fingerprint import TEMPLATES
 from grader.formats.terminal import print_report
@@ -62,7 +63,16 @@ def grade_local(request: Request) -> int:
         public_seed=request.seed,
         secret_seed=request.seed,
     )
-    reports = [_one(a, s, options, request.json_path) for a, s in handed_in]
+    reports, failures = [], []
+    for assignment, submission in handed_in:
+        try:
+            reports.append(_one(assignment, submission, options, request.json_path))
+        except BrokenPipeError:
+            raise  # nobody reads any more
+        except Exception as error:
+            failures.append(as_grader_error(error))  # the others get their reports
+    if failures:
+        raise failures[0]
     return max((_exit_code(report) for report in reports), default=0)
 
 

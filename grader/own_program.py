@@ -12,7 +12,7 @@ from grader import entries, score
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
 from grader.check.program import check_program
-from grader.errors import GraderError
+from grader.defect import as_grader_error
 from grader.plan import Options, OwnProgram, Unit
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult
@@ -70,8 +70,9 @@ def grade_program(
         elif shop.wants(CheckName.PROGRAM):
             missing = _without_kernel(own.kernels, pending=pending)
             checks.append(entries.program_check(unit.kernel, missing, None))
-    except GraderError as error:
-        checks.append(entries.grader_error(unit.kernel, error, CheckName.PROGRAM))
+    except Exception as error:
+        failure = as_grader_error(error)
+        checks.append(entries.grader_error(unit.kernel, failure, CheckName.PROGRAM))
     return score.kernel_result(unit.kernel, unit.language, checks)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from grader import entries, score, unfinished
 from grader.build.product import Built
-from grader.errors import GraderError
+from grader.defect import as_grader_error
 from grader.fingerprint import fingerprint, read_stubs
 from grader.gpu_turn import sharing
 from grader.identity import identity
@@ -147,7 +147,7 @@ def _grade_unit(
 ) -> Iterator[CheckName]:
     """Build and check one file, filling `checks`; yield which check comes before each of them.
 
-    What breaks here is this kernel's grader_error.
+    What breaks here, foreseen or not, is this kernel's grader_error.
     """
     during: CheckName | None = None
     try:
@@ -182,11 +182,11 @@ def _grade_unit(
             during = CheckName.PERFORMANCE
             yield during
             checks.append(_time(shop, unit, built, checks, progress))
-    except GraderError as error:
+    except Exception as error:
         if during is None:
             checked = any(check.check is CheckName.CORRECTNESS for check in checks)
             during = CheckName.MEMORY if checked else CheckName.CORRECTNESS
-        checks.append(entries.grader_error(unit.kernel, error, during))
+        checks.append(entries.grader_error(unit.kernel, as_grader_error(error), during))
 
 
 def _look_at_memory(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import bisect
 import difflib
+import itertools
 import re
 import sys
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ else:
     import tomli as tomllib
 
 KeyPath = tuple[str | int, ...]
+_MOST_NAMES = 1000  # each takes a moment to compare, and a hand-in may have any number of them
 
 # A multi-line string may end in up to two quotes of its own before the closing three.
 _STRING = re.compile(
@@ -68,7 +70,8 @@ def dotted(path: Iterable[str | int]) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean `x`?" for a near miss, else ""."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    names = list(itertools.islice(dict.fromkeys(known), _MOST_NAMES))
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 

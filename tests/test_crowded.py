@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from grader import crowded, sandbox
+from grader import crowded, sandbox, toolchain
 from grader.build.compiler import Compiler, compile_file
 from grader.crowded import Pool, patiently
 from grader.errors import GraderError
@@ -150,6 +150,7 @@ REFUSED = (
 BLAMED = (
     "silu.cu:1:2: error: #error g++: fatal error: vfork: Resource temporarily unavailable",
     "    1 | #error collect2: fatal error: vfork: Resource temporarily unavailable",
+    "g++:1:10: fatal error: fork: Resource temporarily: No such file or directory",
 )
 
 
@@ -185,6 +186,37 @@ def test_a_compiler_without_room_is_not_the_students_fault(
             compiled()
     else:
         assert compiled().library is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#line 1 "g++"\n#include "fork: Resource temporarily"\n',
+        '#line 99999 "x"\nstatic_assert(false, "no\\ncollect2: fatal error: vfork: Resource '
+        'temporarily unavailable");\n',
+    ],
+)
+def test_a_file_cannot_have_the_machine_blamed(text: str) -> None:
+    cxx = toolchain.find_cxx()
+    assert cxx is not None
+    compiled = compile_file(
+        Compiler(
+            name="g++",
+            kind="test",
+            suffix=".cc",
+            key="g++",
+            command=lambda source, include, output: [
+                *(str(cxx.path), "-shared", "-fPIC", str(source), "-o", str(output))
+            ],
+        ),
+        trampoline='#include "silu.cu"\n',
+        file="silu.cu",
+        text=text,
+        header=("silu.h", ""),
+        wall_s=20,
+    )
+    assert compiled.library is None
+    assert "Resource temporarily" in compiled.evidence.output
 
 
 def test_a_pool_does_what_comes_first_ahead_of_each_piece_of_work() -> None:

@@ -40,8 +40,8 @@ def silu(input, output, n):
 """
 
 
-def graded(folder: Path, odd: str) -> Report:
-    (folder / "silu.py").write_text(KERNEL.format(odd=odd))
+def graded(folder: Path, odd: str, text: str = KERNEL) -> Report:
+    (folder / "silu.py").write_text(text.format(odd=odd))
     return graded_file(folder)
 
 
@@ -108,6 +108,14 @@ def test_what_cannot_be_compiled_is_told(tmp_path: Path) -> None:
     (warning,) = warnings(report)
     assert warning.startswith("kernel `silu_kernel` was not compiled")
     assert warning.endswith("the file does not load without the interpreter: OSError: no GPU")
+
+
+def test_an_infinite_constant_is_compiled_too(tmp_path: Path) -> None:
+    text = KERNEL.replace("BLOCK=256", "BLOCK=256, LEAST=float('-inf')")
+    text = text.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, LEAST: tl.constexpr")
+    odd = "    x = tl.maximum(x, LEAST)\n    for i in range(3):\n        break"
+    report = graded(tmp_path, odd, text)
+    assert report.kernels[0].verdict is Verdict.COMPILE_ERROR, report
 
 
 def test_what_compiles_is_accepted(tmp_path: Path) -> None:

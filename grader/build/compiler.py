@@ -33,10 +33,13 @@ LIBRARY = "kernel.so"
 _TRAMPOLINE = "trampoline"
 # A kernel's library has some 100 KiB; an array of gigabytes in it is no kernel's.
 _FILE_MIB = 256
-# A compiler's driver, refused a process: what it says of a file begins with the file's name.
+# A compiler's driver, refused a process: what it says of a file begins with the file's name and
+# a line. A message of the file's own may hold a line like it: `_run_once` sees to that.
 _REFUSED = re.compile(
-    r"^\S*(?:g\+\+|gcc|clang|collect2)\S*: fatal error: .*fork: Resource temporarily", re.M
+    r"^[^\s:]*(?:g\+\+|gcc|clang|collect2)[^\s:]*: fatal error: .*fork: Resource temporarily",
+    re.M,
 )
+_REFUSALS = 3  # one after another, each time with room for an empty file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +140,35 @@ def _run(
 def _run_once(
     compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
 ) -> sandbox.Ended:
-    """Compile; raise BlockingIOError if the machine had no room for one of its processes."""
+    """Compile; raise BlockingIOError if the machine had no room for one of its processes.
+
+    That it says so proves nothing: a file can have its compiler print any line. An
+    empty file says nothing of its own, and where there is room for that one, again
+    and again, the words are the file's.
+    """
+    for _ in range(_REFUSALS):
+        ended = _compile_once(compiler, sources, source, output, wall_s)
+        if not _says_refused(ended):
+            return ended
+        empty = _compile_once(compiler, dict.fromkeys(sources, ""), source, None, wall_s)
+        if _says_refused(empty):
+            raise BlockingIOError(errno.EAGAIN, "a compiler could not start its parts")
+    return ended
+
+
+def _says_refused(ended: sandbox.Ended) -> bool:
+    return not ended.ok and _REFUSED.search(ended.output) is not None
+
+
+def _compile_once(
+    compiler: Compiler,
+    sources: Mapping[str, str],
+    source: str,
+    output: Path | None,
+    wall_s: float,
+) -> sandbox.Ended:
+    """Run the compiler; keep its product as `output`."""
+    name = output.name if output is not None else LIBRARY
     with box.box("grade-build-") as scratch:
         for part in compiler.parts():
             shutil.copyfile(part, scratch / part.name)
@@ -145,20 +176,18 @@ def _run_once(
             (scratch / name).write_text(text, encoding="utf-8")
         # Named from within, so that __FILE__ and messages are the student's own path.
         ended = sandbox.run(
-            compiler.command(Path(source), Path(), Path(output.name)),
+            compiler.command(Path(source), Path(), Path(name)),
             cwd=scratch,
             environment=sandbox.clean_environment(scratch) | compiler.environment,
             wall_s=wall_s,
             limits=sandbox.Limits(file_mib=_FILE_MIB),
         )
-        if not ended.ok and _REFUSED.search(ended.output):
-            raise BlockingIOError(errno.EAGAIN, "a compiler could not start its parts")
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
-        if ended.ok:
+        if ended.ok and output is not None:
             # Not there: a compiler that was told to do nothing. The caller sees no product.
             with contextlib.suppress(OSError):
-                output.write_bytes(box.read(scratch / output.name, _FILE_MIB << 20))
+                output.write_bytes(box.read(scratch / name, _FILE_MIB << 20))
                 output.chmod(0o700)  # a program is to be executed
         return ended
 

@@ -81,11 +81,11 @@ _ADVICE = (
 )
 
 _GCC = re.compile(
-    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:(?P<column>\d+):)?\s+"
+    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):(?:(?P<column>\d{1,9}):)?\s+"
     r"(?P<kind>fatal error|error|warning):\s+(?P<text>.*)$"
 )
 _EDG = re.compile(
-    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d+)\):\s+"
+    r"^(?P<file>[^\s(][^(\n]*)\((?P<line>\d{1,9})\):\s+"
     r"(?P<kind>catastrophic error|error|warning)(?:\s+#[\w-]+)?:\s+(?P<text>.*)$"
 )
 _TOOL = re.compile(

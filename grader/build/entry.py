@@ -6,6 +6,7 @@ trampoline makes them print the type they found; this reads it back.
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from grader.build.trampoline import SIGNATURE_MARK
@@ -19,8 +20,19 @@ _FOUND = (
     ),
     re.compile(r"\[with R ?= ?(?P<returns>[^,;]+), P ?= ?<(?P<parameters>.*)>\]"),
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
-_DEFINITION = re.compile(r"\b([A-Za-z_]\w*)\s*\([^;{}()]*(?:\([^()]*\)[^;{}()]*)*\)\s*\{")
+# These run in the judge on whatever was handed in: each part has an end, a comment or string too
+# that is never closed, so that no text is looked at more than a few times.
+_COMMENT = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,8}'", re.S
+)
+_DEFINITION = re.compile(
+    r"\b([A-Za-z_]\w*)\s*\([^;{}()]{0,2000}(?:\([^()]{0,200}\)[^;{}()]{0,200}){0,20}\)\s{0,200}\{"
+)
+_KERNEL = (
+    r"__global__[^;{{}}()]{{0,500}}"
+    r"(?:__launch_bounds__\s{{0,20}}\([^()]{{0,200}}\)[^;{{}}()]{{0,500}})?\b{entry}\s{{0,200}}\("
+)
+_MOST_DEFINITIONS = 10
 _KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "defined"}
 # g++'s words and nvcc's for a name that is only known inside something, and for two of a name.
 _HIDDEN = re.compile(r"has not been declared|the global scope has no")
@@ -33,10 +45,7 @@ def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] 
     Asked before compiling: the host device would take it for a function.
     """
     code = _without_comments(text)
-    entry = re.escape(signature.entry)
-    kernel = re.search(
-        rf"__global__[^;{{}}()]*(?:__launch_bounds__\s*\([^()]*\)[^;{{}}()]*)?\b{entry}\s*\(", code
-    )
+    kernel = re.search(_KERNEL.format(entry=re.escape(signature.entry)), code)
     if kernel is None or len(_definitions(code, signature.entry)) > 1:
         return None
     return (
@@ -88,8 +97,9 @@ def _without_comments(text: str) -> str:
 
 
 def _definitions(code: str, name: str) -> list[int]:
-    """Return the lines where functions called `name` are defined."""
-    return [_line(code, m.start()) for m in _DEFINITION.finditer(code) if m[1] == name]
+    """Return the lines where functions called `name` are defined, the first ones."""
+    found = (match for match in _DEFINITION.finditer(code) if match[1] == name)
+    return [_line(code, match.start()) for match in itertools.islice(found, _MOST_DEFINITIONS)]
 
 
 def _line(code: str, position: int) -> int:

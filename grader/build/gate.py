@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from grader import sandbox
+from grader import foreign_json, sandbox
 from grader.box import box
 from grader.build.product import Built, Rejected
 from grader.cache import cached_folder, content_key
@@ -30,6 +30,7 @@ from grader.worker import triton_compile
 _WALL_S = 120.0
 _MOST_LAUNCHES = 12
 _MOST_WARNINGS = 10
+_MOST_LINES = 10_000_000  # a line number beyond is no line number
 _RUN = 'exec "$@" < launches.json'
 
 
@@ -61,7 +62,7 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
         report = reports[0]
     for result in report.get("results", []):
         if result.get("error"):
-            return _rejected(built, result["error"], str(report.get("triton")))
+            return _rejected(built, result["error"], str(report.get("triton"))[:40])
     return _with_warnings(built, _untried(distinct, report))
 
 
@@ -142,19 +143,29 @@ def _compile(built: Built, launches: str) -> dict[str, Any]:
 
 
 def _report(output: str) -> dict[str, Any]:
-    """Return the program's JSON, which follows whatever the hand-in printed."""
+    """Return the program's JSON, which follows whatever the hand-in printed; {} if there is none.
+
+    The hand-in runs in the same process and may end it, so nothing here is
+    sure to be the program's.
+    """
     for line in reversed(output.splitlines()):
         try:
-            report = json.loads(line)
-        except (ValueError, RecursionError):
+            report = foreign_json.parse(line)
+        except ValueError:
             continue
         if isinstance(report, dict) and isinstance(report.get("results"), list):
-            return report
+            return report if all(map(_is_result, report["results"])) else {}
     return {}
 
 
+def _is_result(result: object) -> bool:
+    """True if it has the form that `triton_compile` gives to what became of a launch."""
+    return isinstance(result, dict) and isinstance(result.get("error"), (dict, type(None)))
+
+
 def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
-    line = error["line"] if type(error.get("line")) is int else None
+    line = error.get("line")
+    line = line if type(line) is int and 0 < line < _MOST_LINES else None
     text = str(error.get("message", "")).strip().splitlines() or ["no reason was given"]
     reason = _reason(text)[:500]
     place = f"{built.file}:{line}" if line else built.file

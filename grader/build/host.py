@@ -13,6 +13,7 @@ from pathlib import Path
 from grader import host, sandbox
 from grader.box import box
 from grader.build.compiler import Compiler
+from grader.build.diagnostics import SHOWN
 from grader.build.product import Rejected
 from grader.cache import cached_folder, content_key
 from grader.errors import ToolError
@@ -42,7 +43,14 @@ class Prepared:
 
 def prepare(hand_in: HandIn) -> Prepared | Rejected:
     """Rewrite the file, or say what in it has no meaning on a processor."""
-    rewritten = host.rewrite(hand_in.text, file=hand_in.path)
+    try:
+        rewritten = host.rewrite(hand_in.text, file=hand_in.path)
+    except host.TooComplicatedError as error:
+        return Rejected(
+            verdict=Verdict.COMPILE_ERROR,
+            message=f"{hand_in.path} cannot be made to run on a processor: {error}",
+            evidence=BuildEvidence(tool="host device", cached=False),
+        )
     if rewritten.refused:
         return _rejected(Verdict.FORBIDDEN, rewritten.refused)
     if rewritten.unsupported:
@@ -62,7 +70,7 @@ def _rejected(
             severity="warning" if verdict is Verdict.NOT_MEASURED else "error",
             message=_plain(item),
         )
-        for item in found
+        for item in found[:SHOWN]
     )
     first = found[0]
     return Rejected(
@@ -73,7 +81,7 @@ def _rejected(
             tool="host device",
             cached=False,
             diagnostics=diagnostics,
-            diagnostics_total=len(diagnostics),
+            diagnostics_total=len(found),
         ),
     )
 

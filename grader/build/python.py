@@ -68,7 +68,8 @@ def _inspect(path: Path, entry: str) -> dict[str, Any]:
     with box("grade-inspect-") as folder:
         shutil.copyfile(path, folder / path.name)
         ended = sandbox.run(
-            [sys.executable, "-I", "-S", inspect_python.__file__, path.name, entry],
+            # A warning about the file would stand before the answer.
+            [sys.executable, "-I", "-S", "-W", "ignore", inspect_python.__file__, path.name, entry],
             cwd=folder,
             environment=sandbox.clean_environment(folder),
             wall_s=_WALL_S,
@@ -76,9 +77,11 @@ def _inspect(path: Path, entry: str) -> dict[str, Any]:
     if ended.signal is not None or ended.end is not sandbox.End.EXITED:
         return {"syntax": {"message": "Python's parser gives up on it", "line": None}}
     try:
-        result: dict[str, Any] = json.loads(ended.output)
-    except ValueError as error:
-        raise GraderError(f"inspecting {path.name} failed: {ended.output[-500:]}") from error
+        result: dict[str, Any] = json.loads(ended.output) if ended.ok else {}
+    except ValueError:
+        result = {}
+    if not result:
+        raise GraderError(f"inspecting {path.name} failed: {ended.output[-500:]}")
     return result
 
 

@@ -80,7 +80,7 @@ def read_host(
             sources={Path(file).name: text},
         )
         lines = tuple(_host_line(c, file) for kernel in report.kernels for c in kernel.lines)
-    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+    except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"not a record of the host runtime: {error}") from error
     problem = report.unsupported[0] if report.unsupported else None
     for kernel in report.kernels:

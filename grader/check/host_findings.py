@@ -72,10 +72,11 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
         report: HostReport = read_report(
             "\n".join(lines), locate=locate, sources={Path(file).name: text}
         )
-    except (KeyError, TypeError, AttributeError) as error:
+        findings = tuple(_finding(found, file) for found in report.findings)
+    except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"not a record of the host runtime: {error}") from error
     return HostRun(
-        findings=tuple(_finding(found, file) for found in report.findings),
+        findings=findings,
         accesses=report.accesses,
         copied_bytes=report.copied_bytes,
         unsupported=report.unsupported,

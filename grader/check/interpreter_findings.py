@@ -28,7 +28,7 @@ def read_run(told: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Findin
                 findings.append(_finding(record, file))
             elif kind == "counters":
                 touched += int(record["loaded_bytes"]) + int(record["stored_bytes"])
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
             raise ValueError(f"not a record of the interpreter: {error}") from error
     return tuple(findings), touched
 

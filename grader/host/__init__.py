@@ -27,6 +27,7 @@ from grader.host.findings import Finding
 from grader.host.report import Fault, Report, read_report
 from grader.host.rewriter import Rewritten, rewrite
 from grader.host.symbols import Place, symbolize
+from grader.host.tokens import TooComplicatedError
 
 __all__ = [
     "INCLUDE_DIR",
@@ -39,6 +40,7 @@ __all__ = [
     "Refused",
     "Report",
     "Rewritten",
+    "TooComplicatedError",
     "Unsupported",
     "compile_command",
     "object_command",

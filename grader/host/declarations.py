@@ -2,23 +2,29 @@
 
 Enough to split `static __shared__ volatile T t[N][M + 1], *p;` into its
 specifiers and the names it declares, and to tell a `__device__` variable from
-a `__device__` function. A place is the index of a code token; `text` and
-`same` are the rewriter's accessors.
+a `__device__` function. A place is the index of a code token.
+
+A scan ends where another mark of its kind begins a declaration of its own, and
+at the end of the brackets around it: no token is looked at more than a few
+times, however many marks there are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
-Text = Callable[[int], str]
-Same = Callable[[int, int], bool]
+from grader.host.code import CLOSERS, MARKS, OPENERS, Code
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _ALIGNMENTS = frozenset({"__align__", "alignas", "__attribute__", "_Alignas"})
 # Words that go, because a typedef has no storage class.
 _STORAGE = frozenset({"__shared__", "extern", "static", "inline", "__device__"})
+# With one of these before its mark it is no variable's definition, or another mark's.
+_NO_VARIABLE = MARKS | {"extern", "template", "__shared__", "__global__"}
+_NO_VARIABLE_AFTER = frozenset(
+    {"__global__", "__host__", "extern", "template", "operator", "~", "__shared__", "(", *CLOSERS}
+)
 _MAX_TOKENS = 400
 
 
@@ -33,9 +39,12 @@ class SharedDeclaration:
     is_extern: bool
 
 
-def split_shared(text: Text, same: Same, at: int) -> SharedDeclaration | None:
+def split_shared(code: Code, at: int) -> SharedDeclaration | None:
     """Return the parts of the declaration around the `__shared__` at `at`."""
-    first = _declaration_start(text, same, at)
+    first = _declaration_start(code, at, frozenset({"__shared__"}))
+    if first is None:
+        return None
+    text = code.text
     dropped = []
     place = first
     is_extern = False
@@ -45,21 +54,27 @@ def split_shared(text: Text, same: Same, at: int) -> SharedDeclaration | None:
     angle = 0
     while place < at + _MAX_TOKENS:
         word = text(place)
-        if not word or not same(at, place):
+        if not word or not code.same_region(at, place):
+            return None
+        if (word == "__shared__" and place != at) or word in CLOSERS:
             return None
         if word in _STORAGE:
             is_extern = is_extern or word == "extern"
             dropped.append(place)
         elif word in _ALIGNMENTS and text(place + 1) == "(":
             # Shared variables are placed at multiples of 128 bytes anyway.
-            close = _close(text, place + 1)
+            close = code.closing_anywhere(place + 1)
+            if close > at + _MAX_TOKENS:
+                return None
             dropped.extend(range(place, close + 1))
             place = close
-        elif word in ("(", "[", "{"):
-            close = _close(text, place)
+        elif word in OPENERS:
+            close = code.closing_anywhere(place)
+            if close > at + _MAX_TOKENS:
+                return None
             if word == "(" and text(place + 1) in ("*", "&") and not in_declarator:
-                names_in = [p for p in range(place, close) if _NAME.fullmatch(text(p))]
-                candidate = names_in[-1] if names_in else candidate
+                inside = (p for p in range(close - 1, place, -1) if _NAME.fullmatch(text(p)))
+                candidate = next(inside, candidate)
             if word != "{":
                 in_declarator = in_declarator or word == "["
             place = close
@@ -90,36 +105,36 @@ def split_shared(text: Text, same: Same, at: int) -> SharedDeclaration | None:
     return None
 
 
-def variable_names(text: Text, same: Same, at: int) -> tuple[tuple[int, ...], int] | None:
+def variable_names(code: Code, at: int) -> tuple[tuple[int, ...], int] | None:
     """Return (names, semicolon) of the variables marked at `at`; None for a function.
 
     Templates and `extern` declarations are left alone: they are no definitions.
+    Of two marks on one variable the first registers it.
     """
-    first = _declaration_start(text, same, at)
-    marks = ("__device__", "__constant__", "__managed__")
-    if _follows_template(text, same, first) or any(
-        text(p) in ("extern", "template", "__shared__", "__global__", *marks)
-        for p in range(first, at)  # of two marks on one variable the first registers it
-    ):
+    text = code.text
+    first = _declaration_start(code, at, _NO_VARIABLE)
+    # In its region: the `>` of an `#include <…>` on a line between is no template's.
+    if first is None or code.before(first) == ">":
         return None
     names: list[int] = []
     candidate: int | None = None
+    in_specifiers = True  # where a second mark may stand: `__device__ const __constant__ int n;`
     angle = 0
     place = at + 1
-    while same(at, place):
+    while code.same_region(at, place):
         word = text(place)
-        if word in ("__global__", "__host__", "extern", "template", "operator", "~", "__shared__"):
+        if word in _NO_VARIABLE_AFTER or (word in MARKS and not in_specifiers):
             return None
         if word in _ALIGNMENTS and text(place + 1) == "(":
-            place = _close(text, place + 1)
-        elif word in ("(", ")", "}"):
-            return None
-        elif word in ("[", "{"):
+            place = code.closing_anywhere(place + 1) + 1
+            continue
+        in_specifiers = in_specifiers and _is_specifier(word)
+        if word in ("[", "{"):
             if word == "{" and candidate is None:
                 return None
-            place = _close(text, place)
+            place = code.closing_anywhere(place)
         elif word == "=":
-            place = _initializer_end(text, place) - 1
+            place = code.separator(place) - 1
         elif word == "<":
             angle += 1
         elif set(word) == {">"} and angle:
@@ -139,91 +154,34 @@ def variable_names(text: Text, same: Same, at: int) -> tuple[tuple[int, ...], in
     return None
 
 
-def is_function_scope(text: Text, at: int) -> bool:
-    """True unless every brace open at `at` belongs to a namespace or linkage block."""
-    depth = 0
-    for place in range(at - 1, -1, -1):
-        word = text(place)
-        if word == "}":
-            depth += 1
-        elif word == "{":
-            if depth:
-                depth -= 1
-                continue
-            before = place - 1
-            words: list[str] = []
-            while before >= 0 and text(before) not in (";", "{", "}", ")") and len(words) < 12:
-                words.append(text(before))
-                before -= 1
-            namespace = (
-                "namespace" in words
-                or (bool(words) and words[-1] == "extern")
-                or (len(words) >= 2 and words[-2] == "extern")
-            )
-            if not namespace and not ('"C"' in words or '"C++"' in words):
-                return True
-    return False
+def _is_specifier(word: str) -> bool:
+    return word in ("::", "*", "&") or _NAME.fullmatch(word) is not None
 
 
-def _follows_template(text: Text, same: Same, first: int) -> bool:
-    """True after `template <…>`; the `>` of an `#include <…>` on a line between does not count."""
-    before = first - 1
-    while before >= 0 and not same(first, before):
-        before -= 1
-    return text(before) == ">"
+def _declaration_start(code: Code, at: int, not_before: frozenset[str]) -> int | None:
+    """Return where the declaration around the mark at `at` starts.
 
-
-def _declaration_start(text: Text, same: Same, at: int) -> int:
+    None if one of the words `not_before` is in it before the mark, or if it is
+    longer than any that people write.
+    """
+    text = code.text
     place = at
-    while place > 0 and same(at, place - 1):
+    while place > 0 and code.same_region(at, place - 1):
         word = text(place - 1)
+        if at - place > _MAX_TOKENS or word in not_before:
+            return None
         if word == ")":
-            opened = _open(text, place - 1)
+            opened = code.opening_anywhere(place - 1)
             if opened is None or text(opened - 1) not in _ALIGNMENTS:
                 break
             place = opened - 1
             continue
-        if not (_NAME.fullmatch(word) or word in ("::", "*", "&")) or word in ("else", "do"):
+        if not _is_specifier(word) or word in ("else", "do"):
             break
         if word in ("define", "pragma"):
             break
         place -= 1
     # In a #define, the macro's own name stands before its body.
     if place > 1 and text(place - 1) == "define" and place < at:
-        place += 1
-    return place
-
-
-def _close(text: Text, at: int) -> int:
-    depth = 0
-    place = at
-    while text(place):
-        if text(place) in ("(", "[", "{"):
-            depth += 1
-        elif text(place) in (")", "]", "}"):
-            depth -= 1
-            if depth == 0:
-                return place
-        place += 1
-    return place
-
-
-def _open(text: Text, at: int) -> int | None:
-    depth = 0
-    for place in range(at, -1, -1):
-        if text(place) in (")", "]", "}"):
-            depth += 1
-        elif text(place) in ("(", "[", "{"):
-            depth -= 1
-            if depth == 0:
-                return place
-    return None
-
-
-def _initializer_end(text: Text, at: int) -> int:
-    """Return the place of the comma or semicolon after an initializer."""
-    place = at
-    while text(place) not in ("", ",", ";"):
-        place = _close(text, place) if text(place) in ("(", "[", "{") else place
         place += 1
     return place

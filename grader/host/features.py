@@ -10,10 +10,11 @@ string never counts.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.host.tokens import Kind, Token, line_and_column, tokenize
+from grader.host.tokens import Kind, Patience, Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,7 @@ _NAMESPACES = {
     "cutlass": "the CUTLASS library",
 }
 
+_MOST_QUALIFIERS = 8  # between `asm` and its parenthesis
 _ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
 # PTX mnemonics carry types after dots (ld.global.f32), which no host assembly does.
 _PTX = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+|\b(?:membar|bar|trap|exit|ret)\b")
@@ -127,14 +129,20 @@ _SWITCHES = frozenset(
     }
 )
 _PRAGMA = re.compile(r"\bGCC\s+(?:optimize|push_options|pop_options|target|reset_options|poison)\b")
-_INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]*)[>"]')
+_INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 
 
-def unsupported_features(text: str, *, file: str) -> tuple[Unsupported, ...]:
-    """Return the uses of CUDA that the host device does not have, in order."""
+def unsupported_features(
+    text: str, tokens: list[Token], patience: Patience, *, file: str
+) -> tuple[Unsupported, ...]:
+    """Return the uses of CUDA that the host device does not have, in order.
+
+    Raises TooComplicatedError.
+    """
     found = []
-    for offset, feature in _unsupported(text, tokenize(text)):
-        line, column = line_and_column(text, offset)
+    place = _Places(text)
+    for offset, feature in _unsupported(text, tokens, patience):
+        line, column = place.line_and_column(offset)
         found.append(
             Unsupported(
                 file=file,
@@ -147,11 +155,14 @@ def unsupported_features(text: str, *, file: str) -> tuple[Unsupported, ...]:
     return tuple(found)
 
 
-def refused_features(text: str, *, file: str) -> tuple[Refused, ...]:
-    """Return the attempts to switch the checker off, in order."""
+def refused_features(
+    text: str, tokens: list[Token], patience: Patience, *, file: str
+) -> tuple[Refused, ...]:
+    """Return the attempts to switch the checker off, in order. Raises TooComplicatedError."""
     found = []
-    for offset, feature in _refused(tokenize(text)):
-        line, column = line_and_column(text, offset)
+    place = _Places(text)
+    for offset, feature in _refused(tokens, patience):
+        line, column = place.line_and_column(offset)
         found.append(
             Refused(
                 file=file,
@@ -165,9 +176,21 @@ def refused_features(text: str, *, file: str) -> tuple[Refused, ...]:
     return tuple(found)
 
 
-def _unsupported(text: str, tokens: list[Token]) -> Iterator[tuple[int, str]]:
+class _Places:
+    """The lines of a text; both numbers are counted from 1, as g++ counts."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+
+def _unsupported(text: str, tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str]]:
     code = [token for token in tokens if token.is_code]
     for i, token in enumerate(code):
+        patience.check(i)
         following = code[i + 1].text if i + 1 < len(code) else ""
         if token.text == "#" and token.directive and following.startswith("include"):
             match = _INCLUDE.match(text, token.start)
@@ -189,9 +212,10 @@ def _unsupported(text: str, tokens: list[Token]) -> Iterator[tuple[int, str]]:
             yield token.start, "inline PTX"
 
 
-def _refused(tokens: list[Token]) -> Iterator[tuple[int, str]]:
+def _refused(tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str]]:
     code = [token for token in tokens if token.is_code]
     for i, token in enumerate(code):
+        patience.check(i)
         if token.kind is Kind.STRING:
             before = code[i - 2].text if i >= 2 else ""
             if before in ("_Pragma", "__pragma") and _PRAGMA.search(token.text):
@@ -217,7 +241,10 @@ def _refused(tokens: list[Token]) -> Iterator[tuple[int, str]]:
 def _is_ptx(code: list[Token], i: int) -> bool:
     """True if the strings in the parentheses after `asm` read as PTX."""
     depth = 0
-    for token in code[i + 1 : i + 400]:
+    for place in range(i + 1, min(i + 400, len(code))):
+        token = code[place]
+        if token.text in _ASSEMBLY or (depth == 0 and place > i + _MOST_QUALIFIERS):
+            return False
         if token.text == "(":
             depth += 1
         elif token.text == ")":

@@ -13,13 +13,13 @@ a count, and what another finding explains is left out:
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from grader import foreign_json
 from grader.host.symbols import Place
 
 Kind = Literal[
@@ -136,7 +136,7 @@ def read_records(text: str) -> list[dict[str, Any]]:
     records = []
     for line in text.splitlines():
         try:
-            record = json.loads(line)
+            record = foreign_json.parse(line)
         except ValueError:
             continue
         if isinstance(record, dict) and isinstance(record.get("record"), str):
@@ -149,9 +149,29 @@ def program_counters(records: Iterable[Mapping[str, Any]]) -> set[int]:
     return {record[key] for record in records for key in ("pc", "other_pc") if record.get(key)}
 
 
+# What the runtime writes into a finding, where it writes it.
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("kind", "severity", "message", "file", "kernel", "space", "buffer"), str),
+    **dict.fromkeys(("pc", "other_pc", "line", "column", "buffer_bytes", "element_bytes"), int),
+    **dict.fromkeys(("offset", "access_bytes", "count"), int),
+    **dict.fromkeys(("write", "other_write"), bool),
+}
+
+
+def _hold_types(record: Mapping[str, Any]) -> None:
+    """Raise ValueError if the runtime cannot have written this finding."""
+    if record["kind"] not in get_args(Kind) or record["severity"] not in get_args(Severity):
+        raise ValueError("an unknown kind of finding")
+    for name, kind in _TYPES.items():
+        value = record.get(name)
+        if value is not None and type(value) is not kind:
+            raise ValueError(f"{name} is {value!r}")
+
+
 def _finding(
     record: Mapping[str, Any], places: Mapping[int, Place], sources: Mapping[str, str]
 ) -> Finding:
+    _hold_types(record)
     place = places.get(record.get("pc", 0))
     other = places.get(record.get("other_pc", 0))
     file = record.get("file")

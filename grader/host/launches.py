@@ -133,7 +133,7 @@ def _template_start(code: Code, at: int) -> int | None:
             depth -= 1
             if depth == 0:
                 return place
-        elif text in (";", "{"):
+        elif text in (";", "<<<") or text in OPENERS:
             return None
         place -= 1
     return None

@@ -20,6 +20,7 @@ from grader.host.features import Refused, Unsupported
 from grader.host.report import Report, read_report
 from grader.host.rewriter import rewrite
 from grader.host.symbols import symbolize
+from grader.host.tokens import TooComplicatedError
 
 DEFAULT_COMPILER = "g++"
 _HEADERS = (".cuh", ".h", ".hpp")
@@ -74,7 +75,16 @@ def build(
         path = waiting.pop()
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
         waiting += [headers.pop(name) for name in sorted(headers) if f'"{name}"' in text]
-        rewritten = rewrite(text, file=path.name)
+        try:
+            rewritten = rewrite(text, file=path.name)
+        except TooComplicatedError as error:
+            return Program(
+                executable=None,
+                sources=sources,
+                diagnostics=f"{path.name}: {error}\n",
+                unsupported=(),
+                refused=(),
+            )
         sources[path.name] = rewritten.text
         (folder / path.name).write_text(
             rewritten.text, encoding="utf-8", errors="surrogateescape", newline=""

@@ -22,13 +22,14 @@ compiler's line numbers are the student's. Columns move on rewritten lines.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.host.code import CLOSERS, OPENERS, Code
-from grader.host.declarations import is_function_scope, split_shared, variable_names
+from grader.host.code import CLOSERS, MARKS, OPENERS, Code
+from grader.host.declarations import split_shared, variable_names
 from grader.host.features import Refused, Unsupported, refused_features, unsupported_features
 from grader.host.launches import config_end, kernel_start
-from grader.host.tokens import Kind
+from grader.host.tokens import Kind, Patience, Token, tokenize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +45,14 @@ def rewrite(text: str, *, file: str) -> Rewritten:
     """Return the C++ of a CUDA C++ file; `file` is the name used in messages.
 
     Text that is not CUDA C++ comes back as it is, for the compiler to judge.
+    Raises TooComplicatedError if it is no file that a person would write.
     """
+    patience = Patience()
+    tokens = tokenize(text)
     return Rewritten(
-        text=_Rewriter(text).run(),
-        unsupported=unsupported_features(text, file=file),
-        refused=refused_features(text, file=file),
+        text=_Rewriter(tokens).run(patience),
+        unsupported=unsupported_features(text, tokens, patience, file=file),
+        refused=refused_features(text, tokens, patience, file=file),
     )
 
 
@@ -64,13 +68,16 @@ _ALLOCATORS = frozenset(
 )
 
 
+_MOST_OF_A_CAST = 8  # tokens in `(const void*)`, and some more
+
+
 class _Rewriter:
     """Edits by code token: what goes before a token, after it, or instead."""
 
-    def __init__(self, text: str) -> None:
-        self.source = Code(text)
-        self.before: dict[int, str] = {}
-        self.after: dict[int, str] = {}
+    def __init__(self, tokens: list[Token]) -> None:
+        self.source = Code(tokens)
+        self.before: dict[int, list[str]] = {}
+        self.after: dict[int, list[str]] = {}
         self.instead: dict[int, str] = {}
         self.sites = 0
         texts = [self.source.tokens[index].text for index in self.source.places]
@@ -80,8 +87,9 @@ class _Rewriter:
             if texts[i : i + 2] == ["(", "*"] and texts[i + 3] in (")", "[")
         }
 
-    def run(self) -> str:
+    def run(self, patience: Patience) -> str:
         for at, index in enumerate(self.source.places):
+            patience.check(at)
             token = self.source.tokens[index]
             if token.text == "<<<":
                 self._launch(at)
@@ -89,7 +97,7 @@ class _Rewriter:
                 continue
             elif token.text == "__shared__":
                 self._shared(at)
-            elif token.text in ("__device__", "__constant__", "__managed__"):
+            elif token.text in MARKS:
                 self._variable(at)
             elif token.text == "__noinline__":
                 self._noinline(at)
@@ -97,22 +105,20 @@ class _Rewriter:
                 self._allocation(at)
             elif token.text == "cudaLaunchKernel":
                 self._launch_call(at)
-        parts = []
+        parts: list[str] = []
         for i, token in enumerate(self.source.tokens):
-            parts.append(self.before.get(i, ""))
+            parts += reversed(self.before.get(i, ()))
             parts.append(self.instead.get(i, token.text))
-            parts.append(self.after.get(i, ""))
+            parts += self.after.get(i, ())
         return "".join(parts)
 
     # ---- places ----
 
     def _put_before(self, at: int, text: str) -> None:
-        index = self.source.places[at]
-        self.before[index] = text + self.before.get(index, "")
+        self.before.setdefault(self.source.places[at], []).append(text)
 
     def _put_after(self, at: int, text: str) -> None:
-        index = self.source.places[at]
-        self.after[index] = self.after.get(index, "") + text
+        self.after.setdefault(self.source.places[at], []).append(text)
 
     def _replace(self, at: int, text: str) -> None:
         self.instead[self.source.places[at]] = text
@@ -124,6 +130,9 @@ class _Rewriter:
         config = config_end(self.source, at)
         if first is None or config is None:
             return
+        # From the right, where another launch would be near.
+        if any(self.source.text(place) == "<<<" for place in range(at - 1, first - 1, -1)):
+            return  # what a launch returns is no kernel
         close = config.place
         if self.source.text(close + 1) != "(":
             return
@@ -149,13 +158,20 @@ class _Rewriter:
         )
         self._put_after(end, ")")
         # NULL is an integer to a template; nullptr converts to every pointer.
-        depth = 0
-        for place in range(close + 1, end):
-            text = self.source.text(place)
-            depth += (text in OPENERS) - (text in CLOSERS)
+        for place in self._outside_brackets(close + 2, end):
             alone = self.source.text(place - 1) in "(," and self.source.text(place + 1) in "),"
-            if text == "NULL" and alone and depth == 1:
+            if self.source.text(place) == "NULL" and alone:
                 self._replace(place, "nullptr")
+
+    def _outside_brackets(self, place: int, end: int) -> Iterator[int]:
+        """Yield the places up to `end` that are in no further brackets."""
+        while place < end:
+            text = self.source.text(place)
+            if text in OPENERS:
+                place = self.source.closing_anywhere(place)
+            elif text not in CLOSERS:
+                yield place
+            place += 1
 
     def _is_function_pointer(self, first: int, end: int) -> bool:
         """True for `s.f`, `p->f`, `f[1]`, `(*f)` and a name declared as `(*name)(…`."""
@@ -171,9 +187,10 @@ class _Rewriter:
         place = at + 2
         if self.source.text(place) == "(":
             close = self.source.closing(place)
-            inside = {self.source.text(p) for p in range(place + 1, close)} if close else set()
-            if close and inside in ({"void", "*"}, {"const", "void", "*"}):
-                for p in range(place, close + 1):
+            end = min(close or 0, place + _MOST_OF_A_CAST)
+            inside = {self.source.text(p) for p in range(place + 1, end)}
+            if close == end and inside in ({"void", "*"}, {"const", "void", "*"}):
+                for p in range(place, end + 1):
                     self._replace(p, "")
         elif self.source.text(place) in ("reinterpret_cast", "static_cast"):
             opened = place + 1
@@ -186,14 +203,14 @@ class _Rewriter:
     # ---- variables ----
 
     def _shared(self, at: int) -> None:
-        found = split_shared(self.source.text, self.source.same_region, at)
+        found = split_shared(self.source, at)
         if found is None:
             return
         self.sites += 1
         for place in found.dropped:
             self._replace(place, "")
         self._put_before(found.first, "typedef ")
-        in_function = is_function_scope(self.source.text, at)
+        in_function = self.source.in_function(at)
         made = []
         for place in found.names:
             name = self.source.text(place)
@@ -203,8 +220,8 @@ class _Rewriter:
         self._put_after(found.last, "".join(made))
 
     def _variable(self, at: int) -> None:
-        found = variable_names(self.source.text, self.source.same_region, at)
-        if found is None or is_function_scope(self.source.text, at):
+        found = None if self.source.in_function(at) else variable_names(self.source, at)
+        if found is None:
             return
         names, end = found
         managed = any(self.source.text(place) == "__managed__" for place in range(at, names[0]))
@@ -242,18 +259,12 @@ class _Rewriter:
         if close is None:
             return
         name = ""
-        depth = 0
-        for place in range(at + 2, close):
-            text = self.source.text(place)
+        for place in self._outside_brackets(at + 2, close):
             token = self.source.at(place)
-            if text in OPENERS:
-                depth += 1
-            elif text in CLOSERS:
-                depth -= 1
-            elif text == "," and depth == 0:
+            if token and token.text == ",":
                 break
-            elif token and token.kind is Kind.NAME and depth == 0:
-                name = text
+            if token and token.kind is Kind.NAME:
+                name = token.text
         if name:
             self._put_before(at, f'(::grader::name_next("{name}"), ')
             self._put_after(close, ")")

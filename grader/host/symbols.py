@@ -16,7 +16,8 @@ from pathlib import Path, PurePath
 from grader.crowded import patiently
 
 ADDR2LINE = "addr2line"
-_LINE = re.compile(r"^(.*):(\d+|\?)(?: \(discriminator \d+\))?$")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{1,16}")
+_LINE = re.compile(r"^(.*):(\d{1,9}|\?)(?: \(discriminator \d+\))?$")
 
 # Runs a command with text on its standard input and returns its standard output.
 Runner = Callable[[list[str], str], str]
@@ -64,7 +65,7 @@ def parse_frames(answer: str) -> Mapping[int, tuple[Place, ...]]:
     chain: list[Place] = []
     function = None
     for line in answer.splitlines():
-        if function is None and line.startswith("0x"):
+        if function is None and _ADDRESS.fullmatch(line):
             chain = chains.setdefault(int(line, 16), [])
         elif function is None:
             function = line

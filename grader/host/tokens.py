@@ -12,8 +12,9 @@ statement is never thought to run across the edge of a `#define`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import time
 from enum import Enum
+from typing import NamedTuple
 
 
 class Kind(Enum):
@@ -27,8 +28,34 @@ class Kind(Enum):
     PUNCTUATION = "punctuation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+# A megabyte of brackets is a million; a kernel takes some thousands.
+_MOST_TOKENS = 400_000
+_MOST_CPU_S = 10.0
+_CHECKED_EVERY = 256
+
+
+class TooComplicatedError(Exception):
+    """The file is larger, or more work, than any that the host device is for."""
+
+
+class Patience:
+    """An end to the work on one file, whatever it is that takes so long.
+
+    Every pass over a file is linear, so that no file should ever meet it. It is
+    in processor time of this thread: a busy machine makes no difference.
+    """
+
+    def __init__(self) -> None:
+        self._end_s = time.thread_time() + _MOST_CPU_S
+
+    def check(self, at: int) -> None:
+        """Raise TooComplicatedError if it is over; `at` counts the calls."""
+        if at % _CHECKED_EVERY == 0 and time.thread_time() > self._end_s:
+            raise TooComplicatedError("too much work to be understood")
+
+
+# A tuple: a large file has some 100,000 of them, made one by one.
+class Token(NamedTuple):
     """A piece of the file. `directive` is 0 outside preprocessor lines."""
 
     kind: Kind
@@ -76,7 +103,10 @@ _KINDS = {
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of a file; their texts joined are `text`."""
+    """Return the tokens of a file; their texts joined are `text`.
+
+    Raises TooComplicatedError.
+    """
     tokens: list[Token] = []
     directive = 0
     directives = 0
@@ -86,6 +116,8 @@ def tokenize(text: str) -> list[Token]:
         if group == "delimiter" or group is None:
             group = "raw"
         kind = _KINDS[group]
+        if len(tokens) == _MOST_TOKENS:
+            raise TooComplicatedError(f"more than {_MOST_TOKENS:,} words and symbols")
         if group == "newline":
             directive = 0
         elif line_begins and match.group() == "#":
@@ -99,9 +131,3 @@ def tokenize(text: str) -> list[Token]:
         elif kind not in (Kind.SPACE, Kind.COMMENT):
             line_begins = False
     return tokens
-
-
-def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Return the place of an offset, both counted from 1, as g++ counts."""
-    before = text[:offset]
-    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

@@ -12,15 +12,25 @@ from pathlib import Path
 
 
 def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
-    """Return {"syntax": …} or {"functions": […], "assigned": […], "entry": {…}|None}."""
+    """Return {"syntax": …} or {"functions": […], "assigned": […], "entry": {…}|None}.
+
+    What the parser takes may still be too deep for those who walk the tree.
+    """
     try:
-        tree = ast.parse(source)
+        return _inspect(ast.parse(source), entry)
     except SyntaxError as error:
         return {"syntax": {"message": error.msg, "line": error.lineno, "column": error.offset}}
-    except (ValueError, RecursionError, MemoryError) as error:
-        return {
-            "syntax": {"message": str(error) or type(error).__name__, "line": None, "column": None}
-        }
+    except (RecursionError, MemoryError):
+        return _no_python("too deeply nested")
+    except ValueError as error:
+        return _no_python(str(error) or type(error).__name__)
+
+
+def _no_python(message: str) -> dict:  # type: ignore[type-arg] # plain JSON
+    return {"syntax": {"message": message, "line": None, "column": None}}
+
+
+def _inspect(tree: ast.Module, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     found = next((node for node in reversed(functions) if node.name == entry), None)
     return {

@@ -179,6 +179,8 @@ def _decode(value: Any, kernels: "Kernels") -> Any:
         return kernels.find(value["function"], value["line"])
     if "tuple" in value:
         return _tuple([_decode(item, kernels) for item in value["tuple"]], value["fields"])
+    if "float" in value:
+        return float(value["float"])
     return value["value"]
 
 

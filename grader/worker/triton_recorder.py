@@ -18,6 +18,7 @@ says why a launch cannot be recorded.
 """
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class Recorder:
             value = value.value
         if value is None:
             return None
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": repr(value)}  # JSON has no such number
         if isinstance(value, (bool, int, float, str)):
             return {"value": value}
         if isinstance(value, self._dtype):

@@ -1,0 +1,206 @@
+"""What a hand-in may have written, read by a judge that must not fall over it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader import entries, foreign_json, local, pipeline
+from grader.build import gate
+from grader.build.product import Built, Rejected
+from grader.check import host_findings, interpreter_findings
+from grader.errors import GraderError
+from grader.evidence import BuildEvidence
+from grader.judge.outcome import parse_records
+from grader.plan import Options
+from grader.progress import Progress
+from grader.spec import Assignment
+from grader.spec_reader import read_assignment
+from grader.submission import read_submission
+from grader.verdict import Verdict
+from grader.words import CheckName, Device, Language
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Infinity",
+        "-Infinity",
+        "NaN",
+        "1e400",
+        '{"a": [-1e999]}',
+        str(2**64),
+        "9" * 5000,
+        "[" * 30 + "]" * 30,
+        "[" * 100_000,
+        "",
+        "nothing",
+    ],
+)
+def test_what_is_no_plain_value_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        foreign_json.parse(text)
+    assert parse_records(f'{{"record": {text}}}') == ()
+
+
+def test_plain_values() -> None:
+    value = {"a": [2**64 - 1, -(2**63), 1.5, None, True, "ü"], "b": {"c": {}}}
+    assert foreign_json.parse(json.dumps(value)) == value
+
+
+FINDING: dict[str, Any] = {
+    "record": "finding",
+    "kind": "race",
+    "severity": "error",
+    "message": "m",
+    "hint": "h",
+    "line": 1,
+    "offset": 1,
+    "program": [0],
+    "block": [0, 0, 0],
+    "tensor": None,
+    "access": "load",
+    "count": 1,
+    "kernel": "k",
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"program": [float("inf")]},
+        {"count": float("inf")},
+        {"count": "many"},
+        {"kind": "joke"},
+        {"kind": []},
+    ],
+)
+def test_a_forged_finding_of_the_interpreter(change: dict[str, Any]) -> None:
+    interpreter_findings.read_run([FINDING], "silu.py")
+    with pytest.raises(ValueError):
+        interpreter_findings.read_run([FINDING | change], "silu.py")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"block": ["x", 0, 0]},
+        {"offset": "1", "element_bytes": 4, "buffer": "b"},
+        {"count": "many"},
+        {"count": 1.5},
+        {"kind": "joke"},
+        {"kind": []},
+        {"buffer": ["x"]},
+        {"message": {}},
+        {"pc": [1]},
+        {"severity": None},
+    ],
+)
+def test_a_forged_finding_of_the_host_device(change: dict[str, Any]) -> None:
+    def read(record: dict[str, Any]) -> host_findings.HostRun:
+        return host_findings.read_run([json.dumps(record)], Path("none.so"), "silu.cu", "")
+
+    assert len(read(FINDING).findings) == 1
+    with pytest.raises(ValueError):
+        read(FINDING | change)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"results": [{"error": "x"}]}',
+        '{"results": [1]}',
+        '{"results": [null, {"error": {"message": "bad"}}]}',
+        '{"results": [{"error": [1]}]}',
+        '{"results": {"error": {}}}',
+        '{"results": []}',
+        "[1]",
+        "",
+    ],
+)
+def test_what_is_not_the_gates_answer_rejects_nothing(
+    answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(gated(answer, tmp_path, monkeypatch), Built)
+
+
+@pytest.mark.parametrize("line", ["7", "-7", "true", '"7"', "[]", "1" * 19])
+def test_the_gates_answer(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = f'{{"triton": [], "results": [{{"error": {{"line": {line}, "message": 5}}}}]}}'
+    rejected = gated(answer, tmp_path, monkeypatch)
+    assert isinstance(rejected, Rejected)
+    assert rejected.evidence.diagnostics[0].line == (7 if line == "7" else None)
+
+
+def gated(answer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Built | Rejected:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(folder / "cache"))
+    monkeypatch.setattr(gate, "_compile", lambda built, asked: gate._report(answer))
+    file = folder / "silu.py"
+    file.write_text(f"# {answer}")
+    built = Built(
+        language=Language.TRITON,
+        device=Device.CPU,
+        path=file,
+        file="silu.py",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    return gate.compile_launches(built, [{"kernel": "k"}])
+
+
+def test_a_defect_of_ours_spoils_one_kernel_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(*_: object) -> None:
+        raise OverflowError("hidden case n=12345")
+
+    def report() -> Any:
+        assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+        options = Options(checks=frozenset({CheckName.BUILD}))
+        return pipeline.grade(
+            assignment, read_submission(tmp_path, assignment), options, Progress()
+        )
+
+    (tmp_path / "silu.py").write_text("def silu(input, output, n):\n    pass\n")
+    monkeypatch.setattr(entries, "build_check", breaks)
+    found = report()
+    assert found.verdict is Verdict.GRADER_ERROR
+    assert found.score is None
+    check = found.kernels[0].checks[0]
+    assert check.verdict is Verdict.GRADER_ERROR
+    assert "an unexpected OverflowError in test_foreign_json.py:" in check.message
+    assert "12345" not in check.message
+    monkeypatch.setenv("GRADE_DEBUG", "1")
+    report()
+    assert "hidden case n=12345" in capsys.readouterr().err
+
+
+def test_an_assignment_that_breaks_takes_no_other_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graded = []
+
+    def one(assignment: Assignment, *_: object) -> None:
+        graded.append(assignment.name)
+        raise KeyError("broken") if len(graded) == 1 else GraderError("another")
+
+    monkeypatch.setattr(local, "_one", one)
+    monkeypatch.chdir(REPOSITORY)
+    request = local.Request(
+        assignments=(),
+        source=Path("reference"),
+        device="cpu",
+        kernels=(),
+        languages=(),
+        checks=(),
+        seed=0,
+        json_path=tmp_path,
+    )
+    with pytest.raises(GraderError, match="an unexpected KeyError"):
+        local.grade_local(request)
+    assert len(graded) > 1
