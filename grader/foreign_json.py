@@ -1,4 +1,4 @@
-"""JSON that a hand-in may have written: plain values of ordinary size, or ValueError.
+"""JSON that a hand-in may have written: plain values of ordinary size and nothing else.
 
 Python's parser takes `Infinity`, `1e400` and integers of any length, and returns
 what has no place in a report: `int()` of it raises an OverflowError, and other
@@ -17,10 +17,14 @@ _DEEPEST = 20
 
 
 def parse(text: str) -> Any:
-    """Return the value of a JSON text; whatever is wrong with it is a ValueError."""
+    """Return the value of a JSON text, with None for each number that is none of ours.
+
+    So a forged record stays one that can be told from a true one. Whatever else
+    is wrong with the text is a ValueError.
+    """
     try:
         value = json.loads(
-            text, parse_int=_integer, parse_float=_number, parse_constant=_no_constant
+            text, parse_int=_integer, parse_float=_number, parse_constant=lambda _: None
         )
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
@@ -38,18 +42,11 @@ def _inside(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS + 1 or (value := int(digits)).bit_length() > _BITS:
-        raise ValueError("an integer that is too large")
-    return value
+def _integer(digits: str) -> int | None:
+    value = int(digits) if len(digits) <= _MOST_DIGITS + 1 else None
+    return value if value is not None and value.bit_length() <= _BITS else None
 
 
-def _number(digits: str) -> float:
+def _number(digits: str) -> float | None:
     value = float(digits)
-    if not math.isfinite(value):
-        raise ValueError("a number that is too large")
-    return value
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    return value if math.isfinite(value) else None

@@ -29,23 +29,25 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 @pytest.mark.parametrize(
     "text",
     [
-        "Infinity",
-        "-Infinity",
-        "NaN",
-        "1e400",
-        '{"a": [-1e999]}',
-        str(2**64),
-        "9" * 5000,
         "[" * 30 + "]" * 30,
         "[" * 100_000,
         "",
         "nothing",
     ],
 )
-def test_what_is_no_plain_value_is_a_value_error(text: str) -> None:
+def test_what_is_no_json_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         foreign_json.parse(text)
     assert parse_records(f'{{"record": {text}}}') == ()
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["Infinity", "-Infinity", "NaN", "1e400", "-1e999", str(2**64), str(-(2**64)), "9" * 5000],
+)
+def test_what_is_no_plain_number_is_none(number: str) -> None:
+    assert foreign_json.parse(f'{{"a": [{number}]}}') == {"a": [None]}
+    assert parse_records(f'{{"record": {number}}}') == ({"record": None},)
 
 
 def test_plain_values() -> None:
@@ -75,6 +77,8 @@ FINDING: dict[str, Any] = {
     [
         {"program": [float("inf")]},
         {"count": float("inf")},
+        {"program": [None]},
+        {"count": None},
         {"count": "many"},
         {"kind": "joke"},
         {"kind": []},
@@ -90,6 +94,8 @@ def test_a_forged_finding_of_the_interpreter(change: dict[str, Any]) -> None:
     "change",
     [
         {"block": ["x", 0, 0]},
+        {"block": [1e999, 0, 0]},
+        {"count": None},
         {"offset": "1", "element_bytes": 4, "buffer": "b"},
         {"count": "many"},
         {"count": 1.5},

@@ -16,10 +16,10 @@ PACKAGE = Path(__file__).resolve().parent.parent / "grader"
 # In the order in which data flows. A package stands for all of its modules.
 ORDER = (
     # the vocabulary
-    "words", "verdict", "errors", "crowded", "private_files", "level", "interruption",
+    "words", "verdict", "errors", "crowded", "private_files", "level", "interruption", "defect",
     "counter_bounds", "evidence", "report", "report_reader",
     # text from and for people
-    "printable", "progress", "toml_source", "toml_tips",
+    "printable", "progress", "toml_source", "toml_tips", "foreign_json",
     # the spec
     "expression", "timing", "signature", "spec", "spec_problem", "spec_names", "spec_schema",
     "case_checks", "counter_checks", "timing_checks", "spec_checks", "spec_reader", "catalogue",

@@ -164,7 +164,7 @@ def _hold_types(record: Mapping[str, Any]) -> None:
         raise ValueError("an unknown kind of finding")
     for name, kind in _TYPES.items():
         value = record.get(name)
-        if value is not None and type(value) is not kind:
+        if type(value) is not kind and (value is not None or name in ("message", "count")):
             raise ValueError(f"{name} is {value!r}")
 
 
