@@ -131,8 +131,7 @@ class Session:
         """Return what the interpreter is to check; its budget bounds a call in any case."""
         call_s = self._limits.call_s
         budget = {"operations": int(call_s / _OPERATION_S), "seconds": _SHARE * call_s}
-        on_cpu = built.device is Device.CPU
-        return {**budget, "memory": self._watch_memory} if on_cpu else None
+        return {**budget, "memory": self._watch_memory} if built.device is Device.CPU else None
 
     def _start_watched(
         self, built: Built, watcher: Watcher, limits: sandbox.Limits
