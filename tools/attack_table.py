@@ -55,7 +55,8 @@ def main() -> None:
 @main.command()
 @click.option("--layers", type=click.Choice(["all", "none"]), required=True)
 @click.option("--json", "path", type=click.Path(path_type=Path), required=True)
-def run(layers: str, path: Path) -> None:
+@click.option("--only", multiple=True, default=[""], help="A part of a file's name (repeatable).")
+def run(layers: str, path: Path, only: tuple[str, ...]) -> None:
     """Grade the attacks and note what became of them."""
     family.become_subreaper()
     found = isolation()
@@ -70,6 +71,8 @@ def run(layers: str, path: Path) -> None:
     outcomes: dict[str, str] = {}
     try:
         for attack in attacks():
+            if not any(part in attack.path.name for part in only):
+                continue
             if not attack.gpu and (layers == "all" or attack.group in _HARMLESS):
                 outcomes[attack.path.name] = outcome(attack, server)
                 click.echo(f"{attack.path.name}: {outcomes[attack.path.name]}")
@@ -100,20 +103,33 @@ def outcome(attack: Attack, server: PythonServer) -> str:
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def write(paths: tuple[Path, ...]) -> None:
     """Write the table into the page."""
-    runs = [json.loads(path.read_text()) for path in paths]
-    lines = [f"| group | attack | must end in | {' | '.join(run['name'] for run in runs)} |"]
-    lines.append("|---|---|---|" + "---|" * len(runs))
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(START)
+    table, _, after = rest.partition(END)
+    columns = _standing(table)
+    for run in (json.loads(path.read_text()) for path in paths):
+        columns.setdefault(run["name"], {}).update(run["outcomes"])
+    lines = [f"| group | attack | must end in | {' | '.join(columns)} |"]
+    lines.append("|---|---|---|" + "---|" * len(columns))
     for attack in sorted(attacks(), key=lambda one: (one.group, one.path.name)):
-        cells = [run["outcomes"].get(attack.path.name, "not run") for run in runs]
+        cells = [told.get(attack.path.name, "not run") for told in columns.values()]
         verdicts = " or ".join(attack.verdicts).replace("_", " ")
         lines.append(
             f"| {attack.group} | `{attack.path.name}` | {verdicts} | {' | '.join(cells)} |"
         )
-    page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(START)
-    _, _, after = rest.partition(END)
-    table = "\n".join(lines)
-    PAGE.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+    text = "\n".join(lines)
+    PAGE.write_text(f"{before}{START}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def _standing(table: str) -> dict[str, dict[str, str]]:
+    """Return what the page has now: outcomes by attack, for each column's name."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    rows = [row for row in rows if len(row) > 3]
+    head, told = (rows[0], rows[2:]) if rows else ([], [])
+    return {
+        name: {row[1].strip("`"): row[column] for row in told}
+        for column, name in enumerate(head[3:], 3)
+    }
 
 
 if __name__ == "__main__":
