@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from grader.worker import telling, triton_limits
+from grader.worker import triton_limits
 
 from samples import OPERATIONS, files, findings, marks, records, result
 
@@ -39,7 +39,8 @@ def test_an_operation_that_is_slow_here_is_nobodys_fault(
 ) -> None:
     """A single program that is late may never end, and is left to the judge's limit."""
     told: list[str] = []
-    monkeypatch.setattr(telling, "tell", lambda _, **words: told.append(words["message"]))
+    tell = SimpleNamespace(tell=lambda _, **words: told.append(words["message"]))
+    monkeypatch.setattr("grader.worker.triton_limits.telling", tell)
     clock = iter([0.0, *range(100)])
     # Not the clock of the whole process: other threads look at that one.
     clock_of = SimpleNamespace(monotonic=lambda: next(clock))
