@@ -235,15 +235,15 @@ def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
 @contextmanager
 def neighbour() -> Iterator[None]:
     """Another process keeps the GPU busy."""
-    process = subprocess.Popen([sys.executable, "-c", NEIGHBOUR], stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        if process.stdout.readline() != b"ready\n":
-            sys.exit("the neighbour did not start")
-        yield
-    finally:
-        process.kill()
-        process.wait()
+    argv = [sys.executable, "-c", NEIGHBOUR]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline() != b"ready\n":
+                sys.exit("the neighbour did not start")
+            yield
+        finally:
+            process.kill()
 
 
 def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:

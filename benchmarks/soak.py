@@ -140,10 +140,17 @@ def _memory_mib() -> int:
     return int(psutil.Process().memory_full_info().uss) >> 20
 
 
+def let_go() -> None:
+    """Give back what torch keeps of the GPU's memory, which the others would count as well."""
+    if gpu.visible(gpu.gpus()):
+        import torch
+
+        torch.cuda.empty_cache()
+
+
 def _gpu_memory_mib() -> int:
     import torch
 
-    torch.cuda.empty_cache()
     free, total = torch.cuda.mem_get_info()
     return (total - free) >> 20
 
@@ -211,6 +218,7 @@ def soak(
         server.ready()
         for name in _WARM_UP:
             grade_one(assignment, copied(name, root), options, server)
+        let_go()
         meet()
         before = Count.now(scratch)
         meet()
@@ -227,6 +235,7 @@ def soak(
             if (number + 1) % _ROUND == 0:
                 now = Count.now(scratch)
                 click.echo(f"after {number + 1}: {now}; {_memory_mib()} MiB of its own")
+        let_go()
         meet()
         after = Count.now(scratch)
         click.echo(f"after {verdicts.total()}: {after}; {_memory_mib()} MiB of its own")

@@ -243,6 +243,33 @@ def test_a_slow_hand_in_makes_fewer_calls(timed: Callable[..., Measured], clock:
     assert max(calls for side, calls in clock.bursts if side == "hand-in") == 2
 
 
+@pytest.mark.parametrize("slow_bursts", [2, 5, 12])
+def test_being_slow_at_first_gains_no_short_bursts(
+    timed: Callable[..., Measured], clock: Clock, slow_bursts: int
+) -> None:
+    """Two bursts: by chance. Five: all of the warm-up. A dozen: the first rounds, too."""
+
+    def slow_at_first(calls: int) -> float:
+        before = sum(side == "hand-in" for side, _ in clock.bursts)
+        return constant(0.06 if before < slow_bursts else HAND_IN_S)(calls)
+
+    measured = timed(REFERENCE, cost=slow_at_first, enough=lambda found: found.width <= 0.01)
+    assert measured.calls_per_round == SETS
+    assert measured.found is not None
+    assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
+    assert measured.found.width == pytest.approx(0, abs=1e-9)
+
+
+def test_a_baseline_that_was_disturbed_once_is_timed_in_long_bursts(
+    timed: Callable[..., Measured], clock: Clock
+) -> None:
+    def disturbed(calls: int) -> float:
+        return constant(0.06 if len(clock.bursts) == 1 else TORCH_S)(calls)
+
+    timed(REFERENCE, torch_cost=disturbed)
+    assert max(calls for side, calls in clock.bursts if side == "torch") == SETS
+
+
 def test_who_takes_seconds_is_too_slow_at_once(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:

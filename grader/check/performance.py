@@ -187,7 +187,9 @@ class _Rounds:
         patience_s = max(deadline_s - time.monotonic(), 0.0)
         while len(self._kept) < MOST_ROUNDS:
             taken = self._round(first())
-            if throttled():
+            if self._is_short(taken.submission):
+                self._kept.clear()
+            elif throttled():
                 self._discarded += 1
             else:
                 self._kept.append(taken)
@@ -201,6 +203,11 @@ class _Rounds:
                 return
             if time.monotonic() >= deadline_s + patience_s:
                 return
+
+    def _is_short(self, burst: Burst) -> bool:
+        """True if the hand-in is to make more calls a burst from now on."""
+        call_s = (burst.took_s - overhead_s(self._ones, self._alone_s)) / burst.calls
+        return self._side.lengthen(call_s)
 
     def _round(self, torch_first: bool) -> _Taken:
         torch_side, side = self._torch_side, self._side

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ _ALONE_BURSTS = 9
 _WARM_S = 0.03  # of calls before the first that counts
 _MOST_WARM_S = 1.0  # with all that stands around them
 _LONGEST_BURST_S = 0.05  # who is slow makes fewer calls: fewer to draw and to verify
+_SLOW_CALLS = 3  # that a side makes before it is taken to be slow
 
 
 class StoppedError(Exception):
@@ -120,14 +122,16 @@ class Side:
         """Call until it is warm; return a call's seconds, at best.
 
         The first call is one by itself: Triton compiles and tunes in it. Who
-        is slow makes fewer calls a burst from then on.
+        is slow makes fewer calls a burst from then on (until `lengthen`).
         """
         started_s = time.perf_counter()
         self.burst(self._field.order(1), more_s=TUNING_S)
-        call_s = self.burst(self._field.order(1)) - overhead_s
-        # From the baseline's bursts of one call and of more the overhead is told.
-        fewest = 2 if self._trusted else 1
-        self.most = max(fewest, min(self.most, int(_LONGEST_BURST_S / max(call_s, 1e-9))))
+        call_s = math.inf
+        for _ in range(_SLOW_CALLS):
+            call_s = min(call_s, self.burst(self._field.order(1)) - overhead_s)
+            self.most = self._fitting(call_s)
+            if self.most == self._field.sets or time.perf_counter() - started_s > _MOST_WARM_S:
+                break
         called_s = 0.0
         while called_s < _WARM_S:
             order = self.order()
@@ -136,7 +140,27 @@ class Side:
             call_s = min(call_s, (took_s - overhead_s) / len(order))
             if time.perf_counter() - started_s > _MOST_WARM_S:
                 break
+        self.lengthen(call_s)
         return max(call_s, 1e-9)
+
+    def lengthen(self, call_s: float) -> bool:
+        """Make more calls a burst if, at `call_s` each, twice as many fit; return whether they do.
+
+        Of a short burst the overhead is most, and what is left of it is noise. So
+        who was slow once, by chance or to be timed so, is not timed so for long.
+        """
+        most = self._fitting(call_s)
+        if most < 2 * self.most:
+            return False
+        self.most = most
+        return True
+
+    def _fitting(self, call_s: float) -> int:
+        """Return how many calls of so many seconds make a burst."""
+        # From the baseline's bursts of one call and of more the overhead is told.
+        fewest = 2 if self._trusted else 1
+        fitting = int(_LONGEST_BURST_S / max(call_s, 1e-9))
+        return max(fewest, min(self._field.sets, fitting))
 
     def alone(self) -> tuple[list[float], float]:
         """Return bursts of one call, and a call's seconds without what stands around it."""
