@@ -48,7 +48,7 @@ def judge_sample(
         state=State.FAILED if report.verdict is Verdict.GRADER_ERROR else state,
         expected="; ".join(promise.expected for promise in promises),
         actual="; ".join(promise.actual for promise in broken or promises),
-        note=note if not broken else _headline(checks, report.verdict),
+        note=note if not broken else _why(checks, report.verdict),
         verdicts=verdicts(checks),
         wall_s=report.wall_s,
     )
@@ -241,6 +241,13 @@ def _headline(checks: Sequence[CheckResult], verdict: Verdict) -> str:
     """Return what the student reads first: the message of what gave the verdict."""
     told = [check for check in checks if check.verdict is verdict] or list(checks)
     return told[0].message if told else ""
+
+
+def _why(checks: Sequence[CheckResult], verdict: Verdict) -> str:
+    """Return the headline, and what each tool of a memory check on a GPU did."""
+    tools = [t for c in checks if isinstance(c.evidence, MemoryEvidence) for t in c.evidence.tools]
+    runs = [f"{t.tool}: {t.problem or f'{t.findings} findings in {t.wall_s:.1f} s'}" for t in tools]
+    return "; ".join([_headline(checks, verdict), *(runs if len(runs) > 1 else ())])
 
 
 def _texts(checks: Iterable[CheckResult]) -> Iterator[str]:
