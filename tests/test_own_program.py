@@ -160,6 +160,29 @@ def test_a_program_that_cannot_start_is_our_fault(silu: Assignment, tmp_path: Pa
         run(silu, built)
 
 
+def test_a_program_that_ends_while_it_is_loaded_is_not_our_fault(silu: Assignment) -> None:
+    # The assembly is made of pieces, so that neither its text nor nvcc's half of it shows it.
+    ends = """\
+#ifndef __EDG__
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+extern "C" {
+static void nothing() {}
+static void (*choose())()
+{
+    CAT(__as, m__) volatile("mov $231, %%eax; mov $127, %%edi; syscall" ::: "rax", "rdi");
+    return nothing;
+}
+void chosen() __attribute__((ifunc("choose")));
+}
+void (*volatile used)() = chosen;
+#endif
+"""
+    sentence = judge(silu, own_programs.main("    return 0;\n", before=ends))
+    assert sentence.verdict is Verdict.WRONG_ANSWER
+    assert sentence.message.startswith("main.cu ended with exit code 127 before it called `silu`")
+
+
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")
 def test_nvcc_has_the_last_word(silu: Assignment) -> None:
     built = build(

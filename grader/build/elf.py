@@ -17,6 +17,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMBOL_TABLES = (2, 11)  # all symbols; those that the loader needs
 _UNDEFINED = 0
 _GLOBAL, _WEAK = 1, 2
+_INDIRECT = 10  # STT_GNU_IFUNC
 _MOST_BYTES = 256 << 20
 
 
@@ -26,12 +27,15 @@ class Symbols:
 
     `defined` holds local and hidden names too: linking makes a hidden function
     a local one. `optional` are the names that may stay missing (weak); whoever
-    declares a function so gets it all the same where it is there.
+    declares a function so gets it all the same where it is there. `indirect` are
+    defined functions that other code of the file chooses while it is loaded (ifunc),
+    before anything else of a program runs.
     """
 
     defined: frozenset[str]
     needed: frozenset[str]
     optional: frozenset[str]
+    indirect: frozenset[str]
 
 
 def read_symbols(path: Path) -> Symbols:
@@ -58,16 +62,18 @@ def _read(data: bytes) -> Symbols:
         raise ValueError("its sections have another size")
     sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
     defined: set[str] = set()
+    indirect: set[str] = set()
     needed: dict[int, set[str]] = {_GLOBAL: set(), _WEAK: set()}
     for section in sections:
         if section[1] in _SYMBOL_TABLES:
             if section[6] >= len(sections):
                 raise ValueError("a table of symbols has no names")
-            _take(data, section, sections[section[6]], defined, needed)
+            _take(data, section, sections[section[6]], defined, indirect, needed)
     return Symbols(
         defined=frozenset(defined),
         needed=frozenset(needed[_GLOBAL]),
         optional=frozenset(needed[_WEAK]),
+        indirect=frozenset(indirect),
     )
 
 
@@ -76,6 +82,7 @@ def _take(
     table: tuple[int, ...],
     names: tuple[int, ...],
     defined: set[str],
+    indirect: set[str],
     needed: dict[int, set[str]],
 ) -> None:
     texts = data[names[4] : names[4] + names[5]]
@@ -90,5 +97,7 @@ def _take(
         text = texts[name:end].decode(errors="replace").split("@")[0]
         if section != _UNDEFINED:
             defined.add(text)
+            if info & 0xF == _INDIRECT:
+                indirect.add(text)
         elif info >> 4 in needed:
             needed[info >> 4].add(text)

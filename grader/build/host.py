@@ -6,8 +6,9 @@ the trampoline, and linked with our runtime, which is compiled once per machine.
 
 from __future__ import annotations
 
+import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import host, sandbox
@@ -25,6 +26,8 @@ from grader.verdict import Verdict
 
 _RUNTIME_FILE = "runtime.o"
 _RUNTIME_WALL_S = 300.0
+# g++ at a name of host/include/grader_host/refused_names.h.
+_POISONED = re.compile(r'attempt to use poisoned "(\w+)"')
 
 
 # What the check `rules` finds in a library that nvcc built (`grader.check.linked`).
@@ -84,6 +87,20 @@ def _rejected(
             diagnostics_total=len(found),
         ),
     )
+
+
+def forbidden_switch(rejected: Rejected) -> Rejected:
+    """Return the verdict on a text whose macros made a name that switches the checks off.
+
+    What the rewriter sees it refuses itself; the compiler stops at the others.
+    """
+    for found in rejected.evidence.diagnostics:
+        refused = _POISONED.fullmatch(found.message)
+        if refused is not None:
+            place = found.file if found.line is None else f"{found.file}:{found.line}"
+            message = f"{place} {host.not_allowed(f'the attribute `{refused[1]}`')}"
+            return replace(rejected, verdict=Verdict.FORBIDDEN, message=message)
+    return rejected
 
 
 def _hint(feature: str) -> str:

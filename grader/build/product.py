@@ -15,7 +15,8 @@ from grader.words import Device, Language
 class Built:
     """Something a worker can run: a shared library, or a Python file.
 
-    `compiled` is what its workers on a GPU have compiled so far.
+    `doubts` is what in its text staff may want to look at. `compiled` is what
+    its workers on a GPU have compiled so far.
     """
 
     language: Language
@@ -24,6 +25,7 @@ class Built:
     file: str
     entry: str
     evidence: BuildEvidence
+    doubts: tuple[str, ...] = ()
     compiled: Compiled = field(default_factory=Compiled, compare=False, repr=False)
 
 

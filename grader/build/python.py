@@ -44,14 +44,21 @@ def build_python(
             hint=hint,
             evidence=_evidence((diagnostic,)),
         )
+    foreign = found["foreign"]
     return Built(
         language=Language.TRITON,
         device=device,
         path=path,
         file=hand_in.path,
         entry=signature.entry,
-        evidence=_evidence(()),
+        evidence=_evidence(tuple(_no_tritons(hand_in.path, call) for call in foreign)),
+        doubts=tuple(f"line {call['line']}: {call['what']}" for call in foreign),
     )
+
+
+def _no_tritons(file: str, call: dict[str, Any]) -> Diagnostic:
+    message = f"{call['what']}: a GPU's compiler refuses that"
+    return Diagnostic(file=file, line=call["line"], severity="warning", message=message)
 
 
 def _evidence(diagnostics: tuple[Diagnostic, ...]) -> BuildEvidence:

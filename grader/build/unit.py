@@ -9,7 +9,7 @@ from grader import toolchain
 from grader.build import diagnostics
 from grader.build.compiler import Compiled, Compiler, compile_file, limit_verdict
 from grader.build.entry import entry_problem, kernel_entry
-from grader.build.host import host_compiler, prepare
+from grader.build.host import forbidden_switch, host_compiler, prepare
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.product import Built, Rejected
 from grader.build.python import build_python
@@ -153,7 +153,7 @@ def _for_host(
     """Compile with our runtime, and see that it was linked with the true C library."""
     built = _compile(assignment, hand_in, Device.CPU, compiler, text)
     if isinstance(built, Rejected):
-        return built
+        return forbidden_switch(built)
     try:
         taken = taken_names(built.path, compiler.parts()[0])
     except ValueError as error:

@@ -90,7 +90,8 @@ _ON_A_PROCESSOR = (
 _WORTH_A_LOOK = (
     "cublas", "cudnn", "thrust::", "cub::", "dlopen", "dlsym", "system(", "popen", "execv",
     "fork(", "socket(", "ptrace", "syscall", "cuModuleLoad", "nvrtc", ".incbin", ".version",
-    "mprotect", "/proc/", "getppid", "kill(",
+    "mprotect", "/proc/", "getppid", "kill(", "dup2", "import telling", "sys.modules",
+    "_getframe", "DisableTorch",
 )  # fmt: skip
 
 

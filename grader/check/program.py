@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 from grader import sandbox
 from grader.box import box
+from grader.build.elf import read_symbols
 from grader.build.product import Built
 from grader.check.crash import understand
 from grader.check.ending import LOOP_HINT, Sentence
@@ -169,9 +170,17 @@ def _run(
         finally:
             running.kill()
         assert running.report is not None
-        if ended.exit_code in _NOT_STARTED and not page.taken:
+        if ended.exit_code in _NOT_STARTED and not page.taken and not _runs_while_loaded(program):
             raise ToolError(f"{program.file} could not be started: {_last_line(ended.output)}")
         return ended, page.seen(), parse_records(running.report.text())
+
+
+def _runs_while_loaded(program: Built) -> bool:
+    """True if code of the student's may have ended it before the shim's first line."""
+    try:
+        return bool(read_symbols(program.path).indirect)
+    except (OSError, ValueError):
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ def check_rules(
 ) -> RulesVerdict:
     """Look at what one built hand-in does; `text` is the file as handed in."""
     started_s = time.monotonic()
-    flags = list(worth_a_look(text))
+    flags = [*worth_a_look(text), *bench.built.doubts]
     if bench.built.language is Language.TRITON:
         evidence = _without_launches(bench, cases, data, flags)
     else:

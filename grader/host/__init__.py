@@ -22,7 +22,7 @@ from grader.host.commands import (
     runtime_key_parts,
 )
 from grader.host.counters import KernelCounters, LineCounters
-from grader.host.features import Refused, Unsupported
+from grader.host.features import Refused, Unsupported, not_allowed
 from grader.host.findings import Finding
 from grader.host.report import Fault, Report, read_report
 from grader.host.rewriter import Rewritten, rewrite
@@ -43,6 +43,7 @@ __all__ = [
     "TooComplicatedError",
     "Unsupported",
     "compile_command",
+    "not_allowed",
     "object_command",
     "program_command",
     "read_report",

@@ -172,6 +172,9 @@ def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> t
         *(f"-I{folder}" for folder in include_dirs),
         "-include",
         "cuda_runtime.h",
+        # Last: what follows is the student's.
+        "-include",
+        "grader_host/refused_names.h",
     )
 
 

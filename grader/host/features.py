@@ -169,11 +169,15 @@ def refused_features(
                 line=line,
                 column=column,
                 feature=feature,
-                message=f"{file}:{line} uses {feature}, which is not allowed: "
-                "it could hide accesses from the checker.",
+                message=f"{file}:{line} {not_allowed(feature)}",
             )
         )
     return tuple(found)
+
+
+def not_allowed(feature: str) -> str:
+    """Return what is said of an attempt to switch the checker off, after its place."""
+    return f"uses {feature}, which is not allowed: it could hide accesses from the checker."
 
 
 class _Places:

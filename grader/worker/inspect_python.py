@@ -6,13 +6,21 @@ A process of its own because parsing a hostile file may take the parser down.
 """
 
 import ast
+import builtins
 import json
 import sys
 from pathlib import Path
 
+_MOST_CALLS = 5
+_TRITON = "triton"
+_DECORATORS = ("jit", "constexpr_function")
+_TILES_OWN = "handle"  # where the interpreter keeps a tile's numpy array
+
 
 def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
-    """Return {"syntax": …} or {"functions": […], "assigned": […], "entry": {…}|None}.
+    """Return {"syntax": …} or what the file has, as JSON.
+
+        {"functions": […], "assigned": […], "entry": {…}|None, "foreign": […]}
 
     What the parser takes may still be too deep for those who walk the tree.
     """
@@ -37,6 +45,7 @@ def _inspect(tree: ast.Module, entry: str) -> dict:  # type: ignore[type-arg] # 
         "functions": [node.name for node in functions],
         "assigned": sorted(_assigned(tree)),
         "entry": _parameters(found) if found else None,
+        "foreign": _foreign(tree),
     }
 
 
@@ -72,6 +81,71 @@ def _parameters(node: ast.FunctionDef) -> dict:  # type: ignore[type-arg] # plai
         "required_keywords": required_keywords,
         "decorators": [ast.unparse(decorator) for decorator in node.decorator_list],
     }
+
+
+# ---- calls that no GPU's compiler knows ----
+
+
+def _foreign(tree: ast.Module) -> list:  # type: ignore[type-arg] # plain JSON
+    """Return {"line", "what"} of what in a kernel is not Triton's, five at most.
+
+    In the interpreter a kernel is Python and may have numpy do its work; the
+    compiler refuses that. Names can be bound to anything, so it proves nothing.
+    """
+    kernels = [f for f in tree.body if isinstance(f, ast.FunctionDef) and _is_tritons(f)]
+    names = _names_from_elsewhere(tree) if kernels else set()
+    found = [
+        {"line": node.lineno, "what": f"the kernel `{kernel.name}` {what}"}
+        for kernel in kernels
+        for node, what in _foreign_in(kernel, names)
+    ]
+    return found[:_MOST_CALLS]
+
+
+def _is_tritons(function: ast.FunctionDef) -> bool:
+    """True if a decorator has the name of one of Triton's."""
+    parts = [part for decorator in function.decorator_list for part in ast.walk(decorator)]
+    return any(
+        (isinstance(part, ast.Name) and part.id in _DECORATORS)
+        or (isinstance(part, ast.Attribute) and part.attr in _DECORATORS)
+        for part in parts
+    )
+
+
+def _names_from_elsewhere(tree: ast.Module) -> set[str]:
+    """Return the names of other packages, and of ordinary functions of the file."""
+    names = {f.name for f in tree.body if isinstance(f, ast.FunctionDef) and not _is_tritons(f)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            packages = [name for name in node.names if name.name.split(".")[0] != _TRITON]
+            names.update((name.asname or name.name).split(".")[0] for name in packages)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] != _TRITON:
+            names.update(name.asname or name.name for name in node.names)
+    return names - set(dir(builtins))
+
+
+def _foreign_in(kernel: ast.FunctionDef, names: set[str]) -> list[tuple[ast.expr, str]]:
+    own = {argument.arg for argument in ast.walk(kernel.args) if isinstance(argument, ast.arg)}
+    found: list[tuple[ast.expr, str]] = []
+    for statement in kernel.body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call):
+                root, *rest = _dotted(node.func)
+                if root in names - own:
+                    name = ".".join([root, *rest])[:60]
+                    found.append((node, f"calls `{name}`, which is not of Triton's language"))
+            elif isinstance(node, ast.Attribute) and node.attr == _TILES_OWN:
+                found.append((node, f"reaches into a tile (`.{_TILES_OWN}`)"))
+    return found
+
+
+def _dotted(called: ast.expr) -> list[str]:
+    """Return ["a", "b", "c"] of `a.b.c`; [""] of what is no such name."""
+    names: list[str] = []
+    while isinstance(called, ast.Attribute):
+        names.append(called.attr)
+        called = called.value
+    return [called.id, *reversed(names)] if isinstance(called, ast.Name) else [""]
 
 
 if __name__ == "__main__":

@@ -195,16 +195,18 @@ void go(const float* input, float* output, int n) {
     assert (finding.kind, finding.line, finding.buffer) == ("leak", 5, "scratch")
 
 
-def test_a_silenced_checker_counts_no_access(tmp_path: Path) -> None:
-    # Such a hand-in is refused; if it were built, its run would prove nothing.
-    body = (
-        kernel("")
-        .replace("__global__", '__attribute__((no_sanitize("thread"))) __global__')
-        .replace("blockDim.x + threadIdx.x;", "blockDim.x + threadIdx.x; output[i] = 1;")
+def test_a_switch_made_of_pieces_does_not_compile(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # The rewriter refuses it where it is written whole.
+    body = kernel("").replace("__global__", "SILENT __global__")
+    pieces = (
+        '#define CAT(a, b) a##b\n#define SILENT __attribute__((CAT(no_, sanitize)("thread")))\n'
     )
-    assert rewrite(body, file="kernel.cu").refused
-    *_, report = call(body, tmp_path)
-    assert report.accesses == 0
+    assert not rewrite(pieces + body, file="kernel.cu").refused
+    with pytest.raises(subprocess.CalledProcessError):
+        call(pieces + body, tmp_path)
+    assert 'kernel.cu:4:1: error: attempt to use poisoned "no_sanitize"' in capfd.readouterr().err
 
 
 def test_diagnostics_name_the_students_file_and_line(tmp_path: Path) -> None:
