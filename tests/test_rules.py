@@ -101,6 +101,12 @@ def test_words_are_worth_a_look() -> None:
     assert worth_a_look("out[i] = in[i];") == ()
 
 
+def test_copying_back_is_worth_a_look_where_all_is_on_the_device() -> None:
+    text = "cudaMemcpy(x, input, n * sizeof(float), cudaMemcpyDeviceToHost);"
+    assert worth_a_look(text) == ()
+    assert worth_a_look(text, all_on_device=True) == ("the text says `DeviceToHost`",)
+
+
 def test_names_of_the_c_library_are_taken(compiler: str, tmp_path: Path) -> None:
     (tmp_path / "runtime").mkdir()
     runtime = library(

@@ -91,8 +91,10 @@ _WORTH_A_LOOK = (
     "cublas", "cudnn", "thrust::", "cub::", "dlopen", "dlsym", "system(", "popen", "execv",
     "fork(", "socket(", "ptrace", "syscall", "cuModuleLoad", "nvrtc", ".incbin", ".version",
     "mprotect", "/proc/", "getppid", "kill(", "dup2", "import telling", "sys.modules",
-    "_getframe", "DisableTorch",
+    "_getframe", "DisableTorch", "import threading",
 )  # fmt: skip
+# Where all arrays are on the device, and so is the work.
+_COPIES_BACK = ("DeviceToHost", "cudaMemcpyDefault", ".cpu()", ".numpy()", ".tolist()")
 
 
 def broken_rules(library: Path, *, on_gpu: bool) -> tuple[BrokenRule, ...]:
@@ -116,6 +118,7 @@ def _named(rule: _Rule, symbols: Symbols) -> tuple[str, ...]:
     return tuple(sorted(filter(rule.holds_for, names)))
 
 
-def worth_a_look(text: str) -> tuple[str, ...]:
+def worth_a_look(text: str, *, all_on_device: bool = False) -> tuple[str, ...]:
     """Return the words in a text that staff may want to look at; proof of nothing."""
-    return tuple(f"the text says `{word}`" for word in _WORTH_A_LOOK if word in text)
+    words = (*_WORTH_A_LOOK, *_COPIES_BACK) if all_on_device else _WORTH_A_LOOK
+    return tuple(f"the text says `{word}`" for word in words if word in text)

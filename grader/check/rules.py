@@ -27,7 +27,7 @@ from grader.judge.room import NoRoomError
 from grader.judge.session import Session
 from grader.spec import Case
 from grader.verdict import Verdict
-from grader.words import Device, Language, Visibility
+from grader.words import Device, Language, Memory, Visibility
 
 NOT_OWN = "the result is computed by torch, not by a kernel of yours"
 NOT_OWN_HINT = (
@@ -51,7 +51,9 @@ def check_rules(
 ) -> RulesVerdict:
     """Look at what one built hand-in does; `text` is the file as handed in."""
     started_s = time.monotonic()
-    flags = [*worth_a_look(text), *bench.built.doubts]
+    arrays = bench.assignment.signature.arrays
+    on_device = all(array.memory is Memory.DEVICE for array in arrays)
+    flags = [*worth_a_look(text, all_on_device=on_device), *bench.built.doubts]
     if bench.built.language is Language.TRITON:
         evidence = _without_launches(bench, cases, data, flags)
     else:
