@@ -99,6 +99,8 @@ def test_words_break_no_rule(compiler: str, tmp_path: Path, text: str) -> None:
 def test_words_are_worth_a_look() -> None:
     assert worth_a_look("// dlopen(") == ("the text says `dlopen`",)
     assert worth_a_look("out[i] = in[i];") == ()
+    pastes = "// a##b\n# define CAT(a, b) a##b\n"
+    assert worth_a_look(pastes) == ("line 2: a macro pastes names together",)
 
 
 def test_copying_back_is_worth_a_look_where_all_is_on_the_device() -> None:

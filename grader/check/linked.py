@@ -6,6 +6,7 @@ text: a name in a comment is not there, one made of pieces by macros is.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +94,7 @@ _WORTH_A_LOOK = (
     "mprotect", "/proc/", "getppid", "kill(", "dup2", "import telling", "sys.modules",
     "_getframe", "DisableTorch", "import threading",
 )  # fmt: skip
+_PASTES = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*##", re.MULTILINE)
 # Where all arrays are on the device, and so is the work.
 _COPIES_BACK = ("DeviceToHost", "cudaMemcpyDefault", ".cpu()", ".numpy()", ".tolist()")
 
@@ -119,6 +121,11 @@ def _named(rule: _Rule, symbols: Symbols) -> tuple[str, ...]:
 
 
 def worth_a_look(text: str, *, all_on_device: bool = False) -> tuple[str, ...]:
-    """Return the words in a text that staff may want to look at; proof of nothing."""
+    """Return what in a text staff may want to look at; proof of nothing."""
     words = (*_WORTH_A_LOOK, *_COPIES_BACK) if all_on_device else _WORTH_A_LOOK
-    return tuple(f"the text says `{word}`" for word in words if word in text)
+    said = [f"the text says `{word}`" for word in words if word in text]
+    pasted = _PASTES.search(text)
+    if pasted is not None:
+        line = text.count("\n", 0, pasted.start()) + 1
+        said.append(f"line {line}: a macro pastes names together")
+    return tuple(said)
