@@ -26,7 +26,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -263,11 +263,8 @@ def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
             folder.mkdir(exist_ok=True)
             folder.chmod(0o711)  # a worker that is somebody else has to get through
         (root / "hand_ins").mkdir()
-        assignment = read_assignment(small_silu(root))
-        if gpu.visible(gpu.gpus()):
-            # Beside other judges nvcc is slow, and a first call in Triton compiles.
-            limits = replace(assignment.limits, build_s=60.0, load_s=20.0, call_s=5.0)
-            assignment = replace(assignment, limits=limits)
+        on_gpu = bool(gpu.visible(gpu.gpus()))
+        assignment = read_assignment(small_silu(root, on_gpu=on_gpu))
         tempfile.tempdir = str(scratch)
         before, after, refused = soak(assignment, root / "hand_ins", scratch, work, meet)
         tempfile.tempdir = None

@@ -57,9 +57,12 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def bench(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> Bench:
-    small_silu(tmp_path)
+    small_silu(tmp_path, on_gpu=request.node.get_closest_marker("gpu") is not None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRADER_SECRET", "the judge's own secret")
     # A flood of threads is one at 1,000 too, and costs a quarter of that at 4,000.

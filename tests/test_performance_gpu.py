@@ -94,15 +94,15 @@ def test_an_attack_gets_its_verdict(first_gpu: Gpu, sample: Sample) -> None:
 
 @pytest.mark.parametrize("what", list(HOGS))
 def test_hogging_gains_nothing(first_gpu: Gpu, what: str) -> None:
-    honest, hogging = HOG.replace("WORK", "return;"), HOG.replace("WORK", HOGS[what])
-    ratios = [
-        PROOFS.speedups(
-            [PROOFS.timed(first_gpu, Language.CUDA, text, seed=0, assignment=PROOFS.silu())]
-        )
-        for text in (honest, hogging)
-    ]
-    assert ratios[0], "an honest kernel could not be timed"
-    assert not ratios[1] or ratios[1][0] <= ratios[0][0] * 1.03
+    honest, hogging = (
+        PROOFS.timed(first_gpu, Language.CUDA, text, seed=0, assignment=PROOFS.silu())
+        for text in (HOG.replace("WORK", "return;"), HOG.replace("WORK", HOGS[what]))
+    )
+    (ratio,) = PROOFS.speedups([honest])
+    print(honest[0].sentence, hogging[0].sentence)
+    # A figure may be told of what is not scored.
+    if hogging[0].sentence.verdict is not Verdict.NOT_MEASURED:
+        assert max(PROOFS.speedups([hogging])) <= ratio * 1.03
 
 
 def test_a_busy_neighbour_is_told_of(first_gpu: Gpu) -> None:
