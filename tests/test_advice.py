@@ -23,7 +23,6 @@ WITHOUT_GPU = {
     "Torch not compiled with CUDA enabled": "device=input.device",
     "Tried to instantiate dummy base class CUDAGraph": "needs one",
     "Cannot get CUDA generator without ATen_cuda library. PyTorch splits": "needs one",
-    "'NoneType' object has no attribute 'n_regs'": "returns None",
     "'NoneType' object has no attribute 'to_tensor'": "tl.exp",
     "x must be a CUDA tensor": "input.is_cuda",
 }

@@ -65,9 +65,32 @@ def silu(input, output, n):
     assert start.elapsed_time(end) > 0
     launch(input, output, n, PROGRAMS)
 """
-READS_THE_COMPILED_KERNEL = """
+# As the tutorial of the fused softmax does it: the grid follows from what the kernel needs.
+LAUNCHES_WHAT_WAS_COMPILED = """
+compiled = {}
+
 def silu(input, output, n):
-    print(launch(input, output, n).n_regs)
+    size = triton.runtime.driver.active.utils.get_device_properties(0)
+    kernel = silu_kernel.warmup(input, output, n, BLOCK=256, num_warps=8, grid=(1,))
+    kernel._init_handles()
+    occupancy = size["max_num_regs"] // (kernel.n_regs * size["warpSize"] * 8)
+    occupancy = min(occupancy, size["max_shared_mem"] // kernel.metadata.shared)
+    programs = min(size["multiprocessor_count"] * occupancy, triton.cdiv(n, 256))
+    assert kernel.n_spills == 0 and kernel.metadata.num_warps == 8
+    # What was compiled in stays: the last argument does not count.
+    kernel[(programs, 1, 1)](input, output, n, 1)
+    try:
+        kernel[(programs, 1, 1)](input, output, n)
+    except TypeError as error:
+        assert "takes all 4 arguments of `silu_kernel`" in str(error)
+    else:
+        raise AssertionError("the compiled kernel took too few arguments")
+    launched = launch(input, output, n)
+    print(launched.n_regs, "registers", launched.asm["ptx"], launched.name)
+"""
+WARMS_UP_ONLY = """
+def silu(input, output, n):
+    silu_kernel.warmup(torch.float32, torch.float32, n, BLOCK=256, grid=(1,))
 """
 DEMANDS_A_GPU = """
 def silu(input, output, n):
@@ -124,16 +147,22 @@ def test_what_tutorials_ask_is_answered(bench: Bench) -> None:
     assert graded.verdict == "accepted", graded.printed
 
 
+def test_a_compiled_kernel_is_asked_and_launched(bench: Bench) -> None:
+    graded = grade(bench, LAUNCHES_WHAT_WAS_COMPILED)
+    assert graded.verdict == "accepted", graded.printed
+    assert "128 registers  silu_kernel" in graded.output
+
+
 @pytest.mark.parametrize(
     ("text", "verdict", "words"),
     [
-        (READS_THE_COMPILED_KERNEL, "runtime_error", "returns None"),
+        (WARMS_UP_ONLY, "wrong_answer", "nothing was ever written"),
         (DEMANDS_A_GPU, "runtime_error", "input.is_cuda"),
         # The rules see through the stand-ins, and so does the compiler's gate.
         (TORCH_DOES_THE_WORK, "forbidden", "let a kernel of your own"),
         (DOES_NOT_COMPILE, "compile_error", "does not compile for a GPU"),
     ],
-    ids=["reads_the_compiled_kernel", "demands_a_gpu", "torch_does_the_work", "does_not_compile"],
+    ids=["warms_up_only", "demands_a_gpu", "torch_does_the_work", "does_not_compile"],
 )
 def test_what_is_not_answered_says_so(bench: Bench, text: str, verdict: str, words: str) -> None:
     graded = grade(bench, text)

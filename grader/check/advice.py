@@ -71,14 +71,6 @@ _ADVICE = (
 _WITHOUT_GPU = (
     (
         re.compile(
-            r"'NoneType' object has no attribute '(?:n_regs|n_spills|n_max_threads|metadata|asm|"
-            r"_init_handles|kernel|function|module|packed_metadata)'"
-        ),
-        "without a GPU nothing is compiled, and a launch or warmup returns None: leave out "
-        "what you read from it, or ask `if compiled is not None` first",
-    ),
-    (
-        re.compile(
             r"Torch not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available"
             r"|CUDA driver version|no CUDA-capable device|CUDA error|forked subprocess"
             r"|[Ee]xpected a '?cuda'? device|dummy base class|_cuda_|ATen_cuda"

@@ -92,7 +92,7 @@ def _foreign(tree: ast.Module) -> list:  # type: ignore[type-arg] # plain JSON
     In the interpreter a kernel is Python and may have numpy do its work; the
     compiler refuses that. Names can be bound to anything, so it proves nothing.
     """
-    kernels = [f for f in tree.body if isinstance(f, ast.FunctionDef) and _is_tritons(f)]
+    kernels = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _is_tritons(f)]
     names = _names_from_elsewhere(tree) if kernels else set()
     found = [
         {"line": node.lineno, "what": f"the kernel `{kernel.name}` {what}"}

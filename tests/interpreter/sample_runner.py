@@ -37,9 +37,11 @@ def run(file: str, operations: int | None) -> dict[str, Any]:
     import torch
 
     triton_checks: Any = importlib.import_module("triton_checks")
+    triton_compiled: Any = importlib.import_module("triton_compiled")
 
     result: dict[str, Any] = {"right": None, "error": None}
     checks = triton_checks.install(file, operations=operations)
+    triton_compiled.install()
     try:
         spec = importlib.util.spec_from_file_location(Path(file).stem, file)
         assert spec is not None and spec.loader is not None
