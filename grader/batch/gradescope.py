@@ -1,33 +1,33 @@
 """Who handed in what, from the submission_metadata.yml of a Gradescope export.
 
 The file is YAML as Ruby writes it: a key for each submission's folder, and
-below `:submitters:` a list of people with `:name:`, `:sid:` and `:email:`. The
-rest, which can be megabytes of earlier results, is passed over. Only this much
-of YAML is read, so that no parser for all of it is needed.
+below `:submitters:` a list of people with `:name:`, `:sid:` and `:email:`. It
+is read event by event, and no objects are made of it: the rest, which can be
+megabytes of earlier results and has types that Ruby alone knows, is passed
+over, however deep it is, and a number such as 0042 stays what was written.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Sequence
+import base64
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from grader.errors import UsageError
 
 METADATA = "submission_metadata.yml"
 
-# A key that nothing stands before: the folder of a submission, whatever characters it has.
-_FOLDER = re.compile(
-    r"""(?:"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>(?:[^']|'')*)'"""
-    r"""|(?P<plain>(?!- )[^\s"'#?].*?))\s*:(?:\s.*)?$"""
-)
-_ENTRY = re.compile(r"(?P<indent> *)(?P<dash>- +)?:?(?P<key>\w+):(?: +(?P<value>.*))?$")
-_BLOCK = re.compile(r"[>|][-+0-9]*(?:\s+#.*)?")
-_ANCHOR = re.compile(r"&\S+\s*")
 _NOTHING = ("", "~", "null")
+_BINARY = ("!binary", "tag:yaml.org,2002:binary")
 _KNOWN = ("name", "sid", "email")
+# libyaml's is some ten times as fast; the package has it on most machines.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TIP = (
+    "export the submissions from Gradescope anew, or remove the file: folders are then graded "
+    "by their names"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,102 +42,100 @@ class Student:
 def read_metadata(file: Path) -> dict[str, tuple[Student, ...]]:
     """Return the people of each submission, by the name of its folder.
 
-    Raises UsageError if the file cannot be read or names no submission.
+    Raises UsageError if the file cannot be read, is no YAML or names no submission.
     """
+    reader = _Reader()
     try:
         text = file.read_text(encoding="utf-8-sig", errors="replace")
+        for event in yaml.parse(text, Loader=_LOADER):
+            reader.take(event)
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from error
-    # Python counts more characters as ends of lines than YAML does.
-    found = {folder: _submitters(lines) for folder, lines in _submissions(text.split("\n"))}
-    if not found:
-        raise UsageError(
-            f"{file}: there is no submission in it",
-            tip="export the submissions from Gradescope anew, or remove the file: folders are "
-            "then graded by their names",
-        )
-    return found
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        raise UsageError(f"{file}{line}: {error.problem}", tip=_TIP) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        problem = " ".join(str(error).split())
+        raise UsageError(f"{file} is no YAML: {problem}", tip=_TIP) from error
+    if not reader.people:
+        raise UsageError(f"{file}: there is no submission in it", tip=_TIP)
+    return {
+        folder: tuple(Student(**{name: one[name] for name in _KNOWN if name in one}) for one in all)
+        for folder, all in reader.people.items()
+    }
 
 
-def _submissions(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each submission's folder and the lines below it."""
-    folder: str | None = None
-    below: list[str] = []
-    for line in lines:
-        if line[:1] in ("", " ", "#", "\r"):
-            below.append(line)
-            continue
-        # Whatever stands at the margin ends the one before, or its people would be taken for
-        # those of the next.
-        if folder is not None:
-            yield folder, below
-        top = _FOLDER.match(line)
-        folder, below = (None if top is None else _folder(top)), []
-    if folder is not None:
-        yield folder, below
+@dataclass(slots=True)
+class _Level:
+    """A mapping or list that the reader is in; `key` is the last one of a mapping."""
+
+    is_mapping: bool
+    key: str = ""
+    has_key: bool = False
 
 
-def _folder(top: re.Match[str]) -> str:
-    if top["double"] is not None:
-        name = _scalar([f'"{top["double"]}"'])
-    elif top["single"] is not None:
-        name = top["single"].replace("''", "'")
-    else:
-        name = top["plain"]
-    return name.removeprefix(":")
+class _Reader:
+    """What is known so far: `people` are the submitters by folder, what is said of each by key."""
+
+    def __init__(self) -> None:
+        self.people: dict[str, list[dict[str, str]]] = {}
+        self._levels: list[_Level] = []
+        self._anchors: dict[str, str] = {}
+
+    def take(self, event: yaml.Event) -> None:
+        """Go on by one event of the parser."""
+        if isinstance(event, yaml.ScalarEvent):
+            text = _text(event)
+            if event.anchor is not None:
+                self._anchors[event.anchor] = text
+            self._value(text)
+        elif isinstance(event, yaml.AliasEvent):
+            self._value(self._anchors.get(event.anchor, ""))
+        elif isinstance(event, yaml.CollectionStartEvent):
+            if self._keys() == ["submitters"] and not self._levels[-1].is_mapping:
+                self.people[self._levels[0].key].append({})
+            self._levels.append(_Level(isinstance(event, yaml.MappingStartEvent)))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._levels.pop()
+            self._done("")
+
+    def _keys(self) -> list[str] | None:
+        """Return the keys below a submission's folder; None in another place."""
+        shape = [level.is_mapping for level in self._levels]
+        if shape not in ([True, True], [True, True, False], [True, True, False, True]):
+            return None
+        return [level.key for level in self._levels[1:] if level.is_mapping]
+
+    def _value(self, text: str) -> None:
+        keys = self._keys()
+        if keys is not None and len(keys) == 2 and keys[0] == "submitters":
+            person, level = self.people[self._levels[0].key][-1], self._levels[-1]
+            if level.has_key:
+                person[level.key] = text
+        self._done(text)
+
+    def _done(self, text: str) -> None:
+        """Note that the innermost level has one more key, or the value of its last one."""
+        if not self._levels or not self._levels[-1].is_mapping:
+            return
+        level = self._levels[-1]
+        if not level.has_key:
+            level.key = text.removeprefix(":")
+            if len(self._levels) == 1:
+                self.people.setdefault(level.key, [])
+        level.has_key = not level.has_key
 
 
-def _submitters(lines: Sequence[str]) -> tuple[Student, ...]:
-    """Return the people of one submission."""
-    people: list[dict[str, list[str]]] = []
-    value: list[str] = []
-    inside, margin, column = False, 0, 0
-    for line in lines:
-        indent = len(line) - len(line.lstrip(" "))
-        if not line.strip():
-            continue
-        if inside and people and indent > column:
-            value.append(line.strip())  # what is long goes on below its key
-            continue
-        entry = _ENTRY.match(line)
-        if entry is None:
-            continue
-        if indent <= 2 and not entry["dash"]:
-            inside = entry["key"] == "submitters"
-            continue
-        if not inside:
-            continue
-        if entry["dash"] and (not people or indent == margin):
-            people.append({})
-            margin, column = indent, indent + len(entry["dash"])
-        if people and indent + len(entry["dash"] or "") == column:
-            value = people[-1].setdefault(entry["key"], [])
-            value[:] = [(entry["value"] or "").strip()]
-    return tuple(
-        Student(**{key: _scalar(value) for key, value in person.items() if key in _KNOWN})
-        for person in people
-    )
-
-
-def _scalar(lines: Sequence[str]) -> str:
-    """Return the text of a value, whose lines become one; empty if it is not written out."""
-    first = _ANCHOR.sub("", lines[0], count=1) if lines[0].startswith("&") else lines[0]
-    if _BLOCK.fullmatch(first):
-        return " ".join(lines[1:])
-    text = first
-    for line in lines[1:]:
-        # In double quotes a backslash at the end joins without a space.
-        cut = text.startswith('"') and (len(text) - len(text.rstrip("\\"))) % 2 == 1
-        text = text[:-1] + line if cut else f"{text} {line}".strip()
-    # A reference to another value, or one of a type that Ruby alone knows.
-    if text in _NOTHING or text.startswith(("*", "!")):
-        return ""
-    if len(text) > 1 and text[0] == text[-1] == "'":
-        return text[1:-1].replace("''", "'")
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        text = text.replace("\\ ", " ")
+def _text(event: yaml.ScalarEvent) -> str:
+    """Return a value's text in one line; empty if there is none."""
+    if event.tag in _BINARY:  # how Ruby writes a text of which it does not know the encoding
         try:
-            return str(json.loads(text))
-        except ValueError:  # an escape that JSON does not have
-            return text[1:-1]
-    return text
+            text = base64.b64decode(event.value).decode("utf-8", "replace")
+        except ValueError:
+            return ""
+    elif event.tag is not None and event.tag.startswith("!"):  # a type that Ruby alone knows
+        return ""
+    else:
+        is_plain = event.implicit[0]
+        text = "" if is_plain and event.value in _NOTHING else event.value
+    return " ".join(text.split())

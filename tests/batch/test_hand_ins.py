@@ -60,7 +60,8 @@ def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
         ("'submission 3':", "submission 3"),
         (r'"sub\"mission\u00e9":', 'sub"missioné'),
         (":submission_3: &1", "submission_3"),
-        ("it's #3:", "it's #3"),
+        ('"it\'s #3":', "it's #3"),
+        ("? submission 3\n:", "submission 3"),
     ],
 )
 def test_nobody_gets_the_people_of_the_next_submission(
@@ -73,13 +74,6 @@ def test_nobody_gets_the_people_of_the_next_submission(
     assert people[folder] == (Student(name="Carol"),)
 
 
-def test_a_line_at_the_margin_that_is_no_key_ends_a_submission(tmp_path: Path) -> None:
-    carol = "? submission 3\n:\n  :submitters:\n  - :name: Carol\n"
-    (tmp_path / METADATA).write_text(EXPORT + carol)
-    people = read_metadata(tmp_path / METADATA)
-    assert "Carol" not in {student.name for several in people.values() for student in several}
-
-
 @pytest.mark.parametrize(
     ("value", "name"),
     [
@@ -89,13 +83,19 @@ def test_a_line_at_the_margin_that_is_no_key_ends_a_submission(tmp_path: Path) -
         ("'Bob''s\n      Builder'", "Bob's Builder"),
         ('"Bob\\\n      \\ the Builder"', "Bob the Builder"),
         ("&1 Bob", "Bob"),
-        ("*1", ""),
-        ("!binary |-\n      Qm9i", ""),
+        ("*ann", "Ann"),
+        ("!binary |-\n      Wm/Dqw==", "Zoë"),
+        ("!binary |-\n      Wm/", ""),
+        ("!ruby/object:Name\n      first: Bob", ""),
+        ("[Bob]", ""),
+        ("'~'", "~"),
+        ("0042", "0042"),
     ],
 )
 def test_a_name_of_several_lines_is_read(value: str, name: str, tmp_path: Path) -> None:
     (tmp_path / METADATA).write_text(
-        f"submission_1:\n  :submitters:\n  - :name: {value}\n    :email: b@example.edu\n"
+        f"submission_1:\n  :title: &ann Ann\n  :submitters:\n"
+        f"  - :name: {value}\n    :email: b@example.edu\n"
         "    :more:\n      :name: Mallory\n  - :name: Cyd\n  :created_at: now\n"
     )
     assert read_metadata(tmp_path / METADATA) == {
@@ -103,9 +103,20 @@ def test_a_name_of_several_lines_is_read(value: str, name: str, tmp_path: Path) 
     }
 
 
-def test_metadata_without_submissions_is_refused(tmp_path: Path) -> None:
-    (tmp_path / METADATA).write_text("--- {}\n")
-    with pytest.raises(UsageError, match="there is no submission in it"):
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("--- {}\n", "there is no submission in it"),
+        ("", "there is no submission in it"),
+        ("a: 1\nb: 'two\n", r"submission_metadata.yml:3: found unexpected end of stream"),
+        ("submission_1:\n\t:submitters:\n", r"submission_metadata.yml:2: found character"),
+        ("a: \x00\n", r"submission_metadata.yml(:1)? is no YAML|control characters"),
+        ("[" * 3_000, r"submission_metadata.yml"),
+    ],
+)
+def test_metadata_that_cannot_be_read_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text(text)
+    with pytest.raises(UsageError, match=words):
         read_metadata(tmp_path / METADATA)
 
 
