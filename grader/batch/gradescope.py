@@ -22,7 +22,7 @@ METADATA = "submission_metadata.yml"
 _NOTHING = ("", "~", "null")
 _BINARY = ("!binary", "tag:yaml.org,2002:binary")
 _KNOWN = ("name", "sid", "email")
-# libyaml's is some ten times as fast; the package has it on most machines.
+# libyaml's is many times as fast; the package has it on most machines.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TIP = (
     "export the submissions from Gradescope anew, or remove the file: folders are then graded "
@@ -57,11 +57,15 @@ def read_metadata(file: Path) -> dict[str, tuple[Student, ...]]:
     except (yaml.YAMLError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise UsageError(f"{file} is no YAML: {problem}", tip=_TIP) from error
-    if not reader.people:
+    found = {folder: people for folder, people in reader.people.items() if folder}
+    if not found:
         raise UsageError(f"{file}: there is no submission in it", tip=_TIP)
     return {
-        folder: tuple(Student(**{name: one[name] for name in _KNOWN if name in one}) for one in all)
-        for folder, all in reader.people.items()
+        folder: tuple(
+            Student(**{key: text for key, text in person.items() if key in _KNOWN})
+            for person in people
+        )
+        for folder, people in found.items()
     }
 
 

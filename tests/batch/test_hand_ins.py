@@ -108,6 +108,7 @@ def test_a_name_of_several_lines_is_read(value: str, name: str, tmp_path: Path) 
     [
         ("--- {}\n", "there is no submission in it"),
         ("", "there is no submission in it"),
+        ("{a: b}: c\n", "there is no submission in it"),
         ("a: 1\nb: 'two\n", r"submission_metadata.yml:3: found unexpected end of stream"),
         ("submission_1:\n\t:submitters:\n", r"submission_metadata.yml:2: found character"),
         ("a: \x00\n", r"submission_metadata.yml(:1)? is no YAML|control characters"),
