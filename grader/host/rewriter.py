@@ -271,16 +271,21 @@ class _Rewriter:
 
 
 def _reference(name: str, kind: str, *, dynamic: bool, in_function: bool) -> str:
-    """Return the declaration of `name` as a reference into shared memory."""
+    """Return the declaration of `name` as a reference into shared memory.
+
+    At file scope the reference is made once, and what it names stays where it is.
+    """
     storage = "" if in_function else "static thread_local "
     if dynamic:
+        place = "grader_dynamic_shared" if in_function else "grader_keep_dynamic_shared"
         return (
             f" {storage}{kind}& {name} = *reinterpret_cast<{kind}*>("
-            f'grader_dynamic_shared("{name}", ::grader::ElementSize<{kind}>::value));'
+            f'{place}("{name}", ::grader::ElementSize<{kind}>::value));'
         )
     site = f"grader_site_{name}"
+    place = "::grader::shared" if in_function else "grader_keep_shared"
     return (
         f' static ::grader::SharedSite {site} = {{"{name}", sizeof({kind}), '
         f"::grader::ElementSize<{kind}>::value, 0}};"
-        f" {storage}{kind}& {name} = *static_cast<{kind}*>(::grader::shared(&{site}));"
+        f" {storage}{kind}& {name} = *static_cast<{kind}*>({place}(&{site}));"
     )

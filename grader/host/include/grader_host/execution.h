@@ -42,6 +42,8 @@ extern __thread char* grader_shared_base;
 extern unsigned grader_launch_number;
 void* grader_place_shared(grader::SharedSite* site);
 void* grader_dynamic_shared(const char* name, size_t element_bytes);
+void* grader_keep_shared(grader::SharedSite* site);  // at file scope, asked for once
+void* grader_keep_dynamic_shared(const char* name, size_t element_bytes);
 void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    void* parameters, size_t parameter_bytes, void (*body)(void*));
 void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed);
