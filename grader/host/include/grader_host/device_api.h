@@ -171,7 +171,7 @@ template <class T> struct Unqualified<const T> { typedef T type; };
 template <class... P, size_t... I>
 cudaError_t launch_packed(const char* name, void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
                           size_t shared, cudaStream_t stream, Indices<I...>) {
-    Launch(grid, block, shared, stream).kernel(name, [=](auto&... p) { kernel(p...); })(
+    Launch(grid, block, shared, stream).grader_named(name, [=](auto&... p) { kernel(p...); })(
         *static_cast<typename Unqualified<P>::type*>(arguments[I])...);
     return grader_last_launch();
 }
