@@ -63,6 +63,11 @@ def test_launch_inside_a_macro() -> None:
     assert rewritten(text).splitlines()[2] == "GO(f, a);"
 
 
+def test_kernel_whose_name_a_macro_pastes() -> None:
+    text = "#define GO(name, n) { run_##name##_kernel<<<1, n>>>(a); }\n"
+    assert launches(text) == ["run_##name##_kernel"]
+
+
 def test_macro_whose_arguments_follow_its_use() -> None:
     text = "#define GO(k, n) k<<<n, 2>>>\nGO(f, 1)(a);\n"
     assert launches(text) == ["k"]

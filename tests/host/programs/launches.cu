@@ -12,6 +12,7 @@ struct Holder {
 };
 #define LAUNCH(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)
 #define LAUNCH_NAMED(kernel, grid, block, ...) kernel<<<grid, block>>>(__VA_ARGS__)
+#define LAUNCH_PASTED(name, a, v) name##_n<<<1, 8>>>(a, v)
 #define LAUNCH_THEN(k, n) k<<<1, n>>>
 #define CONFIG(grid, block) <<<grid, block>>>
 #define LAUNCH_ADD(...) do { add<<<1, 4>>>(__VA_ARGS__); } while (0)
@@ -61,7 +62,8 @@ int main() {
     LAUNCH_NAMED(add, 1, 8, a, -1);
     LAUNCH_THEN((add_n<int, 2>), 8)(a, 1);
     add_n<int> CONFIG(1, dim3(8)) (a, 1);
-    add CONFIG(1, 8)(a, -4);
+    add CONFIG(1, 8)(a, -5);
+    LAUNCH_PASTED(add, a, 1);
     EXPECT(at(a, 0) == 25);
     add<<<blocks<Box<Box<int>>>(), 8>>>(a, 1);
     add<<<1, 8>>>(a, once());
