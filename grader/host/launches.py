@@ -55,6 +55,9 @@ def kernel_start(code: Code, at: int) -> int | None:
         if token.kind is not Kind.NAME:
             return None
         previous = code.text(place - 1)
+        if previous == "##" and code.same_region(at, place - 2):
+            place -= 2  # `name##_kernel`, in a macro
+            continue
         if previous == "template" and code.same_region(at, place - 1):
             place -= 1
             previous = code.text(place - 1)

@@ -3,7 +3,7 @@
 Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
 
     k<<<grid, block>>>(a, b)     →  ::grader::Launch(grid, block)
-                                      .kernel("k", [=](auto&... p) { k(p...); })(a, b)
+                                      .grader_named("k", [=](auto&... p) { k(p...); })(a, b)
     __shared__ float t[32], u;   →  typedef float grader_type_t[32], grader_type_u;
                                     … references t and u into the block's shared memory
 
@@ -134,13 +134,23 @@ class _Rewriter:
         if any(self.source.text(place) == "<<<" for place in range(at - 1, first - 1, -1)):
             return  # what a launch returns is no kernel
         close = config.place
-        if self.source.text(close + 1) != "(":
-            return
-        end = self.source.closing(close + 1)
-        if end is None:
+        in_macro = self.source.tokens[self.source.places[at]].directive
+        if in_macro and not self.source.same_region(at, close + 1):
+            end = close  # `#define GO(k) k<<<1, 2>>>`: the arguments follow its use
+        elif self.source.text(close + 1) == "(":
+            found = self.source.closing(close + 1)
+            if found is None:
+                return
+            end = found
+        else:
             return
         for place, text in config.respelled.items():
             self._replace(place, text)
+        if end == close and self.source.text(first - 1) == "define":
+            # `#define CONFIG(n) <<<n, 256>>>`: so does the kernel stand before its use.
+            self._replace(at, "->* ::grader::Launch(")
+            self._replace(close, ")")
+            return
         kernel = self.source.spelling(first, at - 1)
         for place in range(first, at):
             self._replace(place, "")
@@ -153,7 +163,7 @@ class _Rewriter:
         # The whole launch is one operand: `cond ? k<<<…>>>() : …`, `(k<<<…>>>(), 0)`.
         self._replace(
             close,
-            f").kernel(GRADER_NAME({kernel}), "
+            f").grader_named(GRADER_NAME({kernel}), "
             f"{capture}(auto&... grader_argument) {{ {callee}(grader_argument...); }})",
         )
         self._put_after(end, ")")
@@ -271,16 +281,21 @@ class _Rewriter:
 
 
 def _reference(name: str, kind: str, *, dynamic: bool, in_function: bool) -> str:
-    """Return the declaration of `name` as a reference into shared memory."""
+    """Return the declaration of `name` as a reference into shared memory.
+
+    At file scope the reference is made once, and what it names stays where it is.
+    """
     storage = "" if in_function else "static thread_local "
     if dynamic:
+        place = "grader_dynamic_shared" if in_function else "grader_keep_dynamic_shared"
         return (
             f" {storage}{kind}& {name} = *reinterpret_cast<{kind}*>("
-            f'grader_dynamic_shared("{name}", ::grader::ElementSize<{kind}>::value));'
+            f'{place}("{name}", ::grader::ElementSize<{kind}>::value));'
         )
     site = f"grader_site_{name}"
+    place = "::grader::shared" if in_function else "grader_keep_shared"
     return (
         f' static ::grader::SharedSite {site} = {{"{name}", sizeof({kind}), '
         f"::grader::ElementSize<{kind}>::value, 0}};"
-        f" {storage}{kind}& {name} = *static_cast<{kind}*>(::grader::shared(&{site}));"
+        f" {storage}{kind}& {name} = *static_cast<{kind}*>({place}(&{site}));"
     )

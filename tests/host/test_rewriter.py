@@ -63,6 +63,25 @@ def test_launch_inside_a_macro() -> None:
     assert rewritten(text).splitlines()[2] == "GO(f, a);"
 
 
+def test_kernel_whose_name_a_macro_pastes() -> None:
+    text = "#define GO(name, n) { run_##name##_kernel<<<1, n>>>(a); }\n"
+    assert launches(text) == ["run_##name##_kernel"]
+
+
+def test_macro_whose_arguments_follow_its_use() -> None:
+    text = "#define GO(k, n) k<<<n, 2>>>\nGO(f, 1)(a);\n"
+    assert launches(text) == ["k"]
+    assert rewritten(text).splitlines()[1] == "GO(f, 1)(a);"
+
+
+@pytest.mark.parametrize("macro", ["CONFIG", "CONFIG(n)", "CONFIG(grid, block)"])
+def test_macro_that_is_a_configuration_alone(macro: str) -> None:
+    text = f"#define {macro} <<<n, 2>>>\nk CONFIG(1) (a);\n"
+    first, second = rewritten(text).splitlines()
+    assert squeezed(first) == squeezed(f"#define {macro} ->* ::grader::Launch(n, 2)")
+    assert second == "k CONFIG(1) (a);"
+
+
 def test_two_launches_in_one_statement() -> None:
     assert launches("a<<<1, 1>>>(x), b<<<2, 2>>>(y);") == ["a", "b"]
 

@@ -53,6 +53,8 @@ public:
         return packed(__match_all_sync(mask_, value, &same));
     }
 
+    GRADER_INLINE unsigned grader_mask() const { return mask_; }
+
 protected:
     // The lane of a rank: the rank-th set bit of the mask.
     GRADER_INLINE int lane_of(int rank) const {
@@ -110,6 +112,14 @@ public:
     }
 };
 GRADER_INLINE coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
+
+// Parts of a group by what its lanes say.
+template <class Group, class Label> GRADER_INLINE coalesced_group labeled_partition(const Group& group, Label label) {
+    return coalesced_group(__match_any_sync(group.grader_mask(), label));
+}
+template <class Group> GRADER_INLINE coalesced_group binary_partition(const Group& group, bool predicate) {
+    return labeled_partition(group, (int)predicate);
+}
 
 template <class Group> GRADER_INLINE void sync(const Group& group) { group.sync(); }
 GRADER_INLINE void sync() { __syncthreads(); }

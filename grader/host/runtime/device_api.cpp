@@ -151,7 +151,13 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
         case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
         case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-        case cudaDevAttrCooperativeLaunch: *value = 0; break;
+        case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
+        case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
+        case cudaDevAttrReservedSharedMemoryPerBlock: *value = static_cast<int>(p.reservedSharedMemPerBlock); break;
+        case cudaDevAttrCooperativeLaunch:
+        case cudaDevAttrEccEnabled:
+        case cudaDevAttrIntegrated:
+        case cudaDevAttrPageableMemoryAccess: *value = 0; break;
         default: *value = 1; break;  // unified addressing, managed memory, concurrent kernels
     }
     return cudaSuccess;

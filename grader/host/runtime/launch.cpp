@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "arena.h"
 #include "checker.h"
@@ -35,6 +36,29 @@ size_t placed_end;        // of the running launch: next free offset
 size_t static_shared;     // sum of the static variables met so far
 std::recursive_mutex launch_lock;
 std::mutex place_lock;
+
+// Shared variables at file scope. The program finds where they lie once, so they stay there in
+// later launches: static ones from the end of shared memory down, at a dynamic one's usual place.
+struct Kept {
+    const SharedSite* site;  // null: the dynamic one
+    const char* name;
+    size_t offset, element_bytes;
+};
+size_t kept_begin = kSharedArena;
+std::vector<Kept>& kept() {
+    static std::vector<Kept>& all = *new std::vector<Kept>;  // never destroyed: read until the end
+    return all;
+}
+
+void tell_of_kept(const Kept& k) {
+    if (k.site) checker::shared_placed(*k.site, k.offset);
+    else checker::dynamic_shared_placed(k.name, k.offset, launch_state.dynamic_shared, k.element_bytes);
+}
+
+void refuse_shared() {
+    fprintf(stderr, "kernel %s: its __shared__ variables need more than 48 KiB, which nvcc refuses\n", launch_state.name);
+    if (in_kernel()) worker->abandon(cudaErrorInvalidValue);
+}
 
 size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -132,6 +156,7 @@ void run_launch() {
     arena::Opening opening;
     worker = &own_worker();
     checker::launch_begins(*worker);
+    for (const Kept& k : kept()) tell_of_kept(k);
     worker->run_blocks(wanted_threads() > 1);
     wait_for_helpers();
     worker = nullptr;
@@ -186,10 +211,8 @@ void* grader_place_shared(SharedSite* site) {
         if ((placed >> 32) != grader_launch_number) {
             static_shared += site->bytes;
             size_t end = placed_end + round_up(site->bytes, 128) + kSharedGap;
-            if (static_shared > kSharedDefault || end > kSharedArena) {
-                fprintf(stderr, "kernel %s: its __shared__ variables need more than 48 KiB, which nvcc refuses\n",
-                        launch_state.name);
-                if (in_kernel()) worker->abandon(cudaErrorInvalidValue);
+            if (static_shared > kSharedDefault || end > kept_begin) {
+                refuse_shared();
                 return grader_shared_base;
             }
             placed = static_cast<unsigned long long>(grader_launch_number) << 32 | placed_end;
@@ -204,6 +227,30 @@ void* grader_place_shared(SharedSite* site) {
 void* grader_dynamic_shared(const char* name, size_t element_bytes) {
     checker::dynamic_shared_placed(name, kSharedGap, launch_state.dynamic_shared, element_bytes);
     return grader_shared_base + kSharedGap;
+}
+
+// The same at file scope: called once by every thread of the system's that runs blocks.
+void* grader_keep_shared(SharedSite* site) {
+    std::lock_guard<std::mutex> guard(place_lock);
+    for (const Kept& k : kept())
+        if (k.site == site) return grader_shared_base + k.offset;
+    const size_t room = round_up(site->bytes, 128) + kSharedGap;
+    if (placed_end + room > kept_begin) {
+        refuse_shared();
+        return grader_shared_base;
+    }
+    kept_begin -= room;
+    kept().push_back({site, site->name, kept_begin, site->element_bytes});
+    tell_of_kept(kept().back());
+    return grader_shared_base + kept_begin;
+}
+
+void* grader_keep_dynamic_shared(const char* name, size_t element_bytes) {
+    std::lock_guard<std::mutex> guard(place_lock);
+    bool known = false;
+    for (const Kept& k : kept()) known = known || !k.site;
+    if (!known) kept().push_back({nullptr, name, kSharedGap, element_bytes});
+    return grader_dynamic_shared(name, element_bytes);
 }
 
 cudaError_t cudaGetLastError() {

@@ -11,6 +11,10 @@ struct Holder {
     void go(int* a) { kernel<<<1, 4>>>(a, 3); }
 };
 #define LAUNCH(k, g, b, ...) k<<<g, b>>>(__VA_ARGS__)
+#define LAUNCH_NAMED(kernel, grid, block, ...) kernel<<<grid, block>>>(__VA_ARGS__)
+#define LAUNCH_PASTED(name, a, v) name##_n<<<1, 8>>>(a, v)
+#define LAUNCH_THEN(k, n) k<<<1, n>>>
+#define CONFIG(grid, block) <<<grid, block>>>
 #define LAUNCH_ADD(...) do { add<<<1, 4>>>(__VA_ARGS__); } while (0)
 template <typename T> void generic(T* a) { add_n<T, 2><<<1, 4>>>(a, T(1)); }
 static int calls = 0;
@@ -53,6 +57,13 @@ int main() {
     LAUNCH_ADD(a, 1);
     EXPECT(at(a, 0) == 23 && at(a, 7) == 22);
     generic(a);
+    EXPECT(at(a, 0) == 25);
+    LAUNCH_NAMED((add_n<int, 2>), 1, 8, a, 1);
+    LAUNCH_NAMED(add, 1, 8, a, -1);
+    LAUNCH_THEN((add_n<int, 2>), 8)(a, 1);
+    add_n<int> CONFIG(1, dim3(8)) (a, 1);
+    add CONFIG(1, 8)(a, -5);
+    LAUNCH_PASTED(add, a, 1);
     EXPECT(at(a, 0) == 25);
     add<<<blocks<Box<Box<int>>>(), 8>>>(a, 1);
     add<<<1, 8>>>(a, once());

@@ -1,4 +1,5 @@
 #include "expect.cuh"
+#include <cooperative_groups.h>
 __global__ void warp(int* out) {
     int t = threadIdx.x, lane = t % 32;
     const unsigned full = 0xffffffffu;
@@ -23,6 +24,13 @@ __global__ void warp(int* out) {
     if (lane < 8) ok &= __shfl_xor_sync(0xffu, lane, 1) == (lane ^ 1);
     else ok &= __shfl_xor_sync(0xffffff00u, lane, 1) == (lane ^ 1);
     ok &= __syncthreads_count(t % 2) == 32 && __syncthreads_and(1) && __syncthreads_or(t == 63) && !__syncthreads_or(0);
+    auto tile = cooperative_groups::tiled_partition<16>(cooperative_groups::this_thread_block());
+    auto half = cooperative_groups::binary_partition(tile, lane % 2 == 1);
+    ok &= half.size() == 8 && half.thread_rank() == lane % 16 / 2 && half.shfl(lane, 1) == lane / 16 * 16 + 2 + lane % 2;
+    auto third = cooperative_groups::labeled_partition(tile, lane % 3);
+    ok &= third.size() == (lane % 3 == lane / 16 ? 6 : 5);
+    ok &= __funnelshift_lc(5, 6, 40) == 5 && __funnelshift_rc(5, 6, 40) == 6 && __funnelshift_lc(0, 6, 4) == 96;
+    ok &= __uhadd(~0u, 3) == 0x80000001u && __urhadd(2, 3) == 3;
     out[t] = ok;
 }
 int main() {

@@ -140,6 +140,12 @@ GRADER_INLINE unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned shift)
 GRADER_INLINE unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned shift) {
     return (unsigned)(((unsigned long long)hi << 32 | lo) >> (shift & 31));
 }
+GRADER_INLINE unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned shift) {
+    return shift < 32 ? __funnelshift_l(lo, hi, shift) : lo;
+}
+GRADER_INLINE unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned shift) {
+    return shift < 32 ? __funnelshift_r(lo, hi, shift) : hi;
+}
 GRADER_INLINE int __mulhi(int a, int b) { return (int)(((long long)a * b) >> 32); }
 GRADER_INLINE unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a * b) >> 32); }
 GRADER_INLINE unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
@@ -150,6 +156,8 @@ GRADER_INLINE int __mul24(int a, int b) { return (int)((unsigned)((a << 8) >> 8)
 GRADER_INLINE unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 GRADER_INLINE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
 GRADER_INLINE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+GRADER_INLINE unsigned __uhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b) >> 1); }
+GRADER_INLINE unsigned __urhadd(unsigned a, unsigned b) { return (unsigned)(((unsigned long long)a + b + 1) >> 1); }
 GRADER_INLINE unsigned __sad(int a, int b, unsigned c) { return c + (unsigned)(a < b ? b - a : a - b); }
 GRADER_INLINE unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a < b ? b - a : a - b); }
 GRADER_INLINE int __dp4a(int a, int b, int c) {

@@ -63,20 +63,34 @@ enum cudaDeviceAttr {
     cudaDevAttrWarpSize = 10,
     cudaDevAttrMaxRegistersPerBlock = 12,
     cudaDevAttrClockRate = 13,
+    cudaDevAttrIntegrated = 18,
+    cudaDevAttrCanMapHostMemory = 19,
     cudaDevAttrMultiProcessorCount = 16,
     cudaDevAttrConcurrentKernels = 31,
+    cudaDevAttrEccEnabled = 32,
     cudaDevAttrMemoryClockRate = 36,
     cudaDevAttrGlobalMemoryBusWidth = 37,
     cudaDevAttrL2CacheSize = 38,
     cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+    cudaDevAttrAsyncEngineCount = 40,
     cudaDevAttrUnifiedAddressing = 41,
     cudaDevAttrComputeCapabilityMajor = 75,
     cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrStreamPrioritiesSupported = 78,
+    cudaDevAttrGlobalL1CacheSupported = 79,
+    cudaDevAttrLocalL1CacheSupported = 80,
     cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+    cudaDevAttrMaxRegistersPerMultiprocessor = 82,
     cudaDevAttrManagedMemory = 83,
+    cudaDevAttrPageableMemoryAccess = 88,
     cudaDevAttrConcurrentManagedAccess = 89,
     cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+    cudaDevAttrHostRegisterSupported = 99,
+    cudaDevAttrMaxBlocksPerMultiprocessor = 106,
+    cudaDevAttrReservedSharedMemoryPerBlock = 111,
+    cudaDevAttrHostRegisterReadOnlySupported = 113,
+    cudaDevAttrMemoryPoolsSupported = 115,
 };
 
 enum cudaFuncAttribute {
@@ -95,7 +109,8 @@ enum { cudaStreamDefault = 0, cudaStreamNonBlocking = 1 };
 enum { cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
 enum { cudaDeviceScheduleAuto = 0, cudaDeviceScheduleSpin = 1, cudaDeviceScheduleYield = 2,
        cudaDeviceScheduleBlockingSync = 4, cudaDeviceMapHost = 8 };
-enum { cudaOccupancyDefault = 0 };
+enum { cudaEventRecordDefault = 0, cudaEventRecordExternal = 1 };
+enum { cudaOccupancyDefault = 0, cudaOccupancyDisableCachingOverride = 1 };
 enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxShared = 100, cudaSharedmemCarveoutMaxL1 = 0 };
 
 extern "C" {
@@ -130,15 +145,34 @@ GRADER_INLINE cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned) { return
 GRADER_INLINE cudaError_t cudaEventSynchronize(cudaEvent_t event) { return cudaEventQuery(event); }
 GRADER_INLINE cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cudaStreamCreate(stream); }
 GRADER_INLINE cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return cudaStreamCreate(stream); }
+GRADER_INLINE cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr, unsigned = 0) {
+    return cudaEventRecord(event, stream);
+}
+GRADER_INLINE cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) { *priority = 0; return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 GRADER_INLINE cudaError_t cudaStreamQuery(cudaStream_t) { return cudaDeviceSynchronize(); }
 GRADER_INLINE cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+typedef void (*cudaHostFn_t)(void*);
+typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void*);
+GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+    const cudaError_t error = cudaDeviceSynchronize();
+    if (error == cudaSuccess) function(data);
+    return error;
+}
+GRADER_INLINE cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
+    function(stream, cudaDeviceSynchronize(), data);  // whatever has gone wrong before
+    return cudaSuccess;
+}
 GRADER_INLINE cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) { *least = *greatest = 0; return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 GRADER_INLINE cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+    *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 1 << 20 : 8 << 20;  // a GPU's own
+    return cudaSuccess;
+}
 GRADER_INLINE cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { *can = 0; return cudaSuccess; }
 
 template <class F> GRADER_INLINE cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute attribute, int value) {
@@ -160,6 +194,16 @@ GRADER_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blo
     *blocks = block > 0 && block <= 1024 ? 2048 / block : 0;
     return cudaSuccess;
 }
+template <class F>
+GRADER_INLINE cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, F kernel, int block,
+                                                                                 size_t shared, unsigned) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block, shared);
+}
+template <class Size, class F>
+GRADER_INLINE cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, F kernel, Size,
+                                                                         int limit = 0) {
+    return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, 0, limit);
+}
 
 namespace grader {
 template <size_t... I> struct Indices {};
@@ -171,7 +215,7 @@ template <class T> struct Unqualified<const T> { typedef T type; };
 template <class... P, size_t... I>
 cudaError_t launch_packed(const char* name, void (*kernel)(P...), dim3 grid, dim3 block, void** arguments,
                           size_t shared, cudaStream_t stream, Indices<I...>) {
-    Launch(grid, block, shared, stream).kernel(name, [=](auto&... p) { kernel(p...); })(
+    Launch(grid, block, shared, stream).grader_named(name, [=](auto&... p) { kernel(p...); })(
         *static_cast<typename Unqualified<P>::type*>(arguments[I])...);
     return grader_last_launch();
 }

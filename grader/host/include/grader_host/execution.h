@@ -1,7 +1,7 @@
 // Who am I, how does a kernel start, what do the threads of a block share.
 //
 // A launch `k<<<grid, block, shared, stream>>>(a, b)` arrives here as
-//     ::grader::Launch(grid, block, shared, stream).kernel("k", [=](auto&... p) { k(p...); })(a, b)
+//     ::grader::Launch(grid, block, shared, stream).grader_named("k", [=](auto&... p) { k(p...); })(a, b)
 // so arguments are evaluated once and copied, and the closure that holds the
 // copies is the kernel's parameter space. `__shared__ float t[32];` arrives as
 //     typedef float grader_type_t[32];
@@ -42,6 +42,8 @@ extern __thread char* grader_shared_base;
 extern unsigned grader_launch_number;
 void* grader_place_shared(grader::SharedSite* site);
 void* grader_dynamic_shared(const char* name, size_t element_bytes);
+void* grader_keep_shared(grader::SharedSite* site);  // at file scope, asked for once
+void* grader_keep_dynamic_shared(const char* name, size_t element_bytes);
 void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    void* parameters, size_t parameter_bytes, void (*body)(void*));
 void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed);
@@ -83,6 +85,11 @@ template <class Kernel> struct Configured {
     }
 };
 
+// A configuration with its arguments, waiting for its kernel.
+template <class Call> struct Unnamed {
+    Call call;
+};
+
 struct Launch {
     dim3 grid, block;
     size_t shared_bytes;
@@ -91,10 +98,23 @@ struct Launch {
     Launch(dim3 g, dim3 b, size_t s = 0, cudaStream_t st = nullptr)
         : grid(g), block(b), shared_bytes(s), stream(st) {}
 
-    template <class Kernel> Configured<Kernel> kernel(const char* name, Kernel body) const {
+    // Students' macros have parameters of their own; none is called so.
+    template <class Kernel> Configured<Kernel> grader_named(const char* name, Kernel body) const {
         return {name, grid, block, shared_bytes, stream, body};
     }
+    template <class... Arguments> auto operator()(Arguments... arguments) const {
+        auto call = [launch = *this, arguments...](auto kernel) {
+            launch.grader_named("kernel", [kernel](auto&... parameters) { kernel(parameters...); })(arguments...);
+        };
+        return Unnamed<decltype(call)>{call};
+    }
 };
+
+// A macro that is a configuration alone: `k ->* ::grader::Launch(grid, block)(a, b)`.
+template <class... Parameters, class Call>
+void operator->*(void (*kernel)(Parameters...), const Unnamed<Call>& rest) {
+    rest.call(kernel);
+}
 
 // Makes a __device__ or __constant__ variable known to the checker by name.
 struct DeviceVariable {

@@ -107,6 +107,10 @@ GRADER_INLINE cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, s
 GRADER_INLINE cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t = 0) {
     return cudaMemset(pointer, value, bytes);
 }
+GRADER_INLINE cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                                            cudaStream_t = 0) {
+    return cudaMemset2D(pointer, pitch, value, width, height);
+}
 template <class T> GRADER_INLINE cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) {
     return grader_host_device_pointer((void**)device, host);
 }
@@ -117,6 +121,19 @@ GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocat
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
 // As they were before CUDA 13.
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+
+// One pool, from which cudaMallocAsync takes its memory whatever is set: that is about speed alone.
+typedef struct GraderMemPool* cudaMemPool_t;
+enum cudaMemPoolAttr {
+    cudaMemPoolReuseFollowEventDependencies = 1,
+    cudaMemPoolReuseAllowOpportunistic = 2,
+    cudaMemPoolReuseAllowInternalDependencies = 3,
+    cudaMemPoolAttrReleaseThreshold = 4,
+};
+GRADER_INLINE cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { *pool = nullptr; return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int) { *pool = nullptr; return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+GRADER_INLINE cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 
 template <class T>
 GRADER_INLINE cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0,
