@@ -187,7 +187,8 @@ class Checks:
         kernel.operations -= self.budget.operations
         launch = triton_access.Launch(kernel, triton_shadow.Clock(self._stamp))
         launch.grid = grid
-        launch.regions = list(self._regions.values())
+        given = list(self._regions.values())
+        launch.regions = given + self.memory.others(given)
         self._accesses.launch = launch
         self.budget.launch(programs)
 
