@@ -61,6 +61,9 @@ def silu(input, output, n):
             launch(copied, scratch, n, PROGRAMS)
             end.record(stream)
     scratch.record_stream(stream)
+    with torch.cuda.nvtx.range("one more"):
+        assert not torch.cuda.is_current_stream_capturing()
+        assert min(torch.cuda.mem_get_info()) > 0
     torch.cuda.synchronize()
     assert start.elapsed_time(end) > 0
     launch(input, output, n, PROGRAMS)
@@ -88,6 +91,35 @@ def silu(input, output, n):
     launched = launch(input, output, n)
     print(launched.n_regs, "registers", launched.asm["ptx"], launched.name)
 """
+# As libraries wrap a launch: an operator for each device, and torch's compiler around it.
+IS_AN_OPERATOR = """
+@torch.library.custom_op("hand_in::silu", mutates_args=("y",), device_types="cuda")
+def operator(x: torch.Tensor, y: torch.Tensor) -> None:
+    launch(x, y, x.numel())
+
+@operator.register_kernel("cpu")
+def _(x, y):
+    raise AssertionError("on a GPU this is not called")
+
+library = torch.library.Library("hand_in_too", "DEF")
+library.define("silu(Tensor x, Tensor(a!) y) -> ()")
+library.impl("silu", lambda x, y: launch(x, y, x.numel()) and None, "CUDA")
+
+@torch.library.custom_op("hand_in::anywhere", mutates_args={"y"})
+def anywhere(x: torch.Tensor, y: torch.Tensor) -> None:
+    launch(x, y, x.numel())
+
+@torch.compile
+def helper(x, y, n):
+    return launch(x, y, n)
+
+@torch.compile(fullgraph=True, mode="max-autotune")
+def silu(input, output, n):
+    for call in (operator, torch.ops.hand_in.silu, torch.ops.hand_in_too.silu, anywhere):
+        output.zero_()
+        call(input, output)
+    helper(input, output, n)
+"""
 WARMS_UP_ONLY = """
 def silu(input, output, n):
     silu_kernel.warmup(torch.float32, torch.float32, n, BLOCK=256, grid=(1,))
@@ -102,6 +134,14 @@ def silu(input, output, n):
     with torch.cuda.stream(torch.cuda.Stream()):
         there = input.cuda().to("cuda")
         output.copy_(there * torch.sigmoid(there))
+"""
+TORCH_COMPILES_THE_WORK = """
+@torch.compile
+def work(x):
+    return x * torch.sigmoid(x)
+
+def silu(input, output, n):
+    output.copy_(work(input))
 """
 DOES_NOT_COMPILE = """
 DEVICE = triton.runtime.driver.active.get_active_torch_device()
@@ -147,6 +187,11 @@ def test_what_tutorials_ask_is_answered(bench: Bench) -> None:
     assert graded.verdict == "accepted", graded.printed
 
 
+def test_an_operator_for_a_gpu_is_called(bench: Bench) -> None:
+    graded = grade(bench, IS_AN_OPERATOR)
+    assert graded.verdict == "accepted", graded.printed
+
+
 def test_a_compiled_kernel_is_asked_and_launched(bench: Bench) -> None:
     graded = grade(bench, LAUNCHES_WHAT_WAS_COMPILED)
     assert graded.verdict == "accepted", graded.printed
@@ -160,9 +205,16 @@ def test_a_compiled_kernel_is_asked_and_launched(bench: Bench) -> None:
         (DEMANDS_A_GPU, "runtime_error", "input.is_cuda"),
         # The rules see through the stand-ins, and so does the compiler's gate.
         (TORCH_DOES_THE_WORK, "forbidden", "let a kernel of your own"),
+        (TORCH_COMPILES_THE_WORK, "forbidden", "let a kernel of your own"),
         (DOES_NOT_COMPILE, "compile_error", "does not compile for a GPU"),
     ],
-    ids=["warms_up_only", "demands_a_gpu", "torch_does_the_work", "does_not_compile"],
+    ids=[
+        "warms_up_only",
+        "demands_a_gpu",
+        "torch_does_the_work",
+        "torch_compiles_the_work",
+        "does_not_compile",
+    ],
 )
 def test_what_is_not_answered_says_so(bench: Bench, text: str, verdict: str, words: str) -> None:
     graded = grade(bench, text)

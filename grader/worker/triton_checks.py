@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         triton_access,
         triton_arguments,
         triton_autotune,
+        triton_closures,
         triton_counters,
         triton_findings,
         triton_garbage,
@@ -41,6 +42,7 @@ else:
     import triton_access
     import triton_arguments
     import triton_autotune
+    import triton_closures
     import triton_counters
     import triton_findings
     import triton_garbage
@@ -81,6 +83,7 @@ def install(
     triton_limits.install(interpreter, checks.budget, triton.language.bfloat16)
     triton_libdevice.install(interpreter, checks.budget)
     triton_arguments.install(interpreter)
+    triton_closures.install(interpreter)
     triton_hooks.install_launches(interpreter, checks)
     if memory:
         triton_taint.install(interpreter, checks.taint)  # first: only values, not pointers
@@ -184,7 +187,8 @@ class Checks:
         kernel.operations -= self.budget.operations
         launch = triton_access.Launch(kernel, triton_shadow.Clock(self._stamp))
         launch.grid = grid
-        launch.regions = list(self._regions.values())
+        given = list(self._regions.values())
+        launch.regions = given + self.memory.others(given)
         self._accesses.launch = launch
         self.budget.launch(programs)
 

@@ -42,6 +42,7 @@ class CompiledKernel:
         )
         self.asm = _Texts()
         self.kernel = b""
+        self.hash = ""
         self.module = self.function = 0
 
     def _init_handles(self) -> None:

@@ -14,6 +14,8 @@ that a persistent kernel is a grid of 8 programs and not of 108.
     device="cuda", .cuda(), .to()   the CPU, while the hand-in runs (`HostMode`)
     tensor.is_cuda                  True where the hand-in's own lines ask
     what a launch returns           a compiled kernel (`triton_compiled`)
+    torch.compile                   what it was given
+    an operator's CUDA kernel       called for tensors of the CPU
 
 `torch.cuda.is_available()` and `device_count()` stay as they are: code that
 asks first has an answer of its own. In the process that runs the hand-in, and
@@ -193,8 +195,12 @@ def _returning(value: object) -> Callable[..., object]:
 
 
 def _stand_ins() -> dict[str, Any]:
-    """Return what takes the place of torch.cuda's own, by name."""
-    stream = _returning(Stream())
+    """Return what takes the place of torch.cuda's own, by name.
+
+    Each function is one of its own: torch's compiler, which custom operators ask
+    as well, has a table of them, and refuses one under two names.
+    """
+    stream = Stream()
     return {
         "device": Guard,
         "device_of": Guard,
@@ -202,13 +208,16 @@ def _stand_ins() -> dict[str, Any]:
         "StreamContext": Guard,
         "Stream": Stream,
         "Event": Event,
-        "current_stream": stream,
-        "default_stream": stream,
-        "set_stream": _nothing,
-        "set_device": _nothing,
-        "synchronize": _nothing,
-        "init": _nothing,
+        "current_stream": _returning(stream),
+        "default_stream": _returning(stream),
+        "set_stream": _returning(None),
+        "set_device": _returning(None),
+        "synchronize": _returning(None),
+        "init": _returning(None),
         "current_device": _returning(0),
+        "is_current_stream_capturing": _returning(False),
+        "reset_peak_memory_stats": _returning(None),
+        "mem_get_info": _returning((Properties().total_memory, Properties().total_memory)),
         "get_device_properties": _returning(Properties()),
         "get_device_capability": _returning(_CAPABILITY),
         "get_device_name": _returning(Properties().name),
@@ -267,6 +276,34 @@ def _keep_the_default_device() -> None:
     torch.set_default_device = set_default_device
 
 
+def _as_given(function: Any = None, *_: object, **__: object) -> Any:
+    """Leave the work of torch's compiler out: what it is given computes the same by itself.
+
+    It would compile for the CPU what is meant for a GPU, and cannot follow a
+    launch into the interpreter. Asking it to leave a function alone, as a custom
+    operator does, takes it a second when it is first asked.
+    """
+    return function if function is not None else lambda function: function
+
+
+def _keep_operators() -> None:
+    """Have a custom operator's implementation for CUDA run for tensors of the CPU, as they are."""
+    library: Any = torch.library.Library
+    original = library.impl
+    ours = set()
+
+    def impl(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **more: Any) -> None:
+        key = dispatch_key or self.dispatch_key
+        operator = (self.ns, str(op_name).rpartition("::")[2], key.replace("CUDA", "CPU"))
+        if "CUDA" in key:
+            ours.add(operator)
+        elif operator in ours:
+            return  # that for the CPU, which a GPU's tensors do not meet
+        original(self, op_name, fn, operator[2], **more)
+
+    library.impl = impl
+
+
 def install(file: str) -> Callable[[], AbstractContextManager[object]]:
     """Answer the questions of the hand-in `file` in this process, before it is imported.
 
@@ -278,6 +315,15 @@ def install(file: str) -> Callable[[], AbstractContextManager[object]]:
     triton_compiled.install()
     for name, stand_in in _stand_ins().items():
         setattr(torch.cuda, name, stand_in)
+    for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
+        setattr(torch.cuda.nvtx, name, _returning(0))
+    for module, name in (
+        (torch, "compile"),
+        (torch.compiler, "disable"),
+        (torch, "_disable_dynamo"),
+    ):
+        setattr(module, name, _as_given)
+    _keep_operators()
     torch.Tensor.record_stream = _nothing  # type: ignore[method-assign] # wants torch's own
     _keep_the_default_device()
     _answer_where_asked("is_cuda", True, file)

@@ -105,6 +105,16 @@ class Memory:
                     region.shadow.initialise(low, high)
         return region
 
+    def others(self, regions: "list[triton_regions.Region]") -> "list[triton_regions.Region]":
+        """Return the regions of the buffers that a launch was not given.
+
+        A kernel may know them by address: a grouped GEMM loads its pointers from a tensor.
+        """
+        given = {region.buffer for region in regions}
+        buffers = (buffer for buffer, *_ in self._buffers if buffer.name not in given)
+        found = (self.region(buffer.name, buffer.tensor) for buffer in buffers)
+        return [region for region in found if region is not None]
+
 
 def _version(tensor: Any) -> int:
     try:
