@@ -82,6 +82,11 @@ def check() -> None:
         _raise(_came[0])
 
 
+def came() -> bool:
+    """Return whether a signal has ended what this process was doing."""
+    return bool(_came)
+
+
 def _raise(number: int) -> None:
     if number == signal.SIGALRM:
         raise OutOfTime
