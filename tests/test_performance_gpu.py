@@ -99,7 +99,6 @@ def test_hogging_gains_nothing(first_gpu: Gpu, what: str) -> None:
         for text in (HOG.replace("WORK", "return;"), HOG.replace("WORK", HOGS[what]))
     )
     (ratio,) = PROOFS.speedups([honest])
-    print(honest[0].sentence, hogging[0].sentence)
     # A figure may be told of what is not scored.
     if hogging[0].sentence.verdict is not Verdict.NOT_MEASURED:
         assert max(PROOFS.speedups([hogging])) <= ratio * 1.03
