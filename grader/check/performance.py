@@ -187,7 +187,7 @@ class _Rounds:
         patience_s = max(deadline_s - time.monotonic(), 0.0)
         while len(self._kept) < MOST_ROUNDS:
             taken = self._round(first())
-            if self._is_short(taken.submission):
+            if self._lengthened(taken.submission):
                 self._kept.clear()
             elif throttled():
                 self._discarded += 1
@@ -204,8 +204,8 @@ class _Rounds:
             if time.monotonic() >= deadline_s + patience_s:
                 return
 
-    def _is_short(self, burst: Burst) -> bool:
-        """True if the hand-in is to make more calls a burst from now on."""
+    def _lengthened(self, burst: Burst) -> bool:
+        """Have the hand-in make more calls from now on if this burst shows that they fit."""
         call_s = (burst.took_s - overhead_s(self._ones, self._alone_s)) / burst.calls
         return self._side.lengthen(call_s)
 

@@ -124,3 +124,16 @@ def test_reader_that_goes_away(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize("place", ["file", "function"])
+def test_more_shared_memory_than_a_kernel_may_declare_is_told(tmp_path: Path, place: str) -> None:
+    shared = "__shared__ float tile[13000];"
+    outside, inside = (shared, "") if place == "file" else ("", shared)
+    text = f"""#include <cuda_runtime.h>
+{outside}
+__global__ void k() {{ {inside} tile[threadIdx.x] = 1; }}
+int main() {{ k<<<1, 32>>>(); return cudaDeviceSynchronize() == cudaSuccess; }}
+"""
+    done = tool("kernel.cu", folder=tmp_path, text=text)
+    assert "kernel k: its __shared__ variables need more than 48 KiB" in done.stderr

@@ -235,7 +235,7 @@ void* grader_keep_shared(SharedSite* site) {
     for (const Kept& k : kept())
         if (k.site == site) return grader_shared_base + k.offset;
     const size_t room = round_up(site->bytes, 128) + kSharedGap;
-    if (placed_end + room > kept_begin) {
+    if (site->bytes > kSharedDefault || placed_end + room > kept_begin) {
         refuse_shared();
         return grader_shared_base;
     }
