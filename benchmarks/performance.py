@@ -40,9 +40,9 @@ from grader.calibration import (
     Calibration,
     HandInFigure,
     calibrations,
-    three_digits,
 )
 from grader.check.speed import SpeedVerdict
+from grader.digits import three_digits
 from grader.gpu import Gpu, gpus, visible
 from grader.judge.server import PythonServer
 from grader.plan import Options, Unit

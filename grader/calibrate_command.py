@@ -22,7 +22,7 @@ from grader.calibrate import (
     warnings,
     write_calibration,
 )
-from grader.calibration import three_digits
+from grader.digits import three_digits
 from grader.errors import UsageError
 from grader.gpu import Gpu
 from grader.local import check_kernels

@@ -160,7 +160,8 @@ class BenchmarkTiming:
 
     `speedups` are the rounds' ratios, baseline's time ÷ hand-in's; the true
     median lies between `low` and `high` with 95 %. `roof_share` is the rate as
-    a share of what a copy within the device's memory reaches.
+    a share of what a copy within the device's memory reaches; None where the
+    host's memory takes part, which is slower.
     """
 
     name: str

@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from grader.calibration import REFERENCE, BenchmarkFigure, Calibration, three_digits
+from grader.calibration import REFERENCE, BenchmarkFigure, Calibration
+from grader.digits import three_digits
 from grader.spec import Assignment, Kernel
 from grader.timing.decision import Tier
 from grader.words import CheckName, Language

@@ -180,3 +180,19 @@ def test_without_tiers_the_figure_is_shown_and_not_scored() -> None:
 def test_sets_fit_the_memory(n: int, free_gib: int, sets: int) -> None:
     benchmark = Benchmark(name="n", sizes={"n": n}, bytes=Expression.parse("8 * n"))
     assert sets_for(SILU, benchmark, Language.CUDA, free_gib << 30, 64 << 30) == sets
+
+
+@pytest.mark.parametrize(("name", "share"), [("silu", 0.25), ("copy_first_column", None)])
+def test_what_the_host_takes_part_in_has_no_roof_of_the_gpus(
+    name: str, share: float | None
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    benchmark = assignment.benchmarks[0]
+    values = {**benchmark.sizes, "size": 4}
+    submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes a second
+    rounds = (Round(baseline_s=1.0, submission_s=submission_s),) * 9
+    found = speed._timing(
+        assignment, Language.CUDA, benchmark, Measured(rounds=rounds), 4 * 0.123456789
+    )
+    assert found.gb_s == 0.123, "not 0.1: a column is little to move"
+    assert found.roof_share == share

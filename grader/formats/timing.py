@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.digits import three_digits
 from grader.evidence import BenchmarkTiming, PerformanceEvidence
 from grader.formats.page import Page
 
@@ -24,9 +25,9 @@ def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
 
 
 def _row(timing: BenchmarkTiming) -> tuple[str, ...]:
-    rate = f"{timing.gb_s:.0f} GB/s"
+    rate = f"{three_digits(timing.gb_s)} GB/s"
     if timing.tflop_s is not None:
-        rate = f"{timing.tflop_s:.1f} TFLOP/s"
+        rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
     return (
         timing.name,
         f"{timing.baseline_us:.1f} us",

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from grader import toolchain
 from grader.build.product import Built, Rejected
+from grader.digits import three_digits
 from grader.errors import UsageError
 from grader.formats.counters import write_counters
 from grader.formats.page import Page
@@ -129,16 +130,20 @@ def _time(
         roof = Roof(gb_s=timed.evidence.roof_gb_s or 1.0, tflop_s=watch.peaks().fp32_tflop_s)
     points = []
     for one in timed.evidence.benchmarks:
-        points.append(Point(name=one.name, gb_s=one.gb_s, tflop_s=one.tflop_s))
-        rate = f"{one.gb_s:.0f} GB/s"
-        rate += f", {one.tflop_s:.2f} TFLOP/s" if one.tflop_s is not None else ""
+        if one.roof_share is not None:
+            points.append(Point(name=one.name, gb_s=one.gb_s, tflop_s=one.tflop_s))
+        rate = f"{three_digits(one.gb_s)} GB/s"
+        rate += f", {three_digits(one.tflop_s)} TFLOP/s" if one.tflop_s is not None else ""
         page.sentence(
             f"{one.name}: {one.submission_us:.1f} us, torch {one.baseline_us:.1f} us; {rate}",
             indent=2 * _INDENT,
         )
     for line in bars(points, roof):
         page.sentence(line, indent=2 * _INDENT)
-    if request.svg is not None:
+    if not points:
+        why = "the host's memory takes part, and the roof is that of the GPU's own"
+        page.sentence(f"roof: none to show: {why}", indent=_INDENT)
+    elif request.svg is not None:
         path = request.svg.with_stem(f"{request.svg.stem}-{unit.language.value}")
         write_whole(path, svg(points, roof, f"{unit.title} on {request.gpu.name}"))
         page.sentence(f"the roof is drawn in {path}", indent=_INDENT)
