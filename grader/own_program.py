@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from grader import entries, score
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
+from grader.check.linked import worth_a_look
 from grader.check.program import check_program
 from grader.defect import as_grader_error
+from grader.evidence import RulesEvidence
 from grader.plan import Options, OwnProgram, Unit
 from grader.progress import Progress
 from grader.report import CheckResult, KernelResult
@@ -67,6 +69,8 @@ def grade_program(
                     advance=step.advance,
                 )
             checks.append(entries.program_check(unit.kernel, judged.sentence, judged.evidence))
+            if shop.wants(CheckName.RULES):
+                checks += _flags(unit)
         elif shop.wants(CheckName.PROGRAM):
             missing = _without_kernel(own.kernels, pending=pending)
             checks.append(entries.program_check(unit.kernel, missing, None))
@@ -74,6 +78,13 @@ def grade_program(
         failure = as_grader_error(error)
         checks.append(entries.grader_error(unit.kernel, failure, CheckName.PROGRAM))
     return score.kernel_result(unit.kernel, unit.language, checks)
+
+
+def _flags(unit: Unit) -> list[CheckResult]:
+    """Return the entry that shows staff the words of main.cu, if there is one to show."""
+    found = Sentence(verdict=Verdict.ACCEPTED, message="may know what the grader told its shim")
+    evidence = RulesEvidence(broken=(), flags=worth_a_look(unit.hand_in.text, program=True))
+    return entries.rules_check(unit.kernel, found, evidence, wall_s=0.0)
 
 
 def _serving(

@@ -22,7 +22,7 @@ from grader.build.program import Target, build_main, build_program
 from grader.check.ending import Sentence
 from grader.check.program import ProgramVerdict, check_program, plan
 from grader.errors import ToolError
-from grader.evidence import BuildEvidence, ProgramEvidence
+from grader.evidence import BuildEvidence, ProgramEvidence, RulesEvidence
 from grader.gpu import Gpu
 from grader.pipeline import grade
 from grader.plan import Options
@@ -32,7 +32,7 @@ from grader.spec import Assignment, CaseTemplate, Kernel
 from grader.spec_reader import read_assignment
 from grader.submission import HandIn, read_submission
 from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language
+from grader.words import CheckName, Device, Language, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # A global variable, for the program that has one of the same name.
@@ -461,6 +461,40 @@ def test_a_program_that_cannot_tell_takes_its_own_points_only(
     text = own_programs.REJECTED["always_says_right"][0]
     report = report_of(silu, hand_in(tmp_path, main=text))
     assert (report.verdict, report.score) == (Verdict.WRONG_ANSWER, RIGHT_KERNEL)
+
+
+# What docs/security.md says: the shim's orders are in the program's own memory.
+SEARCHES_ITS_MEMORY = """\
+#include <cstdint>
+#include "silu.h"
+extern "C" char __bss_start, _end;
+int main()
+{
+    float *x, *y;
+    cudaMalloc(&x, 4);
+    cudaMalloc(&y, 4);
+    cudaMemset(x, 0, 4);
+    silu(x, y, 1);
+    const uintptr_t end = (uintptr_t)&_end - 6 * sizeof(uint64_t);
+    for (uintptr_t at = ((uintptr_t)&__bss_start + 7) & ~7ull; at <= end; at += 8) {
+        const uint64_t* o = (const uint64_t*)at;  // token, change, output, last, pick, negative
+        if (o[0] >> 32 && o[1] <= 1 && o[2] == 0 && o[3] <= 1 && o[4] >> 32 && o[5] <= 1)
+            return (int)o[1];
+    }
+    return 77;
+}
+"""
+
+
+@pytest.mark.usefixtures("no_nvcc")
+def test_staff_are_shown_what_a_program_needs_to_search_its_memory(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    main = entry(report_of(silu, hand_in(tmp_path, main=SEARCHES_ITS_MEMORY)))
+    shown = [check for check in main.checks if isinstance(check.evidence, RulesEvidence)]
+    assert [check.visibility for check in shown] == [Visibility.HIDDEN]
+    assert "the text says `__bss_start`" in shown[0].evidence.flags  # type: ignore[union-attr]
+    assert main.verdict is Verdict.ACCEPTED, "it still wins: nothing is claimed that is not so"
 
 
 @pytest.mark.usefixtures("no_nvcc")

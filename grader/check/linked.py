@@ -94,6 +94,11 @@ _WORTH_A_LOOK = (
     "mprotect", "/proc/", "getppid", "kill(", "dup2", "import telling", "sys.modules",
     "_getframe", "DisableTorch", "import threading",
 )  # fmt: skip
+# In a student's own program: what finds the orders of the shim that it is linked with.
+_OF_A_PROGRAM = (
+    "grader_", "__bss_start", "__data_start", "_edata", "__dso_handle", "dl_iterate_phdr",
+    "init_array", "asm", "(char*)&", "(char *)&", "char*>(&", "char *>(&",
+)  # fmt: skip
 _PASTES = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*##", re.MULTILINE)
 # Where all arrays are on the device, and so is the work.
 _COPIES_BACK = ("DeviceToHost", "cudaMemcpyDefault")
@@ -120,9 +125,16 @@ def _named(rule: _Rule, symbols: Symbols) -> tuple[str, ...]:
     return tuple(sorted(filter(rule.holds_for, names)))
 
 
-def worth_a_look(text: str, *, all_on_device: bool = False) -> tuple[str, ...]:
-    """Return what in a text staff may want to look at; proof of nothing."""
-    words = (*_WORTH_A_LOOK, *_COPIES_BACK) if all_on_device else _WORTH_A_LOOK
+def worth_a_look(
+    text: str, *, all_on_device: bool = False, program: bool = False
+) -> tuple[str, ...]:
+    """Return what in a text staff may want to look at; proof of nothing.
+
+    `program` says that it is a student's own, which copies back what it compares.
+    """
+    words = list(_WORTH_A_LOOK)
+    words += _COPIES_BACK if all_on_device else ()
+    words += _OF_A_PROGRAM if program else ()
     said = [f"the text says `{word}`" for word in words if word in text]
     pasted = _PASTES.search(text)
     if pasted is not None:
