@@ -15,6 +15,7 @@ from grader import confinement, toolchain
 from grader.cache import CACHE_DIR_VARIABLE
 from grader.crew.hands import Hands
 from grader.gpu import Gpu, gpus, visible
+from grader.gpu_turn import sharing
 
 if TYPE_CHECKING:
     from course import Course
@@ -78,6 +79,13 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def first_gpu() -> Gpu:
     """The GPU that tests marked gpu use."""
     return visible(gpus())[0]
+
+
+@pytest.fixture
+def turn(first_gpu: Gpu) -> Iterator[None]:
+    """Share the GPU as a grading does, for a test that does less: some want it for themselves."""
+    with sharing(first_gpu.uuid):
+        yield
 
 
 @pytest.fixture

@@ -28,7 +28,11 @@ from grader.worker import cuda_driver
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.xdist_group("gpu"),
+    pytest.mark.usefixtures("turn"),
+]
 
 HAND_IN = """\
 import triton

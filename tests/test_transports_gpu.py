@@ -29,7 +29,11 @@ from grader.worker import cuda_driver
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.xdist_group("gpu"),
+    pytest.mark.usefixtures("turn"),
+]
 
 HAND_IN = """#include "silu.h"
 __global__ void k(const float* input, float* output, int n)
