@@ -121,6 +121,14 @@ def test_without_a_gpu_it_tells_of_accesses_and_of_what_a_gpu_would_add(
         assert "registers a thread" in text
 
 
+def test_who_launches_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, text = profile(monkeypatch, "copy_first_column", "--from", "reference")
+    assert code == 0
+    assert "by host device: none by kernels" in text
+    if toolchain.find_nvcc() is not None:
+        assert "the file has no kernel, says nvcc for sm_80" in text
+
+
 def test_what_does_not_build_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "silu.cu").write_text('#include "silu.h"\nvoid silu(\n')
     code, text = profile(monkeypatch, "silu", "silu", "--from", str(tmp_path))

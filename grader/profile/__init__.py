@@ -169,7 +169,7 @@ def _resources(page: Page, request: Request, unit: Unit) -> None:
     found = resources(request.assignment, unit.hand_in, nvcc, architecture)
     name = "sm_{}{}".format(*architecture)
     if not found:
-        page.sentence(f"registers: nvcc told of no kernel for {name}", indent=_INDENT)
+        page.sentence(f"registers: the file has no kernel, says nvcc for {name}", indent=_INDENT)
     for one in found:
         spills = f", {one.spill_bytes} bytes spilled to memory" if one.spill_bytes else ""
         page.sentence(
@@ -211,9 +211,11 @@ def _accesses(page: Page, unit: Unit, built: Built, shop: Workshop, progress: Pr
     if counted.evidence is None:
         page.sentence(f"accesses: {counted.sentence.message}", indent=_INDENT)
         return
-    page.sentence(
-        f"accesses on {counted.evidence.case}, by {counted.evidence.tool}:", indent=_INDENT
-    )
+    subject = f"accesses on {counted.evidence.case}, by {counted.evidence.tool}"
+    if not any(figure.measured for figure in counted.evidence.figures):
+        page.sentence(f"{subject}: none by kernels", indent=_INDENT)
+        return
+    page.sentence(f"{subject}:", indent=_INDENT)
     for figure in counted.evidence.figures:
         if figure.measured:
             over = f", {figure.ratio:.2f} times the least" if figure.ratio is not None else ""

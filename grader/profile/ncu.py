@@ -32,6 +32,7 @@ _LOG = "ncu.csv"
 _LOG_BYTES = 4 << 20
 _CALL_S, _LOAD_S, _FINISH_S = 60.0, 120.0, 60.0
 _REFUSED = "ERR_NVGPUCTRPERM"
+_NO_KERNELS = "No kernels were profiled"  # what ncu of CUDA 13.0 says then
 
 
 def counters(bench: Bench, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
@@ -57,6 +58,8 @@ def counters(bench: Bench, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, s
         return found, ""
     if _REFUSED in log:
         return [], "this machine keeps the GPU's counters for administrators (ERR_NVGPUCTRPERM)"
+    if walked.failure is None and _NO_KERNELS in log:
+        return [], "no kernel was launched for ncu to look at"
     last = (log.strip().splitlines() or ["it said nothing"])[-1][:200]
     return [], walked.failure.message if walked.failure else f"ncu gave no figures: {last}"
 
