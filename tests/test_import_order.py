@@ -19,7 +19,7 @@ ORDER = (
     "words", "verdict", "errors", "crowded", "private_files", "level", "interruption", "defect",
     "counter_bounds", "evidence", "report", "report_reader",
     # text from and for people
-    "printable", "progress", "toml_source", "toml_tips", "foreign_json",
+    "printable", "digits", "progress", "toml_source", "toml_tips", "foreign_json",
     # the spec
     "expression", "timing", "signature", "spec", "spec_problem", "spec_names", "spec_schema",
     "case_checks", "counter_checks", "timing_checks", "spec_checks", "spec_reader", "catalogue",

@@ -43,8 +43,13 @@ def silu(input, output, n):
     assert input.is_cuda and not output.is_cpu and input.device == DEVICE
     assert all(t.is_cuda for t in (input, output))
     elsewhere = {"t": input}
-    exec(compile("truth = t.is_cuda", "library.py", "exec"), elsewhere)
-    assert not elsewhere["truth"], "torch's own code would go on to call CUDA"
+    truth = "assert not t.is_cuda and t.device.type == 'cpu' and t.get_device() == -1"
+    exec(compile(truth, "torch's own code would go on to call CUDA.py", "exec"), elsewhere)
+    assert input.device.type == "cuda" and input.get_device() == input.device.index == 0
+    if input.device != output.device or str(input.device) != "cuda:0":
+        raise ValueError("two devices")
+    generator = torch.Generator(device=input.device).manual_seed(1)
+    torch.rand(3, device=input.device, generator=generator)
     with torch.device("cuda"):
         assert torch.arange(3).device == DEVICE
     torch.set_default_device("cuda")
@@ -55,6 +60,7 @@ def silu(input, output, n):
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
+    assert stream.device == input.new_empty(1, device=copied.device).device == input.device
     for given in (input.device, input.device.index, 0, "cuda:0", None):
         with torch.cuda.device(given), torch.cuda.stream(stream):
             start.record()
@@ -109,13 +115,21 @@ library.impl("silu", lambda x, y: launch(x, y, x.numel()) and None, "CUDA")
 def anywhere(x: torch.Tensor, y: torch.Tensor) -> None:
     launch(x, y, x.numel())
 
+@torch.library.custom_op("hand_in::with_scratch", mutates_args=("y",), device_types="cuda")
+def with_scratch(x: torch.Tensor, y: torch.Tensor) -> None:
+    assert x.device.type == "cuda"
+    scratch = torch.empty(x.shape, device=x.device)
+    launch(x, scratch, x.numel())
+    launch(x, y, x.numel())
+
 @torch.compile
 def helper(x, y, n):
     return launch(x, y, n)
 
 @torch.compile(fullgraph=True, mode="max-autotune")
 def silu(input, output, n):
-    for call in (operator, torch.ops.hand_in.silu, torch.ops.hand_in_too.silu, anywhere):
+    asked = (operator, torch.ops.hand_in.silu, torch.ops.hand_in_too.silu, anywhere, with_scratch)
+    for call in asked:
         output.zero_()
         call(input, output)
     helper(input, output, n)
@@ -125,8 +139,31 @@ def silu(input, output, n):
     silu_kernel.warmup(torch.float32, torch.float32, n, BLOCK=256, grid=(1,))
 """
 DEMANDS_A_GPU = """
+assert torch.cuda.is_available() in (True, False)
+
 def silu(input, output, n):
     assert input.device.type == "cuda", "input must be on the GPU"
+    launch(input, output, n)
+"""
+# On a GPU both are "cuda", without one both are "cpu".
+CHOOSES_A_DEVICE = """
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+ACTIVE = triton.runtime.driver.active.get_active_torch_device()
+
+def silu(input, output, n):
+    assert input.device.type == output.device.type == DEVICE.type == ACTIVE.type
+    scratch = torch.empty_like(input, device=DEVICE)
+    assert scratch.device == input.device
+    launch(input, scratch, n)
+    launch(input, output, n)
+"""
+# Whoever was told of a GPU is not told otherwise later.
+ASKS_LATER = """
+def silu(input, output, n):
+    assert input.device.type == "cuda"
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    assert input.device.type == "cuda"
     launch(input, output, n)
 """
 TORCH_DOES_THE_WORK = """
@@ -184,6 +221,12 @@ def grade(bench: Bench, text: str) -> Graded:
 
 def test_what_tutorials_ask_is_answered(bench: Bench) -> None:
     graded = grade(bench, ASKS)
+    assert graded.verdict == "accepted", graded.printed
+
+
+@pytest.mark.parametrize("text", [CHOOSES_A_DEVICE, ASKS_LATER], ids=["chooses", "asks_later"])
+def test_what_was_told_once_stays(bench: Bench, text: str) -> None:
+    graded = grade(bench, text)
     assert graded.verdict == "accepted", graded.printed
 
 

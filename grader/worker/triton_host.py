@@ -11,31 +11,30 @@ that a persistent kernel is a grid of 8 programs and not of 108.
     torch.cuda.device, .stream, …   contexts that do nothing
     torch.cuda.synchronize, Event   nothing to wait for; an event is a point in time
     get_device_properties, …        the figures below
-    device="cuda", .cuda(), .to()   the CPU, while the hand-in runs (`HostMode`)
-    tensor.is_cuda                  True where the hand-in's own lines ask
+    device="cuda", tensor.device    see `triton_device`
     what a launch returns           a compiled kernel (`triton_compiled`)
     torch.compile                   what it was given
     an operator's CUDA kernel       called for tensors of the CPU
 
-`torch.cuda.is_available()` and `device_count()` stay as they are: code that
-asks first has an answer of its own. In the process that runs the hand-in, and
-in the compile gate's, which imports it; never beside a GPU's driver.
+In the process that runs the hand-in, and in the compile gate's, which imports
+it; never beside a GPU's driver.
 """
 
-import sys
+import functools
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 if TYPE_CHECKING:
-    from grader.worker import triton_compiled
+    from grader.worker import triton_compiled, triton_device
 else:
     import triton_compiled
+    import triton_device
 
 MULTIPROCESSORS = 8
 _CAPABILITY = (8, 0)
@@ -90,8 +89,8 @@ class Driver:
         self.utils = Utils()
 
     def get_active_torch_device(self) -> torch.device:
-        """Return where tensors are, so that `x.device == DEVICE` holds."""
-        return torch.device("cpu")
+        """Return where tensors say that they are, so that `x.device == DEVICE` holds."""
+        return triton_device.told_device()
 
     def get_current_target(self) -> Any:
         """Return what the compile gate compiles for."""
@@ -173,8 +172,12 @@ class Stream:
     priority = 0
     wait_stream = wait_event = synchronize = __exit__ = _nothing
 
-    def __init__(self, *_: object, **__: object) -> None:
-        self.device = torch.device("cpu")
+    __init__ = _nothing
+
+    @property
+    def device(self) -> torch.device:
+        """Return where tensors say that they are."""
+        return triton_device.told_device()
 
     def __enter__(self) -> "Stream":
         return self
@@ -224,58 +227,6 @@ def _stand_ins() -> dict[str, Any]:
     }
 
 
-class HostMode(TorchFunctionMode):
-    """While it is entered, a tensor that is to be on a GPU is made on the CPU.
-
-    Every call is handed on as it is but for its device, so that the rules'
-    watch, which is entered inside of it, sees what the hand-in called.
-    """
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call `func` with the CPU in place of a GPU."""
-        kwargs = kwargs or {}
-        if func is torch.Tensor.cuda:
-            return args[0]
-        if func is torch.Tensor.to and len(args) > 1 and _is_gpu(args[1]):
-            args = (args[0], "cpu", *args[2:])
-        if _is_gpu(kwargs.get("device")):
-            kwargs = {**kwargs, "device": "cpu"}
-        return func(*args, **kwargs)
-
-
-def _is_gpu(device: object) -> bool:
-    if isinstance(device, str):
-        return device.partition(":")[0] == "cuda"
-    if isinstance(device, torch.device):
-        return device.type == "cuda"
-    return type(device) is int  # an index without a type is a GPU's
-
-
-def _answer_where_asked(name: str, answer: bool, file: str) -> None:
-    """Have `tensor.NAME` be `answer` in the lines of `file`, and the truth in all others.
-
-    Torch's own Python code asks as well, and goes on to call CUDA.
-    """
-    truth = getattr(torch.Tensor, name).__get__
-
-    def asked(tensor: torch.Tensor) -> bool:
-        if sys._getframe(1).f_code.co_filename == file:
-            return answer
-        return bool(truth(tensor))
-
-    setattr(torch.Tensor, name, property(asked))
-
-
-def _keep_the_default_device() -> None:
-    # Torch applies it last, where `HostMode` no longer sees it.
-    original = torch.set_default_device
-
-    def set_default_device(device: Any) -> None:
-        original("cpu" if _is_gpu(device) else device)
-
-    torch.set_default_device = set_default_device
-
-
 def _as_given(function: Any = None, *_: object, **__: object) -> Any:
     """Leave the work of torch's compiler out: what it is given computes the same by itself.
 
@@ -284,6 +235,19 @@ def _as_given(function: Any = None, *_: object, **__: object) -> Any:
     operator does, takes it a second when it is first asked.
     """
     return function if function is not None else lambda function: function
+
+
+def _in_the_mode(function: Any) -> Any:
+    """Return a function that runs in the hand-in's mode: torch leaves it to call an operator."""
+    if not isinstance(function, FunctionType):
+        return function
+
+    @functools.wraps(function)
+    def entered(*arguments: Any, **more: Any) -> Any:
+        with triton_device.HostMode():
+            return function(*arguments, **more)
+
+    return entered
 
 
 def _keep_operators() -> None:
@@ -299,7 +263,7 @@ def _keep_operators() -> None:
             ours.add(operator)
         elif operator in ours:
             return  # that for the CPU, which a GPU's tensors do not meet
-        original(self, op_name, fn, operator[2], **more)
+        original(self, op_name, _in_the_mode(fn), operator[2], **more)
 
     library.impl = impl
 
@@ -325,7 +289,5 @@ def install(file: str) -> Callable[[], AbstractContextManager[object]]:
         setattr(module, name, _as_given)
     _keep_operators()
     torch.Tensor.record_stream = _nothing  # type: ignore[method-assign] # wants torch's own
-    _keep_the_default_device()
-    _answer_where_asked("is_cuda", True, file)
-    _answer_where_asked("is_cpu", False, file)
-    return HostMode
+    triton_device.install(file)
+    return triton_device.HostMode
