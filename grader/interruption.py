@@ -28,9 +28,7 @@ def terminable() -> Iterator[None]:
     """Raise KeyboardInterrupt, or SystemExit(128 + number), when a signal comes in the block."""
 
     def leave(number: int, _: FrameType | None) -> None:
-        # Clearing up takes a moment, and an impatient second signal must not cut it short.
-        for ending in _ENDINGS:
-            signal.signal(ending, signal.SIG_IGN)
+        heed_no_more()  # clearing up takes a moment: an impatient second one must not cut it short
         _came.append(number)
         _raise(number)
 
@@ -47,6 +45,12 @@ def terminable() -> Iterator[None]:
         for ending, handler in before:
             if signal.getsignal(ending) is leave:
                 signal.signal(ending, handler)
+
+
+def heed_no_more() -> None:
+    """Ignore all signals that would end this process: it ends now in any case."""
+    for ending in _ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
 
 
 @contextlib.contextmanager

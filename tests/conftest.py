@@ -99,7 +99,7 @@ def hands() -> Iterator[Hands]:
     """What grades many hand-ins in this process, with one Python server."""
     hands = Hands()
     yield hands
-    hands.renew()
+    hands.close()
 
 
 @pytest.fixture

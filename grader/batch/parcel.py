@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import functools
 import json
-import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -61,7 +60,8 @@ def do(parcel: Parcel, hands: Hands) -> bytes:
         problem = f"a worker has version {grader.__version__}, not {packed['grader']}"
         return wrap(Answer(outcome=Outcome.FAILED, problem=problem))
     try:
-        assignment = _assignment(packed["assignment"], json.dumps(packed["folder"]))
+        folder = json.dumps(packed["folder"])
+        assignment = _assignment(packed["assignment"], folder, hands.folder)
     except (GraderError, OSError) as error:
         return wrap(Answer(outcome=Outcome.FAILED, problem=str(error)))
     submission = Submission(
@@ -114,9 +114,9 @@ def _folder(folder: Path) -> dict[str, str]:
 
 
 @functools.cache
-def _assignment(name: str, folder: str) -> Assignment:
-    """Unpack an assignment, once in a process, into a folder that ends with it."""
-    root = Path(_scratch().name) / content_key(folder)
+def _assignment(name: str, folder: str, below: Path) -> Assignment:
+    """Unpack an assignment, once in a process, into a folder below this one."""
+    root = below / content_key(folder)
     for path, data in json.loads(folder).items():
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
@@ -125,8 +125,3 @@ def _assignment(name: str, folder: str) -> Assignment:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(data))
     return read_assignment(root / name)
-
-
-@functools.cache
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="grade-assignments-")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+from functools import cached_property
+from pathlib import Path
+
 from grader.judge.server import PythonServer
 from grader.pipeline import grade
 from grader.plan import Options
@@ -13,7 +17,7 @@ from grader.words import Device
 
 
 class Hands:
-    """Grades one hand-in after another; end it with `renew`.
+    """Grades one hand-in after another; end it with `close`.
 
     A server costs a second and a half, and holds nothing of a hand-in: workers
     are forked from it and confined before they touch one.
@@ -34,6 +38,22 @@ class Hands:
         except BaseException:
             self.renew()
             raise
+
+    @cached_property
+    def _folder(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="grade-hands-")
+
+    @property
+    def folder(self) -> Path:
+        """A folder for what is of use to more than one grading; nothing of a hand-in's."""
+        return Path(self._folder.name)
+
+    def close(self) -> None:
+        """End the servers and remove the folder."""
+        self.renew()
+        if "_folder" in self.__dict__:
+            self._folder.cleanup()
+            del self._folder
 
     def renew(self) -> None:
         """End the servers; the next hand-in gets a new one."""

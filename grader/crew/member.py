@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from grader import family
 from grader.crew.hands import Hands
-from grader.interruption import terminable
+from grader.interruption import heed_no_more, terminable
 
 # The first message of a process that has come far enough to do tasks.
 READY = "ready"
@@ -45,4 +45,8 @@ def main(doer: str, descriptor: int, parent: int, threads: int) -> None:
             except (EOFError, BrokenPipeError, ConnectionResetError):
                 pass  # there is no more to do, or nobody to do it for
             finally:
-                hands.renew()
+                # The kernel's word that the parent is gone may come while it is cleared up.
+                try:
+                    heed_no_more()
+                finally:
+                    hands.close()

@@ -61,18 +61,18 @@ def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, hands: Han
     assert report["environment"]["secret_seed"] == 7
 
 
-def test_a_worker_of_another_version_does_not_grade(classroom: Path) -> None:
+def test_a_worker_of_another_version_does_not_grade(classroom: Path, hands: Hands) -> None:
     data = parcel.pack(jobs_of(classroom)[0])
     other = json.dumps({**json.loads(data), "grader": "0.0.0"}).encode()
-    answer = parcel.unwrap(parcel.do(parcel.Parcel(data=other), Hands()))
+    answer = parcel.unwrap(parcel.do(parcel.Parcel(data=other), hands))
     assert answer.outcome is Outcome.FAILED
     assert "not 0.0.0" in answer.problem
 
 
-def test_an_assignment_is_unpacked_into_its_own_folder_only(classroom: Path) -> None:
+def test_an_assignment_is_unpacked_into_its_own_folder_only(classroom: Path, hands: Hands) -> None:
     values = json.loads(parcel.pack(jobs_of(classroom)[0]))
     values["folder"]["../outside"] = ""
-    answer = parcel.unwrap(parcel.do(parcel.Parcel(data=json.dumps(values).encode()), Hands()))
+    answer = parcel.unwrap(parcel.do(parcel.Parcel(data=json.dumps(values).encode()), hands))
     assert "../outside is no path within an assignment" in answer.problem
 
 

@@ -1,0 +1,67 @@
+"""What a process that does tasks keeps is gone with it, however it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from grader.crew.hands import Hands
+from grader.crew.pool import Pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Where does a member keep what it keeps?"""
+
+    weight: float = 1.0
+
+
+def answer(_: Question, hands: Hands) -> str:
+    """Have something kept; say where."""
+    (hands.folder / "kept").write_text("of use to the next one, too")
+    return str(hands.folder)
+
+
+def failed(_: Question, how: str) -> str:
+    return how
+
+
+def test_a_folder_is_kept_until_the_end() -> None:
+    hands = Hands()
+    folder = hands.folder
+    hands.renew()
+    assert hands.folder == folder and folder.is_dir()
+    hands.close()
+    assert not folder.exists()
+
+
+def heeds_a_signal(pid: int) -> bool:
+    """Return whether a handler of SIGTERM's is in place."""
+    caught = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+# As when a Dask worker ends: it closes the channel, and the kernel tells that it is gone.
+@pytest.mark.parametrize("told", ["by the channel", "by a signal", "by both"])
+def test_a_members_folder_goes_with_it(told: str) -> None:
+    pool: Pool[Question, str] = Pool(1, "test_crew:answer", failed)
+    with pool:
+        ((_, where),) = pool.results([Question()])
+        folder = Path(where)
+        assert (folder / "kept").is_file(), where
+        (member,) = (psutil.Process(pid) for pid in pool.pids)
+        if told != "by a signal":
+            pool._members[0].channel.close()
+        while told == "by both" and heeds_a_signal(member.pid):
+            time.sleep(1e-4)
+        if told != "by the channel":
+            os.kill(member.pid, signal.SIGTERM)
+        member.wait(20)
+    assert not folder.exists()
