@@ -81,8 +81,6 @@ _NAMES = {
     "cudaStreamBeginCapture": "CUDA graphs",
     "cudaLaunchCooperativeKernel": "cooperative launches",
     "cudaLaunchKernelEx": "cudaLaunchKernelEx",
-    "this_grid": "grid-wide cooperative groups",
-    "grid_group": "grid-wide cooperative groups",
     "this_cluster": "thread-block clusters",
     "memcpy_async": "asynchronous copies (memcpy_async)",
     "__pipeline_memcpy_async": "asynchronous copies",

@@ -211,7 +211,7 @@ def test_allocations_learn_their_name() -> None:
         ('asm volatile("ld.global.f32 %0, [%1];" : "=f"(x) : "l"(p));', "PTX"),
         ('asm("mov.u32 %0, %laneid;" : "=r"(lane));', "PTX"),
         ("cudaTextureObject_t t;", "textures"),
-        ("auto g = cg::this_grid();", "grid-wide"),
+        ("cudaLaunchCooperativeKernel((void*)k, 1, 1, a);", "cooperative launches"),
         ("#include <cuda_bf16.h>", "bfloat16"),
     ],
 )

@@ -1,8 +1,9 @@
-// Cooperative groups: the block, tiles of a warp, and the active lanes.
+// Cooperative groups: the grid, the block, tiles of a warp, and the active lanes.
 //
 // A tile is a run of lanes with a power of two for its size; its operations
-// are warp functions whose mask names its lanes. Grids and clusters are not
-// offered.
+// are warp functions whose mask names its lanes. Of the grid there are places
+// and sizes only: blocks run one after another here, and none can wait for all.
+// Clusters are not offered.
 #pragma once
 #include "cuda_runtime.h"
 
@@ -23,6 +24,27 @@ public:
 };
 
 GRADER_INLINE thread_block this_thread_block() { return thread_block(); }
+
+class grid_group {
+public:
+    GRADER_INLINE unsigned long long thread_rank() const {
+        return block_rank() * thread_block().size() + thread_block().thread_rank();
+    }
+    GRADER_INLINE unsigned long long size() const { return num_blocks() * thread_block().size(); }
+    GRADER_INLINE unsigned long long num_threads() const { return size(); }
+    GRADER_INLINE unsigned long long block_rank() const {
+        return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+    }
+    GRADER_INLINE unsigned long long num_blocks() const { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    GRADER_INLINE dim3 block_index() const { return dim3(blockIdx); }
+    GRADER_INLINE dim3 dim_blocks() const { return dim3(gridDim); }
+    GRADER_INLINE dim3 group_dim() const { return dim3(gridDim); }
+    // Without a cooperative launch, which is not offered, a GPU's says so and traps, too.
+    GRADER_INLINE bool is_valid() const { return false; }
+    GRADER_INLINE void sync() const { __trap(); }
+};
+
+GRADER_INLINE grid_group this_grid() { return grid_group(); }
 
 // Lanes of one warp, named by a mask; what tiles and coalesced groups share.
 class lanes_of_a_warp {
@@ -72,6 +94,35 @@ protected:
     unsigned mask_, rank_, size_, meta_rank_, meta_size_;
 };
 
+// Any group, for functions that take one: it can wait and count.
+class thread_group {
+public:
+    GRADER_INLINE thread_group(const thread_block& block) : mask_(0), rank_(block.thread_rank()), size_(block.size()) {}
+    GRADER_INLINE thread_group(const lanes_of_a_warp& lanes)
+        : mask_(lanes.grader_mask()), rank_(lanes.thread_rank()), size_(lanes.size()) {}
+    GRADER_INLINE thread_group(unsigned mask, unsigned rank)
+        : mask_(mask), rank_(rank), size_((unsigned)__popc(mask)) {}
+    GRADER_INLINE void sync() const {
+        if (mask_)
+            __syncwarp(mask_);
+        else
+            __syncthreads();
+    }
+    GRADER_INLINE unsigned thread_rank() const { return rank_; }
+    GRADER_INLINE unsigned size() const { return size_; }
+    GRADER_INLINE unsigned num_threads() const { return size_; }
+
+    // Those of its lanes that are in this warp.
+    GRADER_INLINE unsigned grader_mask() const {
+        if (mask_) return mask_;
+        unsigned first = rank_ / 32 * 32, lanes = size_ - first;
+        return lanes >= 32 ? 0xffffffffu : (1u << lanes) - 1;
+    }
+
+private:
+    unsigned mask_, rank_, size_;  // a mask of 0 is the block
+};
+
 template <unsigned Size, class Parent = void> class thread_block_tile : public lanes_of_a_warp {
     static_assert(Size > 0 && Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 lanes here");
 
@@ -98,6 +149,16 @@ template <unsigned Size, unsigned Larger, class Parent>
 GRADER_INLINE thread_block_tile<Size> tiled_partition(const thread_block_tile<Larger, Parent>&) {
     static_assert(Size <= Larger, "a tile is cut from a larger one");
     return thread_block_tile<Size>();
+}
+
+// Of a size that is known at run time: runs of so many ranks, the last one perhaps a shorter one.
+GRADER_INLINE thread_group tiled_partition(const thread_group& parent, unsigned size) {
+    if (size == 0 || size > 32 || (size & (size - 1)) != 0) __trap();  // as a GPU does
+    unsigned lanes = parent.grader_mask(), own = 1u << (thread_block().thread_rank() % 32);
+    unsigned rank = (unsigned)__popc(lanes & (own - 1)), tile = 0;
+    for (unsigned other = 0; lanes; lanes &= lanes - 1, ++other)
+        if (other / size == rank / size) tile |= lanes & (0u - lanes);
+    return thread_group(tile, rank % size);
 }
 
 class coalesced_group : public lanes_of_a_warp {

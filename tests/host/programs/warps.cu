@@ -1,5 +1,44 @@
 #include "expect.cuh"
 #include <cooperative_groups.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+// As NVIDIA's introduction to cooperative groups has it.
+__device__ int reduce_sum(cg::thread_group g, int* temp, int val) {
+    int lane = g.thread_rank();
+    for (int i = g.size() / 2; i > 0; i /= 2) {
+        temp[lane] = val;
+        g.sync();
+        if (lane < i) val += temp[lane + i];
+        g.sync();
+    }
+    return val;
+}
+__global__ void groups(int* out) {
+    __shared__ int temp[48];
+    int t = threadIdx.x, ok = 1;
+    auto block = cg::this_thread_block();
+    cg::grid_group grid = cg::this_grid();
+    ok &= grid.thread_rank() == blockIdx.x * 48u + t && grid.size() == 144 && grid.num_blocks() == 3;
+    ok &= grid.block_rank() == blockIdx.x && grid.dim_blocks().x == 3 && !grid.is_valid();
+    cg::thread_group warp = cg::tiled_partition(block, 32);
+    ok &= warp.size() == (t < 32 ? 32 : 16) && warp.thread_rank() == (unsigned)t % 32;
+    cg::thread_group four = cg::tiled_partition(warp, 4);
+    ok &= four.size() == 4 && four.thread_rank() == (unsigned)t % 4;
+    int sum = reduce_sum(four, temp + t / 4 * 4, t);
+    if (four.thread_rank() == 0) ok &= sum == 4 * t + 6;
+    block.sync();
+    if (t % 2) {
+        // Of lanes that are not side by side: by their ranks.
+        cg::thread_group odd = cg::tiled_partition(cg::thread_group(cg::coalesced_threads()), 2);
+        ok &= odd.size() == 2 && odd.thread_rank() == (unsigned)t / 2 % 2;
+    }
+    auto tile = cg::tiled_partition<8>(block);
+    ok &= cg::inclusive_scan(tile, t % 8) == (t % 8) * (t % 8 + 1) / 2;
+    ok &= cg::exclusive_scan(tile, 2) == 2 * (t % 8);
+    ok &= cg::inclusive_scan(tile, t ^ 5, cg::greater<int>()) >= (t ^ 5);
+    out[blockIdx.x * 48 + t] = ok;
+}
+__global__ void wants_all_blocks() { cg::this_grid().sync(); }
 __global__ void warp(int* out) {
     int t = threadIdx.x, lane = t % 32;
     const unsigned full = 0xffffffffu;
@@ -38,5 +77,11 @@ int main() {
     warp<<<1, 64>>>(out);
     for (int i = 0; i < 64; ++i) EXPECT(at(out, i) == 1);
     cudaFree(out);
+    out = device<int>(144);
+    groups<<<3, 48>>>(out);
+    for (int i = 0; i < 144; ++i) EXPECT(at(out, i) == 1);
+    cudaFree(out);
+    wants_all_blocks<<<2, 32>>>();
+    EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
     return failures;
 }
