@@ -4,7 +4,7 @@
 //           it in one copy: rows * 4 bytes cross the bus instead of rows * cols * 4.
 // Limit     the gathering: each element is a cache line of its own from the host's memory. The
 //           loads do not wait for one another, so that many are on their way at a time.
-// Expect    several times faster than torch, which gathers into pageable memory.
+// Expect    1.3 to 1.4 times torch, which gathers into pageable memory (beside an H200).
 // Grade it  grade local copy_first_column
 #include <cuda_runtime.h>
 

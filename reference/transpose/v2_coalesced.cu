@@ -4,7 +4,7 @@
 //           that a warp's load is one piece of 128 bytes: 4 sectors, the fewest there are.
 // Limit     the stores: neighbouring threads still write to different rows of the output,
 //           32 sectors per request, of which 28 bytes in 32 are for others to fill.
-// Expect    a good deal faster than V1, and still slower than torch.
+// Expect    somewhat faster than V1, and still slower than torch.
 // Grade it  grade local transpose --kernel v2_coalesced --language cuda
 #include "transpose.h"
 

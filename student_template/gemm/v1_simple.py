@@ -3,7 +3,7 @@
 # Idea      every program owns BN neighbouring elements in one row of C. It walks along that
 #           row of A and down the BN columns of B, BK elements at a time.
 # Limit     loads: for every element of C it loads a column of B, so all of B m times.
-# Expect    a few per cent of what torch reaches: no tensor cores, far too many loads.
+# Expect    less than a hundredth of what torch reaches: no tensor cores, far too many loads.
 # Grade it  grade local gemm --kernel v1_simple --language triton
 import triton
 import triton.language as tl
