@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from grader import entries, score
 from grader.build.product import Built, Rejected
 from grader.check.ending import Sentence
-from grader.check.linked import worth_a_look
+from grader.check.linked import KEPT, worth_a_look
 from grader.check.program import check_program
 from grader.defect import as_grader_error
 from grader.evidence import RulesEvidence
@@ -82,7 +82,7 @@ def grade_program(
 
 def _flags(unit: Unit) -> list[CheckResult]:
     """Return the entry that shows staff the words of main.cu, if there is one to show."""
-    found = Sentence(verdict=Verdict.ACCEPTED, message="may know what the grader told its shim")
+    found = Sentence(verdict=Verdict.ACCEPTED, message=KEPT)
     evidence = RulesEvidence(broken=(), flags=worth_a_look(unit.hand_in.text, program=True))
     return entries.rules_check(unit.kernel, found, evidence, wall_s=0.0)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 
 from grader.check.ending import Sentence
-from grader.check.linked import broken_rules, worth_a_look
+from grader.check.linked import KEPT, broken_rules, worth_a_look
 from grader.check.stage import Bench, Stage
 from grader.evidence import BrokenRule, RulesEvidence
 from grader.judge.buffers import Buffer
@@ -65,7 +65,7 @@ def check_rules(
         message = f"{bench.built.file}: {first.message}{named}"
         sentence = Sentence(verdict=Verdict.FORBIDDEN, message=message, hint=hint)
     else:
-        sentence = Sentence(verdict=Verdict.ACCEPTED, message="breaks no rule that was looked for")
+        sentence = Sentence(verdict=Verdict.ACCEPTED, message=KEPT)
     wall_s = round(time.monotonic() - started_s, 3)
     return RulesVerdict(sentence=sentence, evidence=evidence, wall_s=wall_s)
 
