@@ -12,6 +12,7 @@ from grader import workshop
 from grader.words import Device
 
 KERNEL = """
+import threading
 import torch
 import triton
 import triton.language as tl
@@ -72,6 +73,13 @@ def silu(input, output, n):
         assert min(torch.cuda.mem_get_info()) > 0
     torch.cuda.synchronize()
     assert start.elapsed_time(end) > 0
+    seen = []
+    # There a tensor is made where it says that it is: it says the truth.
+    there = lambda: seen.append((input.is_cuda, torch.empty(1, device=input.device).numel()))
+    thread = threading.Thread(target=there)
+    thread.start()
+    thread.join()
+    assert seen == [(True, 1)]
     launch(input, output, n, PROGRAMS)
 """
 # As the tutorial of the fused softmax does it: the grid follows from what the kernel needs.

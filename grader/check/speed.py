@@ -41,7 +41,7 @@ BUDGET_S = 8.0
 # All buffers of a benchmark, of each kind of memory: the longer a burst is, the less do its
 # ends matter. Of a T4's 15 GB a quarter goes to them, and more to the judge's own float64.
 _FIELD_BYTES = 32 << 30
-# What the host's hold has to be written before the first burst.
+# Those in the host's memory are written as a whole before the first burst, which takes seconds.
 _HOST_BYTES = 1 << 30
 _FIELD_SHARE = 0.25  # of the memory that is free
 _FEWEST_SETS, _MOST_SETS = 2, 64

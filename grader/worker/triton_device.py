@@ -15,7 +15,6 @@ by what it chose. Whoever was told of a GPU before is told of one to the end.
 
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -87,27 +86,35 @@ def is_gpu(device: object) -> bool:
 
 
 def _asked_in(file: str) -> bool:
-    """Return whether whoever calls our caller is a line of `file`, run as the hand-in's."""
-    return sys._getframe(2).f_code.co_filename == file and _here.modes > 0
+    """Return whether whoever calls our caller is a line of `file`."""
+    return sys._getframe(2).f_code.co_filename == file
 
 
-def _answer_where_asked(name: str, answer: Callable[[], object], file: str) -> None:
-    """Have `tensor.NAME` be what `answer` says in the lines of `file`, the truth in all others."""
+def _answer_where_asked(name: str, file: str, *, answer: bool) -> None:
+    """Have `tensor.NAME` be `answer` in the lines of `file`, and the truth in all others."""
     truth = getattr(torch.Tensor, name).__get__
 
-    def asked(tensor: torch.Tensor) -> Any:
-        return answer() if _asked_in(file) else truth(tensor)
+    def asked(tensor: torch.Tensor) -> bool:
+        return answer if _asked_in(file) else bool(truth(tensor))
 
     setattr(torch.Tensor, name, property(asked))
 
 
-def _number_where_asked(file: str) -> None:
-    truth = torch.Tensor.get_device
+def _name_the_device(file: str) -> None:
+    """Name a GPU in the lines of `file`, where what is made on one is made on the CPU."""
+    device_of: Any = torch.Tensor.device.__get__
+    number_of = torch.Tensor.get_device
+
+    def device(tensor: torch.Tensor) -> Any:
+        return told_device() if _asked_in(file) and _here.modes else device_of(tensor)
 
     def get_device(tensor: torch.Tensor) -> int:
-        return told_device().index or 0 if _asked_in(file) else truth(tensor)
+        if _asked_in(file) and _here.modes and told_device() is GPU:
+            return 0
+        return number_of(tensor)
 
-    setattr(torch.Tensor, "get_device", get_device)  # noqa: B010 # it has a type of its own
+    setattr(torch.Tensor, "device", property(device))  # noqa: B010 # types of their own
+    setattr(torch.Tensor, "get_device", get_device)  # noqa: B010 # as above
 
 
 def _note_who_asks(name: str, file: str) -> None:
@@ -145,10 +152,9 @@ def _keep_generators() -> None:
 
 def install(file: str) -> None:
     """Have the lines of `file` told so in this process, before it is imported."""
-    _answer_where_asked("is_cuda", lambda: True, file)
-    _answer_where_asked("is_cpu", lambda: False, file)
-    _answer_where_asked("device", told_device, file)
-    _number_where_asked(file)
+    _answer_where_asked("is_cuda", file, answer=True)
+    _answer_where_asked("is_cpu", file, answer=False)
+    _name_the_device(file)
     for name in ("is_available", "device_count"):
         _note_who_asks(name, file)
     _keep_the_default_device()
