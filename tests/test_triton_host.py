@@ -155,7 +155,7 @@ def silu(input, output, n):
 """
 # On a GPU both are "cuda", without one both are "cpu".
 CHOOSES_A_DEVICE = """
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+ASKED
 ACTIVE = triton.runtime.driver.active.get_active_torch_device()
 
 def silu(input, output, n):
@@ -171,6 +171,7 @@ def silu(input, output, n):
     assert input.device.type == "cuda"
     if torch.cuda.is_available():
         torch.cuda.synchronize()
+    torch.accelerator.synchronize()
     assert input.device.type == "cuda"
     launch(input, output, n)
 """
@@ -232,7 +233,19 @@ def test_what_tutorials_ask_is_answered(bench: Bench) -> None:
     assert graded.verdict == "accepted", graded.printed
 
 
-@pytest.mark.parametrize("text", [CHOOSES_A_DEVICE, ASKS_LATER], ids=["chooses", "asks_later"])
+CUDA = 'DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+ACCELERATOR = 'DEVICE = torch.accelerator.current_accelerator() or torch.device("cpu")'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHOOSES_A_DEVICE.replace("ASKED", CUDA),
+        CHOOSES_A_DEVICE.replace("ASKED", ACCELERATOR),
+        ASKS_LATER,
+    ],
+    ids=["chooses_cuda", "chooses_an_accelerator", "asks_later"],
+)
 def test_what_was_told_once_stays(bench: Bench, text: str) -> None:
     graded = grade(bench, text)
     assert graded.verdict == "accepted", graded.printed

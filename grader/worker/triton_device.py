@@ -8,9 +8,10 @@ since it would go on to call CUDA.
     tensor.is_cuda, is_cpu                      True, False
     tensor.device, get_device()                 cuda:0, 0
 
-`torch.cuda.is_available()` and `device_count()` tell the truth: who asks has an
-answer of its own, and is told of the CPU by `tensor.device` from then on, as
-by what it chose. Whoever was told of a GPU before is told of one to the end.
+`torch.cuda.is_available()` and `device_count()` tell the truth, as do those of
+`torch.accelerator`: who asks has an answer of its own, and is told of the CPU by
+`tensor.device` from then on, as by what it chose. Whoever was told of a GPU
+before is told of one to the end.
 """
 
 import sys
@@ -117,16 +118,18 @@ def _name_the_device(file: str) -> None:
     setattr(torch.Tensor, "get_device", get_device)  # noqa: B010 # as above
 
 
-def _note_who_asks(name: str, file: str) -> None:
-    truth = getattr(torch.cuda, name)
+def _note_who_asks(module: Any, name: str, file: str) -> None:
+    truth = getattr(module, name)
 
-    def asked() -> Any:
+    def asked(*arguments: Any, **more: Any) -> Any:
         global _told_of_gpu
-        if _told_of_gpu is None and sys._getframe(1).f_code.co_filename == file:
+        found = truth(*arguments, **more)
+        # A torch that was built for CUDA names an accelerator all the same.
+        if not found and _told_of_gpu is None and sys._getframe(1).f_code.co_filename == file:
             _told_of_gpu = False
-        return truth()
+        return found
 
-    setattr(torch.cuda, name, asked)
+    setattr(module, name, asked)
 
 
 def _keep_the_default_device() -> None:
@@ -156,6 +159,8 @@ def install(file: str) -> None:
     _answer_where_asked("is_cpu", file, answer=False)
     _name_the_device(file)
     for name in ("is_available", "device_count"):
-        _note_who_asks(name, file)
+        _note_who_asks(torch.cuda, name, file)
+        _note_who_asks(torch.accelerator, name, file)
+    _note_who_asks(torch.accelerator, "current_accelerator", file)
     _keep_the_default_device()
     _keep_generators()
