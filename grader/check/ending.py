@@ -14,54 +14,14 @@ from typing import Any
 
 from grader.build.product import Built
 from grader.check.advice import advice
-from grader.check.crash import OUTSIDE_HINT, Crash, source_place, understand
+from grader.check.crash import Crash, source_place, understand
+from grader.check.cuda_errors import ASSERTION, CUDA_ERRORS, CUDA_HINTS, MEMORY_ERRORS
 from grader.judge.outcome import Happening, Outcome
 from grader.spec import Limits
 from grader.verdict import Verdict
 from grader.words import Device
 
 _WORDS_SHOWN = 500
-
-# cudaError_t values that a hand-in causes, with the runtime's own words.
-_CUDA_ERRORS = {
-    1: "invalid argument",
-    2: "out of memory",
-    7: "too many resources requested for launch",
-    9: "invalid configuration argument",
-    12: "invalid pitch argument",
-    13: "invalid symbol",
-    17: "invalid device pointer",
-    21: "invalid memcpy direction",
-    98: "invalid device function",
-    209: "no kernel image for this GPU",
-    700: "an illegal memory access was encountered",
-    701: "too many resources requested for launch",
-    702: "the launch timed out",
-    710: "device-side assert triggered",
-    714: "hardware stack error",
-    712: "host memory is registered already",
-    713: "host memory is not registered",
-    715: "an illegal instruction was encountered",
-    716: "misaligned address",
-    717: "operation not supported on this address space",
-    718: "invalid program counter",
-    719: "unspecified launch failure",
-}
-_CUDA_HINTS = {
-    1: "look at the launch (at most 1024 threads a block; beyond 48 KiB of dynamic shared memory "
-    "cudaFuncSetAttribute comes first) and at the arguments of CUDA calls",
-    2: "free what is allocated (cudaFree) before the function returns",
-    7: "use fewer threads per block, or fewer registers or less shared memory",
-    9: "check grid and block: at least 1 each, and at most 1024 threads a block",
-    21: "the grader's arrays are in device memory already: pass their pointers to the kernel, "
-    "without a copy",
-    12: "a pitch is the distance from row to row in bytes, and a row must not be longer",
-    700: OUTSIDE_HINT,
-    701: "use fewer threads per block, or fewer registers or less shared memory",
-    716: "a vector type such as float4 needs an address that is a multiple of its size",
-}
-_MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
-_CUDA_ASSERT = 710
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same program"
 LOOP_HINT = "look for a loop that never ends, or is far longer than the sizes ask for"
@@ -153,7 +113,7 @@ def _time_limit(subject: str, limits: Limits, doing: Doing) -> Sentence:
 
 def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
     code = outcome.code
-    if code == _CUDA_ASSERT:
+    if code == ASSERTION:
         record = _last(outcome, "assertion")
         if record is not None:
             return Sentence(
@@ -161,11 +121,11 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
                 message=f"{subject}: the assertion `{_words(record, 'expression')}` failed"
                 f"{_in_kernel(_words(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
-    words = _CUDA_ERRORS.get(code, "see the CUDA documentation")
+    words = CUDA_ERRORS.get(code, "see the CUDA documentation")
     return Sentence(
-        verdict=Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
+        verdict=Verdict.MEMORY_ERROR if code in MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         message=f"{subject} gave CUDA error {code}: {words}",
-        hint=_CUDA_HINTS.get(code, ""),
+        hint=CUDA_HINTS.get(code, ""),
     )
 
 
