@@ -6,7 +6,9 @@ the hand-in's worker lives, which is what a hand-in that keeps it brings about.
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,14 +19,18 @@ from test_field import FakeSession, field, right  # noqa: F401 # `field` is a fi
 
 from grader.build.product import Built
 from grader.check import performance, stage
+from grader.check.ending import Doing, explain
 from grader.check.field import Field
 from grader.errors import GraderError
 from grader.evidence import BuildEvidence
+from grader.gpu import gpus, visible
 from grader.judge import buffers, room
 from grader.judge.room import NoRoomError, gpu_errors
+from grader.judge.server import PythonServer
 from grader.judge.session import Session
 from grader.signature import ElementType
 from grader.spec import Limits
+from grader.verdict import Verdict
 from grader.words import Device, Language, Memory, Role
 from grader.worker.cuda_driver import CudaError, Driver
 
@@ -245,3 +251,37 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
     else:
         with pytest.raises(NoRoomError):
             measured()
+
+
+# --- a worker that cannot open it --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_who_is_to_be_graded_is_not_blamed_for_a_gpu_that_cannot_be_opened(
+    tmp_path: Path, language: Language
+) -> None:
+    if visible(gpus()):
+        pytest.skip("there is a GPU, and it can be opened")
+    path = tmp_path / ("silu.so" if language is Language.CUDA else "silu.py")
+    if language is Language.CUDA:
+        source = tmp_path / "silu.c"
+        source.write_text("void grader_call(void) {}")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", path, source], check=True)
+    else:
+        path.write_text("def silu(input, output, n): ...")
+    built = Built(
+        language=language,
+        device=Device.CUDA,
+        path=path,
+        file=f"silu.{'cu' if language is Language.CUDA else 'py'}",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    limits = Limits()
+    server = PythonServer(Device.CUDA)
+    with closing(server), Session(built, limits, server) as session:
+        outcome = session.load()
+        sentence = explain(outcome, built, limits, Doing.LOADING)
+    assert sentence.verdict is Verdict.NOT_MEASURED, sentence
+    assert sentence.message.startswith(f"no GPU could be opened for {built.file}: ")
+    assert "nvidia-smi" in sentence.hint

@@ -132,6 +132,9 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
 def _told_failure(
     outcome: Outcome, built: Built, limits: Limits, doing: Doing, subject: str
 ) -> Sentence:
+    closed = _last(outcome, "gpu")
+    if closed is not None:
+        return _no_gpu(_words(closed, "message"), built)
     limit = _last(outcome, "not_measured")
     if limit is not None:
         return _beyond_interpreter(limit, built, limits, subject)
@@ -150,6 +153,17 @@ def _told_failure(
     record = _last(outcome, "load")
     text = _words(record, "message") if record else ""
     return _unloadable(text, built)
+
+
+def _no_gpu(words: str, built: Built) -> Sentence:
+    """Say that the worker could not open the GPU: no fault of whoever is to be graded."""
+    first = (words.splitlines() or ["no reason was given"])[0]
+    return Sentence(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"no GPU could be opened for {built.file}: {first}",
+        hint="is its memory full, or is it kept for one process? `nvidia-smi` tells; grade again "
+        "when it is free",
+    )
 
 
 def _beyond_interpreter(

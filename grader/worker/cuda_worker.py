@@ -202,7 +202,11 @@ class Worker:
         if self._on_cpu:
             self._device = CpuDevice(self._library, self._settings)
         elif self._device is None:
-            self._device = GpuDevice()
+            try:
+                self._device = GpuDevice()
+            except (OSError, RuntimeError) as error:
+                telling.tell("gpu", message=str(error)[:2000])
+                return wire.LOAD_FAILED
         return wire.OK
 
     def attach(self, payload: bytes, descriptor: int) -> None:

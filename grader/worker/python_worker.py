@@ -134,7 +134,11 @@ class Worker:
         if unfit:
             telling.tell("entry", problem=unfit)
             return wire.LOAD_FAILED
-        self.open_device()
+        try:
+            self.open_device()
+        except Exception as error:  # torch has many for it
+            telling.tell("gpu", message=str(error)[:2000])
+            return wire.LOAD_FAILED
         return wire.OK
 
     def _unfit(self, function: Any) -> str | None:
