@@ -118,6 +118,20 @@ def test_a_gpu_is_looked_at_before_and_after(
     assert found.share == (0.0 if told else 1.0)
 
 
+def test_all_benchmarks_share_a_budget_that_leaves_time_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    budgets: list[float] = []
+
+    def one(*arguments: Any) -> Measured:
+        budgets.append(next(a for a in arguments if isinstance(a, float)))
+        return as_fast_as_torch()
+
+    checked(monkeypatch, one)
+    assert len(budgets) == 3
+    assert speed.BUDGET_S - 1 < sum(budgets) < speed.BUDGET_S
+
+
 def test_a_gpu_that_works_for_others_too_is_told() -> None:
     quick = [1.2e-5, 1.3e-5, 1.5e-5] * 30
     assert crowded(quick) is None
