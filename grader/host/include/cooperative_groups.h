@@ -110,7 +110,6 @@ public:
     }
     GRADER_INLINE unsigned thread_rank() const { return rank_; }
     GRADER_INLINE unsigned size() const { return size_; }
-    GRADER_INLINE unsigned num_threads() const { return size_; }
 
     // Those of its lanes that are in this warp.
     GRADER_INLINE unsigned grader_mask() const {

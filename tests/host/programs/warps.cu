@@ -2,16 +2,15 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/scan.h>
 namespace cg = cooperative_groups;
-// As NVIDIA's introduction to cooperative groups has it.
-__device__ int reduce_sum(cg::thread_group g, int* temp, int val) {
-    int lane = g.thread_rank();
-    for (int i = g.size() / 2; i > 0; i /= 2) {
-        temp[lane] = val;
-        g.sync();
-        if (lane < i) val += temp[lane + i];
-        g.sync();
-    }
-    return val;
+// A function that does not know what kind of group calls it.
+__device__ int largest(cg::thread_group group, int* scratch, int own) {
+    scratch[group.thread_rank()] = own;
+    group.sync();
+    int found = own;
+    for (unsigned other = 0; other < group.size(); ++other)
+        if (scratch[other] > found) found = scratch[other];
+    group.sync();
+    return found;
 }
 __global__ void groups(int* out) {
     __shared__ int temp[48];
@@ -24,9 +23,9 @@ __global__ void groups(int* out) {
     ok &= warp.size() == (t < 32 ? 32 : 16) && warp.thread_rank() == (unsigned)t % 32;
     cg::thread_group four = cg::tiled_partition(warp, 4);
     ok &= four.size() == 4 && four.thread_rank() == (unsigned)t % 4;
-    int sum = reduce_sum(four, temp + t / 4 * 4, t);
-    if (four.thread_rank() == 0) ok &= sum == 4 * t + 6;
+    ok &= largest(four, temp + t / 4 * 4, t) == (t | 3);
     block.sync();
+    ok &= largest(block, temp, t % 45) == 44;
     if (t % 2) {
         // Of lanes that are not side by side: by their ranks.
         cg::thread_group odd = cg::tiled_partition(cg::thread_group(cg::coalesced_threads()), 2);
