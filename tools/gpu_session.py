@@ -83,7 +83,7 @@ def parts(out: Path) -> list[Part]:
         Part(name="spread", argv=_proof("spread", 20, out), limit_s=330),
         Part(name="grade-local", argv=_python(*local), limit_s=180),
         Part(name="memory-check", argv=_python(*memory), limit_s=90),
-        Part(name="tests", argv=_python(*rest), limit_s=300),
+        Part(name="tests", argv=_python(*rest), limit_s=400),
         Part(name="soak", argv=_python("benchmarks/soak.py", "--processes", "5"), limit_s=400),
         Part(name="samples", argv=_python(*tests, "--timeout=400", samples), limit_s=580),
         Part(
