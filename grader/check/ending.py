@@ -133,7 +133,7 @@ def _told_failure(
     outcome: Outcome, built: Built, limits: Limits, doing: Doing, subject: str
 ) -> Sentence:
     closed = _last(outcome, "gpu")
-    if closed is not None:
+    if closed is not None and outcome.happening is Happening.LOAD_FAILED:
         return _no_gpu(_words(closed, "message"), built)
     limit = _last(outcome, "not_measured")
     if limit is not None:

@@ -205,7 +205,7 @@ class Worker:
             try:
                 self._device = GpuDevice()
             except (OSError, RuntimeError) as error:
-                telling.tell("gpu", message=str(error)[:2000])
+                telling.tell_no_gpu(error)
                 return wire.LOAD_FAILED
         return wire.OK
 

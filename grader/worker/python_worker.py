@@ -137,7 +137,7 @@ class Worker:
         try:
             self.open_device()
         except Exception as error:  # torch has many for it
-            telling.tell("gpu", message=str(error)[:2000])
+            telling.tell_no_gpu(error)
             return wire.LOAD_FAILED
         return wire.OK
 

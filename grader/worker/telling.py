@@ -29,6 +29,11 @@ def tell(record: str, **details: object) -> None:
         return
 
 
+def tell_no_gpu(error: BaseException) -> None:
+    """Tell why the GPU could not be opened."""
+    tell("gpu", message=_words(error))
+
+
 def tell_exception(error: BaseException, student_file: str) -> None:
     """Tell an exception with the innermost line of the student's own file.
 
