@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cached_property
 from pathlib import Path
 
 from grader.judge.server import PythonServer
@@ -25,6 +24,7 @@ class Hands:
 
     def __init__(self) -> None:
         self._servers: dict[Device, PythonServer] = {}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def grade(self, assignment: Assignment, submission: Submission, options: Options) -> Report:
         """Grade with the server that is ready; a broken one is not used again."""
@@ -39,21 +39,19 @@ class Hands:
             self.renew()
             raise
 
-    @cached_property
-    def _folder(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix="grade-hands-")
-
     @property
     def folder(self) -> Path:
         """A folder for what is of use to more than one grading; nothing of a hand-in's."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="grade-hands-")
         return Path(self._folder.name)
 
     def close(self) -> None:
         """End the servers and remove the folder."""
         self.renew()
-        if "_folder" in self.__dict__:
+        if self._folder is not None:
             self._folder.cleanup()
-            del self._folder
+            self._folder = None
 
     def renew(self) -> None:
         """End the servers; the next hand-in gets a new one."""
