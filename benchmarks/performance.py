@@ -1,7 +1,6 @@
 """Prove what `docs/performance.md` claims about timing, on this GPU.
 
     python benchmarks/performance.py [--part PART]... [--times N] [--out FOLDER]
-    python benchmarks/performance.py --tables
 
 self      torch timed against torch: the median ratio, N times; wanted within 1 % of 1
 spread    one hand-in graded N times: the speedup's spread; wanted 2 %, and one verdict
@@ -10,9 +9,7 @@ busy      beside another process that uses the GPU: wanted not_measured, or the 
 cost      a kernel's measurement, and the whole of `grade local silu`, in seconds
 
 Each part prints its table, and keeps its figures in FOLDER/PART.json; the short
-table comes last. Exit code 1 if something is not as wanted. `--tables` needs no
-GPU: it writes the ladders' tables in the docs anew, from what `grade calibrate`
-kept beside the specs.
+table comes last. Exit code 1 if something is not as wanted.
 """
 
 from __future__ import annotations
@@ -35,14 +32,7 @@ from rich.table import Table
 
 from grader.build.baseline import build_baseline
 from grader.build.product import Built
-from grader.calibration import (
-    BenchmarkFigure,
-    Calibration,
-    HandInFigure,
-    calibrations,
-)
 from grader.check.speed import SpeedVerdict
-from grader.digits import three_digits
 from grader.gpu import Gpu, gpus, visible
 from grader.judge.server import PythonServer
 from grader.plan import Options, Unit
@@ -56,8 +46,6 @@ from grader.words import Device, Language
 from grader.workshop import open_workshop
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-DOCUMENT = REPOSITORY / "docs" / "performance.md"
-BEGIN, END = "<!-- ladders: begin -->", "<!-- ladders: end -->"
 GRADE = "from grader.__main__ import main; main()"
 SELF_LIMIT, SPREAD_LIMIT, COST_LIMIT_S = 0.01, 0.02, 8.0
 WHOLE_LIMIT_S = {Language.CUDA: 12.0, Language.TRITON: 15.0}
@@ -300,67 +288,15 @@ PARTS: dict[str, Callable[[Gpu, int, Console], Iterator[Proof]]] = {
 }
 
 
-# ---- the ladders' tables ----
-
-
-def ladders(root: Path) -> str:
-    """Return a table for each assignment and GPU, from what was calibrated."""
-    parts = []
-    for folder in sorted(path.parent for path in root.glob("*/assignment.toml")):
-        assignment = read_assignment(folder)
-        parts += [_ladder(assignment, calibration) for calibration in calibrations(folder)]
-    return "\n".join(parts) or "Not yet measured: no GPU has been calibrated.\n"
-
-
-def _ladder(assignment: Assignment, calibration: Calibration) -> str:
-    lines = [
-        f"### {assignment.title} on {calibration.gpu}",
-        "",
-        "| kernel | language | hand-in | benchmark | torch | time | rate | × torch | tier |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for kernel in assignment.kernels:
-        for language in kernel.files:
-            tiers = kernel.tiers.of(language, calibration.architecture)
-            for figure in calibration.of(kernel.name, language):
-                lines += [_row(kernel.title, figure, one, tiers) for one in figure.benchmarks]
-    return "\n".join(lines) + "\n"
-
-
-def _row(title: str, figure: HandInFigure, one: BenchmarkFigure, tiers: tuple[Tier, ...]) -> str:
-    rate = (
-        f"{three_digits(one.gb_s)} GB/s"
-        if one.tflop_s is None
-        else f"{three_digits(one.tflop_s)} TFLOP/s"
-    )
-    reached = [tier for tier in tiers if (figure.speedup or 0) >= tier.speedup]
-    tier = f"{reached[-1].speedup:g}" if reached else ("below" if tiers else "none set")
-    cells = (title, figure.language.phrase, figure.hand_in, one.name, f"{one.baseline_us:.0f} us",
-             f"{one.submission_us:.0f} us", rate, three_digits(one.speedup), tier)  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
-
-
-def with_tables(text: str, tables: str) -> str:
-    """Return the document with the text between its markers replaced."""
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
-
-
 @click.command()
 @click.option("--part", "parts", multiple=True, type=click.Choice(list(PARTS)))
 @click.option("--times", type=click.IntRange(1, 100), default=20, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--tables", is_flag=True, help="Write the tables in the docs anew, and do no more.")
-def main(parts: tuple[str, ...], times: int, out: Path | None, tables: bool) -> None:
+def main(parts: tuple[str, ...], times: int, out: Path | None) -> None:
     """Measure what is asked for; the short table comes last."""
-    if tables:
-        text = DOCUMENT.read_text(encoding="utf-8")
-        DOCUMENT.write_text(with_tables(text, ladders(REPOSITORY / "assignments")))
-        return
     found = visible(gpus())
     if not found:
-        sys.exit("error: there is no NVIDIA GPU here (--tables needs none)")
+        sys.exit("error: there is no NVIDIA GPU here")
     console = Console()
     proofs: list[Proof] = []
     for name in parts or PARTS:

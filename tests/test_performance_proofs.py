@@ -30,6 +30,7 @@ def script(path: str) -> ModuleType:
 
 
 PROOFS = script("benchmarks/performance.py")
+TABLES = script("tools/ladder_tables.py")
 SESSION = script("tools/gpu_session.py")
 
 
@@ -60,17 +61,17 @@ def test_a_ladder_has_a_row_for_each_benchmark_that_was_timed(tmp_path: Path) ->
         (silu / name).write_text((REPOSITORY / "assignments/silu" / name).read_text())
     found = read_calibration(calibration(silu))
     assert found.architecture == "sm_90"
-    text = PROOFS.ladders(tmp_path)
+    text = TABLES.ladders(tmp_path)
     assert "### SiLU on NVIDIA H200" in text
     rows = [line for line in text.splitlines() if "reference" in line]
     assert len(rows) == len(found.figures[0].benchmarks) >= 1
     assert "too_slow" not in text
-    assert PROOFS.three_digits(found.figures[0].benchmarks[0].speedup) in rows[0]
+    assert TABLES.three_digits(found.figures[0].benchmarks[0].speedup) in rows[0]
 
 
 def test_the_docs_hold_what_the_calibrations_give() -> None:
-    text = PROOFS.DOCUMENT.read_text(encoding="utf-8")
-    assert PROOFS.with_tables(text, PROOFS.ladders(REPOSITORY / "assignments")) == text
+    text = TABLES.PAGE.read_text(encoding="utf-8")
+    assert TABLES.with_tables(text, TABLES.ladders(REPOSITORY / "assignments")) == text
 
 
 @pytest.mark.parametrize(

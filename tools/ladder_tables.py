@@ -1,0 +1,85 @@
+"""The ladders' tables in docs/performance.md: kernel, time, rate, times torch, tier.
+
+    python tools/ladder_tables.py
+
+They are made from what `grade calibrate` kept beside the specs, and stand between
+the markers of the page. No GPU is needed.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGE = REPOSITORY / "docs" / "performance.md"
+BEGIN, END = "<!-- ladders: begin -->", "<!-- ladders: end -->"
+sys.path[:0] = [str(REPOSITORY)]
+
+from grader.calibration import (  # noqa: E402
+    BenchmarkFigure,
+    Calibration,
+    HandInFigure,
+    calibrations,
+)
+from grader.digits import three_digits  # noqa: E402
+from grader.spec import Assignment  # noqa: E402
+from grader.spec_reader import read_assignment  # noqa: E402
+from grader.timing.decision import Tier  # noqa: E402
+
+
+def ladders(root: Path) -> str:
+    """Return a table for each assignment and GPU, from what was calibrated."""
+    parts = []
+    for folder in sorted(path.parent for path in root.glob("*/assignment.toml")):
+        assignment = read_assignment(folder)
+        parts += [_ladder(assignment, calibration) for calibration in calibrations(folder)]
+    return "\n".join(parts) or "Not yet measured: no GPU has been calibrated.\n"
+
+
+def _ladder(assignment: Assignment, calibration: Calibration) -> str:
+    lines = [
+        f"### {assignment.title} on {calibration.gpu}",
+        "",
+        "| kernel | language | hand-in | benchmark | torch | time | rate | × torch | tier |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for kernel in assignment.kernels:
+        for language in kernel.files:
+            tiers = kernel.tiers.of(language, calibration.architecture)
+            for figure in calibration.of(kernel.name, language):
+                lines += [_row(kernel.title, figure, one, tiers) for one in figure.benchmarks]
+    return "\n".join(lines) + "\n"
+
+
+def _row(title: str, figure: HandInFigure, one: BenchmarkFigure, tiers: tuple[Tier, ...]) -> str:
+    rate = (
+        f"{three_digits(one.gb_s)} GB/s"
+        if one.tflop_s is None
+        else f"{three_digits(one.tflop_s)} TFLOP/s"
+    )
+    reached = [tier for tier in tiers if (figure.speedup or 0) >= tier.speedup]
+    tier = f"{reached[-1].speedup:g}" if reached else ("below" if tiers else "none set")
+    cells = (title, figure.language.phrase, figure.hand_in, one.name, f"{one.baseline_us:.0f} us",
+             f"{one.submission_us:.0f} us", rate, three_digits(one.speedup), tier)  # fmt: skip
+    return "| " + " | ".join(cells) + " |"
+
+
+def with_tables(text: str, tables: str) -> str:
+    """Return the document with the text between its markers replaced."""
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    return f"{before}{BEGIN}\n\n{tables}\n{END}{after}"
+
+
+@click.command()
+def main() -> None:
+    """Write the tables of the page anew."""
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(with_tables(text, ladders(REPOSITORY / "assignments")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
