@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from grader.check import roof, speed
+from grader.check import figures, roof, speed
 from grader.check.performance import Measured, Round
 from grader.check.roof import crowded
 from grader.check.speed import _sentence, combine, sets_for
@@ -64,7 +64,7 @@ def checked(
     monkeypatch.setattr(roof, "_LOOK_AGAIN_S", 0.0)
     monkeypatch.setattr(speed, "gpu_errors", lambda room=0: contextlib.nullcontext())
     monkeypatch.setattr(speed, "_measure_one", one)
-    monkeypatch.setattr(speed, "_evidence", lambda *_: None)
+    monkeypatch.setattr(speed, "performance_evidence", lambda *_: None)
     benchmarks = [
         Benchmark(name=str(n), sizes={"n": n}, bytes=Expression("n", frozenset({"n"})))
         for n in (1, 2, 3)
@@ -205,7 +205,7 @@ def test_what_the_host_takes_part_in_has_no_roof_of_the_gpus(
     values = {**benchmark.sizes, "size": 4}
     submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes a second
     rounds = (Round(baseline_s=1.0, submission_s=submission_s),) * 9
-    found = speed._timing(
+    found = figures.timing(
         assignment, Language.CUDA, benchmark, Measured(rounds=rounds), 4 * 0.123456789
     )
     assert found.gb_s == 0.123, "not 0.1: a column is little to move"
