@@ -118,18 +118,50 @@ def test_a_gpu_is_looked_at_before_and_after(
     assert found.share == (0.0 if told else 1.0)
 
 
+@pytest.mark.parametrize(
+    ("needed", "tuning_s", "shares"),
+    [
+        # All take what they are given, and their workers 0.3 s to end; 0.2 s stay for the end.
+        ((9.0, 9.0, 9.0), 0.0, (2.3, 2.3, 2.3)),
+        ((1.0, 9.0, 9.0), 0.0, (2.3, 2.95, 2.95)),  # what one has left over is for the others
+        ((9.0, 9.0, 9.0), 4.0, (2.3, 2.3, 2.3)),  # its own compiler and tuner come on top
+    ],
+)
 def test_all_benchmarks_share_a_budget_that_leaves_time_for_the_rest(
     monkeypatch: pytest.MonkeyPatch,
+    needed: tuple[float, ...],
+    tuning_s: float,
+    shares: tuple[float, ...],
 ) -> None:
+    now_s = 100.0
     budgets: list[float] = []
 
     def one(*arguments: Any) -> Measured:
+        nonlocal now_s
+        budget_s = next(a for a in arguments if isinstance(a, float))
+        now_s += min(needed[len(budgets)], budget_s) + 0.3 + tuning_s
+        budgets.append(budget_s)
+        return dataclasses.replace(as_fast_as_torch(), tuning_s=tuning_s)
+
+    monkeypatch.setattr(speed, "time", SimpleNamespace(monotonic=lambda: now_s))
+    found = checked(monkeypatch, one)
+    assert budgets == pytest.approx(shares)
+    assert found.tuning_s == pytest.approx(3 * tuning_s)
+    assert now_s - 100 - 3 * tuning_s == pytest.approx(7.8)
+
+
+def test_a_slow_gpu_has_half_of_its_share_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, budgets = 100.0, []
+
+    def one(*arguments: Any) -> Measured:
+        nonlocal now_s
         budgets.append(next(a for a in arguments if isinstance(a, float)))
+        now_s += 60
         return as_fast_as_torch()
 
+    monkeypatch.setattr(speed, "time", SimpleNamespace(monotonic=lambda: now_s))
     checked(monkeypatch, one)
-    assert len(budgets) == 3
-    assert speed.BUDGET_S - 1 < sum(budgets) < speed.BUDGET_S
+    assert budgets == pytest.approx((2.3, 4 / 3, 4 / 3))
 
 
 def test_a_gpu_that_works_for_others_too_is_told() -> None:

@@ -74,8 +74,6 @@ def timing(
     gb_s = benchmark.bytes.evaluate(values) / submission_s / 1e9
     flops = benchmark.flops.evaluate(values) if benchmark.flops else None
     ratios = one.rounds_ratios
-    # The roof is what the GPU's own memory can move.
-    from_host = any(array.memory is Memory.HOST for array in signature.arrays)
     return BenchmarkTiming(
         name=benchmark.name,
         sizes=dict(benchmark.sizes),
@@ -92,8 +90,16 @@ def timing(
         baseline_alone_us=round(one.alone_s * 1e6, 3),
         gb_s=round(gb_s, 3),
         tflop_s=round(flops / submission_s / 1e12, 3) if flops else None,
-        roof_share=round(gb_s / roof_gb_s, 4) if roof_gb_s and not from_host else None,
+        # The roof is what the GPU's own memory can move.
+        roof_share=(
+            round(gb_s / roof_gb_s, 4) if roof_gb_s and not from_host(assignment) else None
+        ),
     )
+
+
+def from_host(assignment: Assignment) -> bool:
+    """True if arrays lie in the host's memory."""
+    return any(array.memory is Memory.HOST for array in assignment.signature.arrays)
 
 
 def _is_plain(assignment: Assignment, language: Language) -> bool:

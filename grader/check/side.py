@@ -16,7 +16,9 @@ from grader.judge.session import Session
 from grader.spec import Limits
 
 TUNING_S = 60.0  # for the first call, in which Triton compiles and tunes
-_ALONE_BURSTS = 9
+# Pairs of bursts alone: some, and more where they are short, for they vary more.
+_FEWEST_ALONE, _MOST_ALONE = 7, 40
+_ALONE_S = 0.3
 _WARM_S = 0.03  # of calls before the first that counts
 _MOST_WARM_S = 1.0  # with all that stands around them
 _LONGEST_BURST_S = 0.05  # who is slow makes fewer calls: fewer to draw and to verify
@@ -80,6 +82,8 @@ class Side:
         self.most = field.sets
         # Of a burst with all that stands around it: fresh inputs, verifying.
         self.burst_wall_s = 0.0
+        # Of the first call, the same.
+        self.first_wall_s = 0.0
 
     def open(self) -> None:
         """Load the hand-in and show it the buffers."""
@@ -126,6 +130,7 @@ class Side:
         """
         started_s = time.perf_counter()
         self.burst(self._field.order(1), more_s=TUNING_S)
+        self.first_wall_s = self.burst_wall_s
         call_s = math.inf
         for _ in range(_SLOW_CALLS):
             call_s = min(call_s, self.burst(self._field.order(1)) - overhead_s)
@@ -166,7 +171,10 @@ class Side:
         """Return bursts of one call, and a call's seconds without what stands around it."""
         ones: list[float] = []
         several: list[Burst] = []
-        for _ in range(_ALONE_BURSTS):
+        until_s = time.perf_counter() + _ALONE_S
+        while len(ones) < _FEWEST_ALONE or (
+            len(ones) < _MOST_ALONE and time.perf_counter() < until_s
+        ):
             ones.append(self.one().took_s)
             several.append(self.timed(self.order()))
         return ones, per_call_s(ones, several)

@@ -19,8 +19,8 @@ import psutil
 from grader.build.product import Built
 from grader.check.ending import Sentence
 from grader.check.field import open_field
-from grader.check.figures import performance_evidence
-from grader.check.performance import Measured, measure
+from grader.check.figures import from_host, performance_evidence
+from grader.check.performance import FASTER, HOST_APART, SLOWER, Measured, measure
 from grader.check.roof import COPY_BYTES, copy_rate_gb_s, somebody_else
 from grader.check.stage import Bench
 from grader.evidence import PerformanceEvidence
@@ -38,8 +38,8 @@ from grader.words import Language, Memory
 
 # For all benchmarks of a kernel together, baseline included.
 BUDGET_S = 8.0
-# Of it: looking at the GPU before and after, and the ends of the workers (0.6 s on an H200).
-_AROUND_S = 0.7
+# Of it: the ends of a benchmark's workers, and looking at the GPU afterwards (0.2 s on an H200).
+_END_S, _AFTER_S = 0.3, 0.2
 # All buffers of a benchmark, of each kind of memory: the longer a burst is, the less do its
 # ends matter. Of a T4's 15 GB a quarter goes to them, and more to the judge's own float64.
 _FIELD_BYTES = 32 << 30
@@ -52,11 +52,38 @@ _BASELINE_MEMORY_MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedVerdict:
-    """The outcome: a sentence, the share of the points it earns, and the figures."""
+    """The outcome: a sentence, the share of the points it earns, and the figures.
+
+    `tuning_s` went into what the hand-in compiled and tuned before its rounds.
+    """
 
     sentence: Sentence
     share: float = 0.0
     evidence: PerformanceEvidence | None = None
+    tuning_s: float = 0.0
+
+
+class _Purse:
+    """What is left of the seconds of all benchmarks: one that needs fewer leaves them to the next.
+
+    What a hand-in compiles and tunes is its own, and comes on top.
+    """
+
+    def __init__(self, budget_s: float, benchmarks: int) -> None:
+        self._until_s = time.monotonic() + budget_s - _AFTER_S
+        self._left = benchmarks
+        self._least_s = budget_s / benchmarks / 2
+        self.tuning_s = 0.0
+
+    def share_s(self) -> float:
+        """Return what the next benchmark may take until its workers are to end."""
+        left_s = self._until_s + self.tuning_s - time.monotonic()
+        return max(left_s / self._left - _END_S, self._least_s)
+
+    def taken(self, one: Measured) -> None:
+        """Count a benchmark as measured."""
+        self._left -= 1
+        self.tuning_s += one.tuning_s
 
 
 def not_measured(why: str) -> SpeedVerdict:
@@ -82,6 +109,7 @@ def check_speed(
     language = bench.built.language
     benchmarks = [b for b in bench.assignment.benchmarks if language in b.languages]
     with alone(gpu.uuid), Watch(gpu.uuid) as watch:
+        purse = _Purse(budget_s, len(benchmarks))
         # The judge itself is one of them; no worker lives now.
         strangers = len(watch.state().processes) - 1
         with gpu_errors(2 * COPY_BYTES):
@@ -89,19 +117,21 @@ def check_speed(
         if busy is not None:
             return SpeedVerdict(sentence=busy)
         # What one benchmark's worker is shown must not tell what the next one's will be.
-        seeds = random.Random(seed)
+        seeds, tuning_s = random.Random(seed), 0.0
         for _ in range(2):
             measured: list[tuple[Benchmark, Measured]] = []
             for benchmark in benchmarks:
                 one = _measure_one(
                     bench, baseline, oracle, gpu, benchmark, watch, seeds.getrandbits(62),
-                    (budget_s - _AROUND_S) / len(benchmarks),
+                    purse.share_s(),
                     # The mean of several is known better than each.
                     WIDTH * math.sqrt(len(benchmarks)),
                     # Of several sizes none can tell when the mean of all is certain.
                     tiers if len(benchmarks) == 1 else (),
                 )  # fmt: skip
                 advance(benchmark.name)
+                purse.taken(one)
+                tuning_s += one.tuning_s
                 measured.append((benchmark, one))
                 if one.failure is not None and one.failure.verdict is not Verdict.NOT_MEASURED:
                     return SpeedVerdict(sentence=one.failure)
@@ -110,6 +140,7 @@ def check_speed(
             decision = decide(found, tiers) if found and not failed else None
             if decision is not None and not decision.again:
                 break
+            purse = _Purse(budget_s, len(benchmarks))
         with gpu_errors():
             busy = somebody_else()
         if busy is not None:  # since when, nobody knows
@@ -120,11 +151,12 @@ def check_speed(
         )  # fmt: skip
     if failed is not None or found is None or decision is None:
         sentence = failed or Sentence(verdict=Verdict.NOT_MEASURED, message="no rounds to go by")
-        return SpeedVerdict(sentence=sentence, evidence=evidence)
+        return SpeedVerdict(sentence=sentence, evidence=evidence, tuning_s=tuning_s)
     return SpeedVerdict(
         sentence=_sentence(found, decision, tiers),
         share=decision.tier.share if decision.tier and not decision.again else 0.0,
         evidence=evidence,
+        tuning_s=tuning_s,
     )
 
 
@@ -172,6 +204,7 @@ def _measure_one(
             throttled=watch.disturbances,
             first=lambda: chooser.random() < 0.5,
             enough=lambda found: found.width <= width or bool(tiers and settled(found, tiers)),
+            apart=(HOST_APART, HOST_APART) if from_host(assignment) else (SLOWER, FASTER),
         )
 
 
