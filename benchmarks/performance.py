@@ -340,6 +340,8 @@ def kernels_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
                 title = f"{unit.kernel.name}, {unit.language.phrase}"
                 if not isinstance(product, Built):
                     sys.exit(f"{title}: {product.message}")
+                # Always comes first; it opens the GPU, and leaves behind what Triton compiled.
+                shop.check_correctness(unit, product, shop.cases(unit), lambda _: None)
                 started_s = time.monotonic()
                 verdict = shop.check_performance(unit, product, lambda _: None)
                 wall_s = time.monotonic() - started_s

@@ -38,8 +38,9 @@ from grader.words import Language, Memory
 
 # For all benchmarks of a kernel together, baseline included.
 BUDGET_S = 8.0
-# Of it: the ends of a benchmark's workers, and looking at the GPU afterwards (0.2 s on an H200).
-_END_S, _AFTER_S = 0.3, 0.2
+# Of it: the ends of a benchmark's workers (0.2 s on an H200), and looking at the GPU afterwards,
+# twice with 0.3 s between where what has just ended is still in the way.
+_END_S, _AFTER_S = 0.3, 0.5
 # All buffers of a benchmark, of each kind of memory: the longer a burst is, the less do its
 # ends matter. Of a T4's 15 GB a quarter goes to them, and more to the judge's own float64.
 _FIELD_BYTES = 32 << 30
