@@ -16,68 +16,47 @@ table comes last. Exit code 1 if something is not as wanted.
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from grader.build.baseline import build_baseline
-from grader.build.product import Built
-from grader.check.speed import SpeedVerdict
-from grader.gpu import Gpu, gpus, visible
-from grader.judge.server import PythonServer
-from grader.plan import Options, Unit
-from grader.spec import Assignment, Tiers
-from grader.spec_reader import read_assignment
-from grader.submission import HandIn
-from grader.timing.decision import Tier
-from grader.verdict import Verdict
-from grader.verify.samples import Sample, samples_of
-from grader.words import CheckName, Device, Language
-from grader.workshop import open_workshop
-
 REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
+
+from timing_bench import (  # noqa: E402
+    about_time,
+    neighbour,
+    reference,
+    server,
+    silu,
+    speedups,
+    timed,
+    visitor,
+)
+
+from grader.build.product import Built  # noqa: E402
+from grader.check.speed import SpeedVerdict  # noqa: E402
+from grader.gpu import Gpu, gpus, visible  # noqa: E402
+from grader.plan import Options, Unit  # noqa: E402
+from grader.spec_reader import read_assignment  # noqa: E402
+from grader.submission import HandIn  # noqa: E402
+from grader.verdict import Verdict  # noqa: E402
+from grader.verify.samples import samples_of  # noqa: E402
+from grader.words import CheckName, Language  # noqa: E402
+from grader.workshop import open_workshop  # noqa: E402
+
 GRADE = "from grader.__main__ import main; main()"
 SELF_LIMIT, SPREAD_LIMIT, COST_LIMIT_S = 0.01, 0.02, 8.0
 WHOLE_LIMIT_S = {Language.CUDA: 12.0, Language.TRITON: 15.0}
-# Far below what the reference reaches, so that its verdict is not a matter of luck.
-EASY = Tier(speedup=0.5, share=1.0)
-# Waits for a line on its stdin; after "begin later" seconds it works for "how long".
-VISITOR = """
-import sys, time
-import torch
-print("ready", flush=True)
-later_s, long_s = map(float, sys.stdin.readline().split())
-time.sleep(later_s)
-a = torch.randn(4096, 4096, device="cuda")
-until_s = time.monotonic() + long_s
-while time.monotonic() < until_s:
-    for _ in range(20):
-        a @ a
-    torch.cuda.synchronize()
-"""
-NEIGHBOUR = """
-import torch
-a = torch.randn(4096, 4096, device="cuda")
-a @ a  # loads cuBLAS, which takes a second
-torch.cuda.synchronize()
-print("ready", flush=True)
-while True:
-    for _ in range(20):
-        a @ a
-    torch.cuda.synchronize()
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,57 +67,6 @@ class Proof:
     found: str
     wanted: str
     kept: bool
-
-
-def silu(tier: Tier = EASY) -> Assignment:
-    """Return the assignment with a tier, so that there are verdicts."""
-    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
-    tiers = Tiers(default=dict.fromkeys(Language, (tier,)))
-    kernels = tuple(replace(kernel, tiers=tiers) for kernel in assignment.kernels)
-    return replace(assignment, kernels=kernels)
-
-
-@functools.cache
-def server() -> PythonServer:
-    """Return the server for all measurements: torch is imported once."""
-    made = PythonServer(Device.CUDA)
-    atexit.register(made.close)
-    return made
-
-
-def timed(
-    gpu: Gpu,
-    language: Language,
-    text: str | None,
-    *,
-    seed: int,
-    assignment: Assignment,
-    trusted: bool = True,
-) -> tuple[SpeedVerdict, float]:
-    """Time a hand-in, torch itself for None; return its verdict and the seconds it took.
-
-    One that is not trusted gets a server of its own.
-    """
-    kernel = assignment.kernels[0]
-    shown = text if text is not None else "def silu(input, output, n): pass\n"
-    hand_in = HandIn(path=kernel.files[language], text=shown)
-    unit = Unit(kernel=kernel, language=language, hand_in=hand_in)
-    options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
-    lent = server() if trusted else None
-    with open_workshop(assignment, options, [unit], server=lent) as shop:
-        built = shop.built(unit)
-        if not isinstance(built, Built):
-            sys.exit(f"{hand_in.path}: {built.message}")
-        if text is None:
-            built = build_baseline(assignment, Device.CUDA, built.path.parent / "torch")
-        started_s = time.monotonic()
-        verdict = shop.check_performance(unit, built, lambda _: None)
-        return verdict, time.monotonic() - started_s
-
-
-def speedups(found: list[tuple[SpeedVerdict, float]]) -> list[float]:
-    """Return those that were measured."""
-    return [v.evidence.speedup for v, _ in found if v.evidence and v.evidence.speedup is not None]
 
 
 def told(name: str, found: list[tuple[SpeedVerdict, float]], console: Console) -> None:
@@ -159,12 +87,6 @@ def told(name: str, found: list[tuple[SpeedVerdict, float]], console: Console) -
             verdict.sentence.message,
         )
     console.print(table)
-
-
-def reference(language: Language) -> str:
-    """Return the solved file."""
-    ending = "cu" if language is Language.CUDA else "py"
-    return (REPOSITORY / "reference" / "silu" / f"silu.{ending}").read_text(encoding="utf-8")
 
 
 def self_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
@@ -207,18 +129,11 @@ def spread_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         )
 
 
-def _about_time(sample: Sample) -> bool:
-    expectation = sample.expectation()
-    return expectation is not None and (
-        expectation.check == "performance" or "timed calls" in (expectation.why or "")
-    )
-
-
 def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
     """Every sample that is about time: caught, or no faster than an honest kernel."""
     del times
     honest: dict[Language, float] = {}
-    for sample in filter(_about_time, samples_of(REPOSITORY / "reference" / "silu")):
+    for sample in filter(about_time, samples_of(REPOSITORY / "reference" / "silu")):
         language = Language(sample.language)
         if sample.verdict == "accepted" and language not in honest:
             found = [timed(gpu, language, reference(language), seed=0, assignment=silu())]
@@ -234,20 +149,6 @@ def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
             wanted = f"accepted, at most {bound:.3f} times torch"
         shown = "".join(f", {ratio:.3f} times torch" for ratio in speedups(found))
         yield Proof(what=sample.title, found=verdict + shown, wanted=wanted, kept=kept)
-
-
-@contextmanager
-def neighbour() -> Iterator[None]:
-    """Another process keeps the GPU busy."""
-    argv = [sys.executable, "-c", NEIGHBOUR]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            if process.stdout.readline() != b"ready\n":
-                sys.exit("the neighbour did not start")
-            yield
-        finally:
-            process.kill()
 
 
 def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
@@ -275,24 +176,6 @@ def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
 
 # Seconds: after how many it comes, and for how many it works.
 VISITS = ((0.5, 1.0), (0.5, 60.0), (2.0, 0.5), (2.0, 60.0), (3.0, 60.0))
-
-
-@contextmanager
-def visitor(later_s: float, long_s: float) -> Iterator[None]:
-    """Another process comes to the GPU later, and goes again."""
-    argv = [sys.executable, "-c", VISITOR]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdin is not None and process.stdout is not None
-            if process.stdout.readline() != "ready\n":
-                sys.exit("the visitor did not start")
-            process.stdin.write(f"{later_s} {long_s}\n")
-            process.stdin.flush()
-            yield
-        finally:
-            process.kill()
 
 
 def visitor_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_performance_proofs import PROOFS
+from timing_bench import about_time, neighbour, reference, silu, speedups, timed
 
 from grader.gpu import Gpu
 from grader.verdict import Verdict
@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ATTACKS = [
     pytest.param(sample, id=sample.title)
     for sample in samples_of(REPOSITORY / "reference" / "silu")
-    if PROOFS._about_time(sample)
+    if about_time(sample)
 ]
 # What disturbs the measurement from a thread while torch runs; the work itself is honest.
 HOGS = {
@@ -67,51 +67,47 @@ extern "C" void silu(const float* input, float* output, int n)
 
 def test_torch_is_as_fast_as_torch(first_gpu: Gpu) -> None:
     found = [
-        PROOFS.timed(first_gpu, Language.TRITON, None, seed=seed, assignment=PROOFS.silu())
-        for seed in range(3)
+        timed(first_gpu, Language.TRITON, None, seed=seed, assignment=silu()) for seed in range(3)
     ]
-    assert PROOFS.speedups(found) == pytest.approx([1.0] * 3, abs=0.01)
+    assert speedups(found) == pytest.approx([1.0] * 3, abs=0.01)
 
 
 @pytest.mark.parametrize("language", list(Language))
 def test_one_hand_in_gets_one_figure(first_gpu: Gpu, language: Language) -> None:
-    text = PROOFS.reference(language)
-    found = [
-        PROOFS.timed(first_gpu, language, text, seed=seed, assignment=PROOFS.silu())
-        for seed in range(3)
-    ]
+    text = reference(language)
+    found = [timed(first_gpu, language, text, seed=seed, assignment=silu()) for seed in range(3)]
     assert {verdict.sentence.verdict for verdict, _ in found} == {Verdict.ACCEPTED}
-    ratios = PROOFS.speedups(found)
+    ratios = speedups(found)
     assert max(ratios) / min(ratios) <= 1.02
 
 
 @pytest.mark.parametrize("sample", ATTACKS)
 def test_an_attack_gets_its_verdict(first_gpu: Gpu, sample: Sample) -> None:
     language = Language(sample.language)
-    verdict, _ = PROOFS.timed(first_gpu, language, sample.text, seed=0, assignment=PROOFS.silu())
+    verdict, _ = timed(first_gpu, language, sample.text, seed=0, assignment=silu())
     assert verdict.sentence.verdict.value == sample.verdict, verdict.sentence
 
 
 @pytest.mark.parametrize("what", list(HOGS))
 def test_hogging_gains_nothing(first_gpu: Gpu, what: str) -> None:
     honest, hogging = (
-        PROOFS.timed(first_gpu, Language.CUDA, text, seed=0, assignment=PROOFS.silu())
+        timed(first_gpu, Language.CUDA, text, seed=0, assignment=silu())
         for text in (HOG.replace("WORK", "return;"), HOG.replace("WORK", HOGS[what]))
     )
-    (ratio,) = PROOFS.speedups([honest])
+    (ratio,) = speedups([honest])
     # A figure may be told of what is not scored.
     if hogging[0].sentence.verdict is not Verdict.NOT_MEASURED:
-        assert max(PROOFS.speedups([hogging])) <= ratio * 1.03
+        assert max(speedups([hogging])) <= ratio * 1.03
 
 
 def test_a_busy_neighbour_is_told_of(first_gpu: Gpu) -> None:
-    with PROOFS.neighbour():
-        verdict, _ = PROOFS.timed(
+    with neighbour():
+        verdict, _ = timed(
             first_gpu,
             Language.CUDA,
-            PROOFS.reference(Language.CUDA),
+            reference(Language.CUDA),
             seed=0,
-            assignment=PROOFS.silu(),
+            assignment=silu(),
         )
     flags = verdict.evidence.flags if verdict.evidence else ()
     assert verdict.sentence.verdict is Verdict.NOT_MEASURED or flags
