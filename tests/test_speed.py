@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from grader.check import figures, roof, speed
-from grader.check.performance import Measured, Round
+from grader.check.ending import Sentence
+from grader.check.performance import APART, HOST_APART, Apart, Measured, Round
 from grader.check.roof import crowded
 from grader.check.speed import _sentence, combine, sets_for
 from grader.expression import Expression
@@ -54,6 +55,9 @@ def checked(
     monkeypatch: pytest.MonkeyPatch,
     one: Callable[..., Measured],
     waits: Callable[[], list[float]] = lambda: QUICK,
+    *,
+    benchmarks: int = 3,
+    tiers: tuple[Tier, ...] = TIERS,
 ) -> speed.SpeedVerdict:
     """Check the speed of three benchmarks, without a GPU."""
     around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
@@ -65,17 +69,17 @@ def checked(
     monkeypatch.setattr(speed, "gpu_errors", lambda room=0: contextlib.nullcontext())
     monkeypatch.setattr(speed, "_measure_one", one)
     monkeypatch.setattr(speed, "performance_evidence", lambda *_: None)
-    benchmarks = [
+    made = [
         Benchmark(name=str(n), sizes={"n": n}, bytes=Expression("n", frozenset({"n"})))
-        for n in (1, 2, 3)
+        for n in range(1, benchmarks + 1)
     ]
     bench: Any = SimpleNamespace(
         built=SimpleNamespace(language=Language.TRITON),
-        assignment=dataclasses.replace(SILU, benchmarks=tuple(benchmarks)),
+        assignment=dataclasses.replace(SILU, benchmarks=tuple(made)),
     )
     gpu: Any = SimpleNamespace(uuid="none")
     lent: Any = None
-    return speed.check_speed(bench, lent, lent, gpu, TIERS, lambda name: None, seed=7)
+    return speed.check_speed(bench, lent, lent, gpu, tiers, lambda name: None, seed=7)
 
 
 def as_fast_as_torch(*_: Any) -> Measured:
@@ -164,6 +168,65 @@ def test_a_slow_gpu_has_half_of_its_share_for_each(monkeypatch: pytest.MonkeyPat
     assert budgets == pytest.approx((2.2, 4 / 3, 4 / 3))
 
 
+def test_a_second_try_has_as_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    budgets: list[float] = []
+
+    def one(*arguments: Any) -> Measured:
+        nonlocal now_s
+        budgets.append(next(a for a in arguments if isinstance(a, float)))
+        now_s += budgets[-1] + 0.3
+        return as_fast_as_torch()
+
+    monkeypatch.setattr(speed, "time", SimpleNamespace(monotonic=lambda: now_s))
+    uncertain = SimpleNamespace(again=True, tier=None, open=None)
+    monkeypatch.setattr(speed, "decide", lambda *_: uncertain)
+    assert checked(monkeypatch, one).sentence.verdict is Verdict.NOT_MEASURED
+    assert budgets == pytest.approx([2.2] * 6)
+
+
+def test_without_a_benchmark_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = checked(monkeypatch, as_fast_as_torch, benchmarks=0)
+    assert found.sentence.verdict is Verdict.NOT_MEASURED
+    assert found.sentence.message == "the assignment has no benchmark for Triton"
+
+
+@pytest.mark.parametrize(
+    ("tiers", "verdict"), [(TIERS, Verdict.TOO_SLOW), ((), Verdict.NOT_MEASURED)]
+)
+def test_a_hopeless_call_is_shown_and_not_scored_without_tiers(
+    monkeypatch: pytest.MonkeyPatch, tiers: tuple[Tier, ...], verdict: Verdict
+) -> None:
+    hopeless = Sentence(verdict=Verdict.TOO_SLOW, message="a call takes 4.0 s")
+    found = checked(monkeypatch, lambda *_: Measured(failure=hopeless, tuning_s=2.0), tiers=tiers)
+    assert found.sentence.verdict is verdict
+    assert found.sentence.message.startswith("a call takes 4.0 s")
+    assert found.tuning_s == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "apart"), [("silu", APART), ("copy_first_column", HOST_APART), ("gemm", APART)]
+)
+def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
+    monkeypatch: pytest.MonkeyPatch, name: str, apart: Apart
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    asked: list[Apart] = []
+
+    def measured(*_: Any, apart: Apart, **__: Any) -> Measured:
+        asked.append(apart)
+        return as_fast_as_torch()
+
+    monkeypatch.setattr(speed, "open_field", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr(speed, "measure", measured)
+    anything: Any = SimpleNamespace(language=Language.CUDA, memory_free_mib=1 << 14)
+    bench: Any = SimpleNamespace(assignment=assignment, built=anything)
+    watch: Any = SimpleNamespace(disturbances=lambda: ())
+    benchmark = assignment.benchmarks[0]
+    speed._measure_one(bench, anything, anything, anything, benchmark, watch, 7, 8.0, 0.01, TIERS)
+    assert asked == [apart]
+
+
 def test_a_gpu_that_works_for_others_too_is_told() -> None:
     quick = [1.2e-5, 1.3e-5, 1.5e-5] * 30
     assert crowded(quick) is None
@@ -237,7 +300,7 @@ def test_what_the_host_takes_part_in_has_no_roof_of_the_gpus(
     values = {**benchmark.sizes, "size": 4}
     submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes a second
     rounds = (Round(baseline_s=1.0, submission_s=submission_s),) * 9
-    found = figures.timing(
+    found = figures.timing_of(
         assignment, Language.CUDA, benchmark, Measured(rounds=rounds), 4 * 0.123456789
     )
     assert found.gb_s == 0.123, "not 0.1: a column is little to move"

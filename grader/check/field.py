@@ -156,21 +156,19 @@ class Field:
             self._cells[buffer.name] = self._positions(buffer, _CELLS)
 
     def _fill(self, one: _Set) -> None:
-        """Draw inputs; where the oracle can change old ones in place, that is enough."""
-        if self._oracle.refreshes:
-            pattern = next((other for other in self._sets if other.filled), None)
-            if not one.filled and pattern is not None:
-                for buffer in one.read:
-                    one.flat[buffer.name].copy_(pattern.flat[buffer.name])
-            one.filled = one.filled or pattern is not None
-            if one.filled:
-                inputs = {b.name: b.values for b in one.read}
-                self._oracle.refresh(self._case, inputs, self._generator)
-                return
-        fresh = self._oracle.inputs(self._case, self._language, self._generator)
-        for buffer in one.read:
-            buffer.fill(fresh[buffer.name])
+        """Draw inputs; where the oracle can change old ones in place, once for all sets."""
+        pattern = next((other for other in self._sets if other.filled), None)
+        if not self._oracle.refreshes or pattern is None:
+            fresh = self._oracle.inputs(self._case, self._language, self._generator)
+            for buffer in one.read:
+                buffer.fill(fresh[buffer.name])
+        elif not one.filled:
+            for buffer in one.read:
+                one.flat[buffer.name].copy_(pattern.flat[buffer.name])
         one.filled = True
+        if self._oracle.refreshes:
+            inputs = {b.name: b.values for b in one.read}
+            self._oracle.refresh(self._case, inputs, self._generator)
 
     def _hide(self, flat: torch.Tensor, places: torch.Tensor) -> None:
         right = flat[places]

@@ -48,23 +48,34 @@ from grader.timing.estimate import Estimate, estimate, fewest_rounds
 from grader.verdict import Verdict
 
 MOST_ROUNDS = 400
-# The baseline beside the hand-in's worker against alone. Slower: a hand-in that hogs
-# the machine gains no more by it than a student is given for noise. Faster: drift.
-SLOWER, FASTER = NOISE, 0.1
-# The same where torch reads the host's memory: there it differs by as much beside an honest
-# hand-in (0.89 to 1.20 times, on an H200; docs/decisions/host-memory.md).
-HOST_APART = 0.25
 # A burst's overhead beside the hand-in's worker against alone. Some more is what a second
 # worker costs; a hand-in that makes it still larger must not gain by it.
 _DEARER = 1.25
 _ENOUGH_ROUNDS = 15  # a few may agree by chance
-_FEWEST_ROUNDS = 9  # where the budget does not hold as many: a slow GPU
-_HOPELESS = 3  # times the budget
-# What a first call takes that compiles and tunes nothing; what is longer is the hand-in's own.
-_FIRST_S = 0.3
+_VAIN_ROUNDS = 18  # after which it is over, however few of them count
+# A call that takes so long, and so many times as long as torch's, is not worth rounds.
+_HOPELESS_S, _HOPELESS_TIMES = 1.0, 20
 _SKIPPED_MOST = 0.5  # share of rounds that may be left out for throttling
 _RUN_S = 60.0  # for a call of the baseline, which is ours
 _Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """How much slower or faster than alone torch may be beside the hand-in, as shares of alone.
+
+    Slower: a hand-in that hogs the machine gains no more by it. Faster: drift.
+    """
+
+    slower: float
+    faster: float
+
+
+# A hand-in that hogs the GPU gains no more than a student is given for noise.
+APART = Apart(slower=NOISE, faster=0.1)
+# Where torch reads the host's memory it differs by as much beside an honest hand-in
+# (0.89 to 1.20 times, on an H200; docs/decisions/host-memory.md).
+HOST_APART = Apart(slower=0.25, faster=0.15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +95,7 @@ class Round:
 class Measured:
     """One benchmark's rounds; `failure` instead of `found` if there are none to trust.
 
-    `tuning_s` went into compiling and tuning, beyond what a first call takes anyway.
+    `tuning_s` is what the hand-in's first call took beyond a later one: compiling, tuning.
     """
 
     rounds: tuple[Round, ...] = ()
@@ -111,15 +122,15 @@ def measure(
     throttled: Callable[[], Sequence[str]],
     first: Callable[[], bool],
     enough: Callable[[Estimate], bool] = lambda found: found.width <= WIDTH,
-    apart: tuple[float, float] = (SLOWER, FASTER),
+    apart: Apart = APART,
 ) -> Measured:
     """Measure one benchmark.
 
     `throttled` names reasons why the GPU is slower than it could be at this
     moment; `first` tosses which side begins a round. Rounds go on until
     `enough` says so of their estimate, or `budget_s` is spent from now on, what
-    the hand-in compiles and tunes not counted; on a slow GPU until there are a
-    few. `apart` says how much slower and faster than alone torch may be beside it.
+    the hand-in compiles and tunes not counted; on a slow GPU until there are as
+    many as an interval needs.
     """
     limits = Limits(call_s=_RUN_S, load_s=_RUN_S, memory_mib=1 << 20)
     deadline_s = time.monotonic() + budget_s
@@ -135,14 +146,11 @@ def measure(
                     open_side(submission[1], submission[0], submission[2], field) as side,
                 ):
                     call_s = side.warm_up(overhead_s(ones, alone_s))
-                    if call_s * fewest_rounds() > _HOPELESS * budget_s:
+                    if call_s > max(_HOPELESS_S, _HOPELESS_TIMES * alone_s):
                         return Measured(failure=_hopeless(call_s, alone_s))
                     rounds = _Rounds(torch_side, side, ones, alone_s)
-                    both_s = torch_side.burst_wall_s + side.burst_wall_s
-                    least_s = time.monotonic() + _FEWEST_ROUNDS * both_s
-                    tuning_s = max(side.first_wall_s - _FIRST_S, 0.0)
-                    rounds.take(max(deadline_s + tuning_s, least_s), throttled, first, enough)
-                    return rounds.measured(apart, tuning_s)
+                    rounds.take(deadline_s + side.tuning_s, throttled, first, enough)
+                    return rounds.measured(apart)
             except NoRoomError:
                 # Its worker has ended: if there is room now, the hand-in had it.
                 return Measured(failure=who_held_it(submission[0], lambda: field.refresh([0])))
@@ -195,8 +203,8 @@ class _Rounds:
         first: Callable[[], bool],
         enough: Callable[[Estimate], bool],
     ) -> None:
-        """Take rounds until there are enough, or it is too late."""
-        patience_s = max(deadline_s - time.monotonic(), 0.0)
+        """Take rounds until there are enough, or the next one would end too late."""
+        walls_s: list[float] = []
         while len(self._kept) < MOST_ROUNDS:
             begun_s = time.monotonic()
             taken = self._round(first())
@@ -207,7 +215,8 @@ class _Rounds:
             else:
                 self._kept.append(taken)
             now_s = time.monotonic()
-            over = now_s + (now_s - begun_s) > deadline_s  # another one would end too late
+            walls_s.append(now_s - begun_s)
+            over = now_s + statistics.median(walls_s) > deadline_s
             rounds = self._rounds()
             if len(rounds) >= fewest_rounds() and (
                 over or (len(rounds) >= _ENOUGH_ROUNDS and enough(_estimate(rounds)))
@@ -215,7 +224,7 @@ class _Rounds:
                 return
             if over and self._discarded > _SKIPPED_MOST * (self._discarded + len(self._kept)):
                 return
-            if now_s >= deadline_s + patience_s:
+            if over and len(walls_s) >= _VAIN_ROUNDS:
                 return
 
     def _lengthened(self, burst: Burst) -> bool:
@@ -257,7 +266,7 @@ class _Rounds:
         )
         return tuple(one for one in rounds if min(one.baseline_s, one.submission_s) > 0)
 
-    def measured(self, apart: tuple[float, float], tuning_s: float) -> Measured:
+    def measured(self, apart: Apart) -> Measured:
         """Return what came of it, or why it proves nothing."""
         rounds = self._rounds()
         together_s = statistics.median(r.baseline_s for r in rounds) if rounds else 0.0
@@ -270,7 +279,7 @@ class _Rounds:
             overhead_s=self._overhead_s(),
             calls_per_round=self._side.most,
             discarded=discarded,
-            tuning_s=tuning_s,
+            tuning_s=self._side.tuning_s,
         )
 
 
@@ -283,7 +292,7 @@ def _untrusted(
     discarded: int,
     alone_s: float,
     together_s: float,
-    apart: tuple[float, float],
+    apart: Apart,
 ) -> Sentence | None:
     """Say why the rounds prove nothing, None if they do."""
     if len(kept) < fewest_rounds():
@@ -293,8 +302,7 @@ def _untrusted(
             message=f"only {len(kept)} rounds could be timed{why}",
             hint="grade again on a GPU that nothing else uses",
         )
-    slower, faster = apart
-    if not -faster <= together_s / alone_s - 1 <= slower:
+    if not -apart.faster <= together_s / alone_s - 1 <= apart.slower:
         return Sentence(
             verdict=Verdict.NOT_MEASURED,
             message=f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "

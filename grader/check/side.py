@@ -80,10 +80,8 @@ class Side:
         self._field = field
         # Calls of a burst, at most.
         self.most = field.sets
-        # Of a burst with all that stands around it: fresh inputs, verifying.
-        self.burst_wall_s = 0.0
-        # Of the first call, the same.
-        self.first_wall_s = 0.0
+        # What the first call took beyond a later one.
+        self.tuning_s = 0.0
 
     def open(self) -> None:
         """Load the hand-in and show it the buffers."""
@@ -100,7 +98,7 @@ class Side:
         `order` holds the sets to call, one at least. `more_s` is added to the
         limit.
         """
-        field, begun_s = self._field, time.perf_counter()
+        field = self._field
         field.refresh(order, self.most if len(order) > 1 else 0)
         prepared = self._session.prepare(field.calls(order))
         if not prepared.done:
@@ -119,7 +117,6 @@ class Side:
             field.forget(order)
         elif (wrong := field.judge(sample)) is not None:
             raise StoppedError(wrong)
-        self.burst_wall_s = time.perf_counter() - begun_s
         return took_s
 
     def warm_up(self, overhead_s: float = 0.0) -> float:
@@ -129,11 +126,12 @@ class Side:
         is slow makes fewer calls a burst from then on (until `lengthen`).
         """
         started_s = time.perf_counter()
-        self.burst(self._field.order(1), more_s=TUNING_S)
-        self.first_wall_s = self.burst_wall_s
+        first_s = self.burst(self._field.order(1), more_s=TUNING_S)
         call_s = math.inf
         for _ in range(_SLOW_CALLS):
-            call_s = min(call_s, self.burst(self._field.order(1)) - overhead_s)
+            took_s = self.burst(self._field.order(1))
+            self.tuning_s = max(self.tuning_s, first_s - took_s)
+            call_s = min(call_s, took_s - overhead_s)
             self.most = self._fitting(call_s)
             if self.most == self._field.sets or time.perf_counter() - started_s > _MOST_WARM_S:
                 break

@@ -20,7 +20,7 @@ from grader.build.product import Built
 from grader.check.ending import Sentence
 from grader.check.field import open_field
 from grader.check.figures import from_host, performance_evidence
-from grader.check.performance import FASTER, HOST_APART, SLOWER, Measured, measure
+from grader.check.performance import APART, HOST_APART, Measured, measure
 from grader.check.roof import COPY_BYTES, copy_rate_gb_s, somebody_else
 from grader.check.stage import Bench
 from grader.evidence import PerformanceEvidence
@@ -38,9 +38,9 @@ from grader.words import Language, Memory
 
 # For all benchmarks of a kernel together, baseline included.
 BUDGET_S = 8.0
-# Of it: the ends of a benchmark's workers (0.2 s on an H200), and looking at the GPU afterwards,
-# twice with 0.3 s between where what has just ended is still in the way.
-_END_S, _AFTER_S = 0.3, 0.5
+_END_S = 0.3  # of it, for each benchmark: the ends of its workers (0.2 s on an H200)
+# Of it: looking at the GPU afterwards, and once more after 0.3 s if a worker is still ending.
+_AFTER_S = 0.5
 # All buffers of a benchmark, of each kind of memory: the longer a burst is, the less do its
 # ends matter. Of a T4's 15 GB a quarter goes to them, and more to the judge's own float64.
 _FIELD_BYTES = 32 << 30
@@ -109,8 +109,10 @@ def check_speed(
     """
     language = bench.built.language
     benchmarks = [b for b in bench.assignment.benchmarks if language in b.languages]
+    if not benchmarks:
+        return not_measured(f"the assignment has no benchmark for {language.phrase}")
     with alone(gpu.uuid), Watch(gpu.uuid) as watch:
-        purse = _Purse(budget_s, len(benchmarks))
+        begun_s = time.monotonic()
         # The judge itself is one of them; no worker lives now.
         strangers = len(watch.state().processes) - 1
         with gpu_errors(2 * COPY_BYTES):
@@ -119,7 +121,9 @@ def check_speed(
             return SpeedVerdict(sentence=busy)
         # What one benchmark's worker is shown must not tell what the next one's will be.
         seeds, tuning_s = random.Random(seed), 0.0
+        budget_s -= time.monotonic() - begun_s
         for _ in range(2):
+            purse = _Purse(budget_s, len(benchmarks))
             measured: list[tuple[Benchmark, Measured]] = []
             for benchmark in benchmarks:
                 one = _measure_one(
@@ -135,13 +139,12 @@ def check_speed(
                 tuning_s += one.tuning_s
                 measured.append((benchmark, one))
                 if one.failure is not None and one.failure.verdict is not Verdict.NOT_MEASURED:
-                    return SpeedVerdict(sentence=one.failure)
+                    return SpeedVerdict(sentence=_told(one.failure, tiers), tuning_s=tuning_s)
             found = combine([one.rounds_ratios for _, one in measured])
             failed = next((one.failure for _, one in measured if one.failure), None)
             decision = decide(found, tiers) if found and not failed else None
             if decision is not None and not decision.again:
                 break
-            purse = _Purse(budget_s, len(benchmarks))
         with gpu_errors():
             busy = somebody_else()
         if busy is not None:  # since when, nobody knows
@@ -205,7 +208,7 @@ def _measure_one(
             throttled=watch.disturbances,
             first=lambda: chooser.random() < 0.5,
             enough=lambda found: found.width <= width or bool(tiers and settled(found, tiers)),
-            apart=(HOST_APART, HOST_APART) if from_host(assignment) else (SLOWER, FASTER),
+            apart=HOST_APART if from_host(assignment) else APART,
         )
 
 
@@ -235,6 +238,16 @@ def combine(ratios: Sequence[Sequence[float]]) -> Estimate | None:
     if rounds < fewest_rounds():
         return None
     return estimate([geometric_mean([one[i] for one in ratios]) for i in range(rounds)])
+
+
+def _told(failure: Sentence, tiers: Sequence[Tier]) -> Sentence:
+    """Return the failure; too slow is nobody where nothing is scored."""
+    if failure.verdict is not Verdict.TOO_SLOW or tiers:
+        return failure
+    return Sentence(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"{failure.message}, which is shown and not scored on this GPU",
+    )
 
 
 def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Sentence:
