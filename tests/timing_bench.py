@@ -10,7 +10,7 @@ import functools
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,19 +32,23 @@ from grader.workshop import open_workshop
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Far below what the reference reaches, so that its verdict is not a matter of luck.
 EASY = Tier(speedup=0.5, share=1.0)
-# Waits for a line on its stdin; after "begin later" seconds it works for "how long".
+# When it is told so it waits, works, and says how many products it made.
 VISITOR = """
 import sys, time
 import torch
+a = torch.randn(4096, 4096, device="cuda")
+a @ a  # loads cuBLAS, which takes a second
+torch.cuda.synchronize()
 print("ready", flush=True)
 later_s, long_s = map(float, sys.stdin.readline().split())
 time.sleep(later_s)
-a = torch.randn(4096, 4096, device="cuda")
-until_s = time.monotonic() + long_s
+made, until_s = 0, time.monotonic() + long_s
 while time.monotonic() < until_s:
     for _ in range(20):
         a @ a
     torch.cuda.synchronize()
+    made += 20
+print(made, flush=True)
 """
 NEIGHBOUR = """
 import torch
@@ -83,10 +87,11 @@ def timed(
     seed: int,
     assignment: Assignment,
     trusted: bool = True,
+    begins: Callable[[], None] = lambda: None,
 ) -> tuple[SpeedVerdict, float]:
     """Time a hand-in, torch itself for None; return its verdict and the seconds it took.
 
-    One that is not trusted gets a server of its own.
+    One that is not trusted gets a server of its own. `begins` is called when all is built.
     """
     kernel = assignment.kernels[0]
     shown = text if text is not None else "def silu(input, output, n): pass\n"
@@ -100,6 +105,7 @@ def timed(
             sys.exit(f"{hand_in.path}: {built.message}")
         if text is None:
             built = build_baseline(assignment, Device.CUDA, built.path.parent / "torch")
+        begins()
         started_s = time.monotonic()
         verdict = shop.check_performance(unit, built, lambda _: None)
         return verdict, time.monotonic() - started_s
@@ -138,19 +144,31 @@ def neighbour() -> Iterator[None]:
             process.kill()
 
 
-@contextmanager
-def visitor(later_s: float, long_s: float) -> Iterator[None]:
-    """Another process comes to the GPU later, and goes again."""
-    argv = [sys.executable, "-c", VISITOR]
-    with subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdin is not None and process.stdout is not None
-            if process.stdout.readline() != "ready\n":
-                sys.exit("the visitor did not start")
-            process.stdin.write(f"{later_s} {long_s}\n")
-            process.stdin.flush()
-            yield
-        finally:
-            process.kill()
+class Visitor:
+    """Another process that works on the GPU for a while, from some time on."""
+
+    def __init__(self, later_s: float, long_s: float) -> None:
+        self._times = f"{later_s} {long_s}\n"
+        argv = [sys.executable, "-c", VISITOR]
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        if self._read() != "ready":
+            sys.exit("the visitor did not start")
+
+    def begin(self) -> None:
+        """Have its time run from now on."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(self._times)
+        self._process.stdin.flush()
+
+    def end(self) -> str:
+        """End it, if it has not gone; return how many products it made."""
+        made = "it stayed" if self._process.poll() is None else f"it made {self._read()} products"
+        self._process.kill()
+        self._process.communicate()
+        return made
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
