@@ -200,8 +200,11 @@ def _why_not_here(
     only = expectation.device if expectation else None
     if only is not None and only != device.value:
         return f"on {only} only: {expectation.why}" if expectation else ""
-    by_time = expectation is not None and expectation.check == CheckName.PERFORMANCE.value
-    if (by_time or sample.verdict == "too_slow") and CheckName.PERFORMANCE not in kernel.points:
+    check = expectation.check if expectation else None
+    by_time = check == CheckName.PERFORMANCE.value
+    if sample.verdict == "too_slow" and check != CheckName.COUNTERS.value:
+        by_time = True
+    if by_time and CheckName.PERFORMANCE not in kernel.points:
         return f"{kernel.name} has no points for performance: its time is not measured"
     return ""
 

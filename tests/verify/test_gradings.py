@@ -89,6 +89,22 @@ def test_an_oracle_that_raises_is_the_graders_error(course: Course, hands: Hands
 # ---- samples ----
 
 
+def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
+    course: Course, hands: Hands
+) -> None:
+    slow = "samples/too_slow/one-thread/v1_simple.cu"
+    course.edit(
+        "assignments/affine/assignment.toml",
+        "points = { correctness = 60, memory = 20 }",
+        "points = { correctness = 50, memory = 20, counters = 10 }\n"
+        "counters = { sizes = { n = 1024 }, traffic = 1.2 }",
+    )
+    first = '// expect: device=cuda why="one thread does it all"'
+    course.edit(f"reference/affine/{slow}", first, "// expect: check=counters")
+    row = sample(course, hands, "one-thread")
+    assert (row.state, row.actual) == (State.AGREES, "too slow; by counters")
+
+
 @pytest.mark.parametrize(
     ("fault", "path", "old", "new", "actual"),
     [
