@@ -9,8 +9,8 @@ neither `student_template/` nor `reference/`.
     assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
                                      ──tiers──────→ assignments/NAME/README.md, its table
 
-`python -m grader.fingerprint [REPOSITORY]` writes everything on the right; a
-test holds that it is current.
+`python -m grader.fingerprint [COURSE]` writes everything on the right, of the course
+that is meant where it is started unless one is named; a test holds that it is current.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from grader.calibration import calibrations
-from grader.catalogue import ASSIGNMENTS, find_assignments
-from grader.errors import GraderError, SpecError
+from grader.catalogue import ASSIGNMENTS, assignment_root, find_assignments
+from grader.errors import GraderError, SpecError, UsageError
 from grader.handout import HANDOUT, with_figures, with_tiers
 from grader.spec import PROGRAM_FILE, Assignment
 from grader.spec_reader import read_assignment
@@ -78,11 +78,8 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
     yield assignment.folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
     handout = assignment.folder / HANDOUT
     if handout.is_file():
-        try:
-            text = with_tiers(handout.read_text(encoding="utf-8"), assignment)
-            yield handout, with_figures(text, assignment, calibrations(assignment.folder))
-        except (OSError, UnicodeDecodeError) as error:
-            raise GraderError(f"{handout} cannot be read: {error}") from None
+        text = with_tiers(_text(handout), assignment)
+        yield handout, with_figures(text, assignment, calibrations(assignment.folder))
 
 
 def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:
@@ -93,19 +90,40 @@ def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]
         template = repository / TEMPLATES / assignment.name / path
         if solved.is_file():
             try:
-                yield path, stub_text(solved.read_text(encoding="utf-8"))
+                yield path, stub_text(_text(solved))
             except ValueError as error:
                 raise GraderError(f"{solved}: {error}") from None
         elif template.is_file():
-            yield path, template.read_text(encoding="utf-8")
+            yield path, _text(template)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        tip = "save the file with the encoding UTF-8"
+        raise SpecError("is not UTF-8 text", file=file, line=line, tip=tip) from None
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}", file=file) from None
+
+
+def _course(arguments: list[str]) -> Path:
+    """Return the folder of the course that is named, else of the one that is meant here."""
+    root = Path(arguments[0], ASSIGNMENTS) if arguments else assignment_root(Path.cwd())
+    if root is None or not find_assignments(root):
+        raise UsageError(
+            f"there is no assignment in {root or ASSIGNMENTS}",
+            tip="name the course's folder: python -m grader.fingerprint COURSE",
+        )
+    return root.parent
 
 
 def main(arguments: list[str]) -> int:
     """Write the files that are not current; name them. Returns the exit status."""
-    repository = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
     try:
-        for path, text in generated_files(repository):
-            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        for path, text in generated_files(_course(arguments)):
+            if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
                 print(path)

@@ -163,6 +163,44 @@ def test_command_tells_a_bad_reference(
     assert f"{solved}: line 4" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["reference/silu/silu.cu", "student_template/silu/silu.py", "assignments/silu/README.md"],
+)
+def test_file_in_another_encoding_is_told_with_its_line(
+    path: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = repository / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes("# one\n# zwölf\n".encode("latin-1"))
+    assert main([str(repository)]) == 2
+    told = capsys.readouterr().err
+    assert f"{path}:2: is not UTF-8 text" in told and "encoding UTF-8" in told
+
+
+def test_stub_in_another_encoding_is_written_anew(repository: Path) -> None:
+    stub = repository / "student_template" / "silu" / "silu.cu"
+    stub.parent.mkdir(parents=True)
+    stub.write_bytes(b"\xe4")
+    assert main([str(repository)]) == 0
+    assert stub.read_text(encoding="utf-8") == stub_text(SOLVED)
+
+
+def test_command_takes_the_course_where_it_is_started(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository / "reference")
+    assert main([]) == 0
+    assert (repository / "student_template" / "silu" / "silu.cu").is_file()
+
+
+def test_command_refuses_a_folder_without_assignments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path)]) == 2
+    assert f"there is no assignment in {tmp_path}" in capsys.readouterr().err
+
+
 def test_assignment_without_stubs_has_none(tmp_path: Path) -> None:
     assert read_stubs(tmp_path) == {}
 

@@ -115,7 +115,7 @@ def _generated_row(assignment: Assignment, repository: Path) -> Row:
         ]
         note = _REMEDY if problems else f"{len(generated)} files"
     except GraderError as error:
-        problems, note = [error.message], ""
+        problems, note = [error.message], error.tip or ""
     return _row(
         assignment,
         "generated files",
