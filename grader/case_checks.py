@@ -93,7 +93,13 @@ def _name_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Prob
             meant = did_you_mean(name, allowed) or f"; it has {named(sorted(allowed))}"
             yield Problem((*at, name), f"is no size of this signature{meant}")
     for name in sorted(needed - set(sizes)):
-        yield Problem((*at, name), "is missing: a shape or a scalar argument needs it")
+        shapes = [
+            argument["name"]
+            for argument in signature["arguments"]
+            if any(name in extent.names for extent in _shape(argument))
+        ]
+        needs = f"the shape of {named(shapes)}" if shapes else "the argument of this name"
+        yield Problem((*at, name), f"is missing: {needs} needs it")
 
 
 def _value_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Problem]:
@@ -190,5 +196,8 @@ def _numbers(value: Any, at: KeyPath) -> Iterator[tuple[KeyPath, int | float]]:
 
 def _extents(signature: Table) -> Iterator[Expression]:
     for argument in signature["arguments"]:
-        for extent in argument.get("shape", ()):
-            yield Expression.parse(extent)
+        yield from _shape(argument)
+
+
+def _shape(argument: Table) -> Iterator[Expression]:
+    yield from map(Expression.parse, argument.get("shape", ()))

@@ -331,8 +331,25 @@ BAD = [
         "correctness = 60 }",
         "correctness = 60 }\ncounters = { sizes = { rows = 8 }, traffic = 2 }",
         "kernels[1].counters.sizes.cols",
-        "is missing: a shape or a scalar argument needs it",
+        "is missing: the shape of `input`, `output` needs it",
         below=1,
+    ),
+    Bad(
+        "shape-with-a-name-of-its-own",
+        '"output", type = "real", shape = ["rows", "cols"]',
+        '"output", type = "real", shape = ["rows", "columns"]',
+        "cases[0].sizes.columns",
+        "is missing: the shape of `output` needs it",
+        line=40,
+    ),
+    Bad(
+        "scalar-without-a-size",
+        '  { name = "factor", type = "float32", default = 2.0 },',
+        '  { name = "factor", type = "float32", default = 2.0 },\n'
+        '  { name = "shift", type = "float32" },',
+        "cases[0].sizes.shift",
+        "is missing: the argument of this name needs it",
+        line=41,
     ),
     Bad(
         "rule-misspelt",
