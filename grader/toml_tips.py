@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _PYTHON_WORD = re.compile(r"[=,[]\s*(True|False|None)\b")
+# What a word processor makes of straight quotes.
+_CURLY_QUOTE = re.compile("[=,[]\\s*[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]")
 # By a part of the parser's message; the same in tomllib and tomli.
 _TIPS = {
     "Invalid value": 'text needs quotes: key = "text"',
@@ -30,4 +32,6 @@ def toml_tip(message: str, line: str) -> str | None:
     if message == "Invalid value" and word:
         known = word[1] != "None"
         return f"TOML writes {word[1].lower()}" if known else "leave the key out: TOML has no None"
+    if _CURLY_QUOTE.search(line):
+        return 'the quotes are curly: write straight ones, key = "text"'
     return next((tip for part, tip in _TIPS.items() if part in message), None)

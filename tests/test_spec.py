@@ -152,6 +152,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(folder: Path) ->
         ("table-twice", ("[limits]", "[signature]"), 36, "declare", "double brackets"),
         ("bracket-open", ('devices = ["cpu"]', 'devices = ["cpu"'), 46, "Unclosed array", "comma"),
         ("quote-open", ('"Scale a matrix"', '"Scale'), 3, "Illegal", "is a quote missing?"),
+        ("curly-quotes", ('"Scale a matrix"', "\u201cScale\u201d"), 3, "Invalid", "are curly"),
         ("no-value", ("format = 1", "format 1"), 1, "Expected '='", "key = value"),
     ],
 )
