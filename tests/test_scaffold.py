@@ -137,6 +137,10 @@ def test_answers_that_end_early_are_no_interruption(tmp_path: Path) -> None:
         (["x:float32[n]:inout", "y:float32[n]:out", "n:int32"], "draft it without the `out`"),
         (["x:float[n]:in", "y:float32[n]:out", "n:int32"], "`float` is no type"),
         (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "take `int8`, with 0 and 1"),
+        (
+            ["x:float32[n]:in", "y:float32[n]:out", "n:float32"],
+            "`n` in the shape of `x` is no whole number: make it n:int32",
+        ),
         (["x float32"], "`x float32` is no argument"),
         (["x:float32[2 +]:in"], "is not an arithmetic expression"),
         (["x:float32[n**2]:in", "y:float32[n]:out", "n:int32"], "too much for a skeleton"),

@@ -206,7 +206,9 @@ def _problems(signature: Signature) -> Iterator[str]:
     extents = [(a, extent) for a in signature.arrays for extent in a.shape or ()]
     for array, extent in extents:
         for name in sorted(extent.names - scalars):
-            yield f"`{name}` in the shape of `{array.name}` is no argument: add {name}:int32"
+            given = any(a.name == name for a in signature.scalars)
+            wrong = "is no whole number: make it" if given else "is no argument: add"
+            yield f"`{name}` in the shape of `{array.name}` {wrong} {name}:int32"
         if "**" in extent.text or "(" in extent.text:
             yield f"`{extent.text}` is too much for a skeleton: use sizes, numbers, + - * // %"
     if not any(extent.names for _, extent in extents):
