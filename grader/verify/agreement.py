@@ -52,7 +52,7 @@ def _file_rows(
     )
     found = [
         parameters(
-            file.read_text(encoding="utf-8", errors="replace"), assignment.signature, language
+            file.read_text(encoding="utf-8-sig", errors="replace"), assignment.signature, language
         )
         if file.is_file()
         else None

@@ -57,7 +57,7 @@ class Sample:
 
         Raises ValueError, with a sentence, if it is not well formed.
         """
-        return parse(self.text, self.verdict)
+        return parse(self.text.removeprefix("\ufeff"), self.verdict)
 
 
 def find_samples(reference: Path) -> Iterator[Sample]:

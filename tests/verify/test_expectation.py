@@ -105,6 +105,14 @@ def test_samples_are_found_in_order_and_strays_told(tmp_path: Path) -> None:
     assert [path.name for path in stray_files(reference)] == ["x.txt", "loose.cu"]
 
 
+def test_a_byte_order_mark_hides_no_first_line(tmp_path: Path) -> None:
+    file = tmp_path / "samples" / "wrong_answer" / "a" / "v1.cu"
+    file.parent.mkdir(parents=True)
+    file.write_text("// expect: line=3\r\nx", encoding="utf-8-sig")
+    (found,) = samples_of(tmp_path)
+    assert found.expectation() == Expectation(lines=(3,))
+
+
 def test_a_program_belongs_to_the_kernel_beside_it(tmp_path: Path) -> None:
     for path in ("accepted/both/v1.cu", "accepted/both/main.cu", "accepted/alone/main.cu"):
         (tmp_path / "samples" / path).parent.mkdir(parents=True, exist_ok=True)

@@ -227,6 +227,13 @@ def test_a_definition_is_read_whatever_its_layout(course: Course) -> None:
     assert parameters("def (", signature, Language.TRITON) is None
 
 
+def test_a_byte_order_mark_hides_no_definition(course: Course) -> None:
+    file = course.reference / "v0_torch.py"
+    file.write_text(file.read_text(), encoding="utf-8-sig")
+    course.generate()
+    assert wrong(list(agreement_rows(course.assignment, course.root))) == {}
+
+
 # ---- lints ----
 
 
