@@ -2,6 +2,7 @@
 
     same seed         the same inputs and expected values, to the bit
     other seed        other ones, in at least one case
+    knows its values  a case's `values` make other inputs than it had without that word
     no constant       every output holds more than one value
     every input       another input array: other expected values, beyond the tolerance
     every scalar      the same for a scalar that is no array's extent (epsilon)
@@ -25,7 +26,7 @@ import torch
 from grader.errors import GraderError
 from grader.judge.compare import accepts, compare
 from grader.judge.oracle import CaseData, Oracle
-from grader.spec import Assignment, Case
+from grader.spec import DEFAULT_VALUES, Assignment, Case
 from grader.verify.row import Row, differs_if
 from grader.words import Device, Language
 
@@ -106,6 +107,8 @@ class _Proofs:
             return
         yield "same seed", "the same numbers to the bit", self._deterministic
         yield "other seed", "other inputs and results", self._follows_the_seed
+        if any(prepared.case.values != DEFAULT_VALUES for prepared in self._prepared):
+            yield "knows its values", "for every word in `values` other inputs", self._knows_values
         yield "no constant", "more than one value in every output", self._varies
         for argument in signature.arrays:
             if argument.role.read:
@@ -163,6 +166,21 @@ class _Proofs:
         if len(same) == len(self._prepared):
             return "every case has the same results whatever the seed", ""
         return "", f"the same for every seed: {_some(same)}" if same else ""
+
+    def _knows_values(self) -> tuple[str, str]:
+        words = {prepared.case.values for prepared in self._prepared} - {DEFAULT_VALUES}
+        unknown = words - {p.case.values for p in self._prepared if self._heeds_values(p)}
+        told = [f'"{word}" makes the same inputs as no word' for word in sorted(unknown)]
+        return _told(told), _some(sorted(words))
+
+    def _heeds_values(self, prepared: Prepared) -> bool:
+        plain = replace(prepared.case, values=DEFAULT_VALUES)
+        generator = torch.Generator().manual_seed(plain.seed)
+        try:
+            made = self._loaded.inputs(plain, self._language, generator)
+        except GraderError:  # it wants a word
+            return True
+        return bool(_changed(prepared.data.inputs, made))
 
     def _varies(self) -> tuple[str, str]:
         wrong = []

@@ -40,6 +40,14 @@ def test_a_sound_assignment_passes_all(course: Course) -> None:
     assert warned == {"samples", "benchmarks", "handout"}
 
 
+def test_a_word_that_the_oracle_does_not_know_is_told(course: Course) -> None:
+    course.edit(TOML, "memory = true", 'memory = true\nvalues = "large"')
+    told = wrong(proofs(course))
+    assert told == {"knows its values": '"large" makes the same inputs as no word'}
+    course.edit(PYTHON, "1 + torch.rand", '(9 if case.values == "large" else 1) + torch.rand')
+    assert wrong(proofs(course)) == {}
+
+
 ANSWER = '2 * x * w + inputs["shift"]'
 
 
