@@ -28,6 +28,7 @@ from grader.ci_cluster import NOTE, asked, filled_in
 from grader.delivery import Delivery, Format, print_safely, write_text
 from grader.environment import describe
 from grader.errors import GraderError, UsageError
+from grader.fingerprint import TEMPLATES
 from grader.identity import identity
 from grader.interruption import OutOfTime, deadline
 from grader.isolation import isolation, with_hidden
@@ -222,7 +223,8 @@ def _metadata(request: Request) -> metadata.Metadata | None:
 
 def _folder(source: Path, assignment: Assignment) -> str:
     """Return the hand-in's place relative to the repository, "" if it is outside."""
-    place = source / assignment.name if (source / assignment.name).is_dir() else source
+    ways = (source / assignment.name, source / TEMPLATES / assignment.name)
+    place = next((way for way in ways if way.is_dir()), source)
     root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
     try:
         relative = place.resolve().relative_to(root.resolve()).as_posix()

@@ -6,7 +6,8 @@ sentence for the student, never an exception. No link is followed below the
 folder that was named: it could lead to what the student may not read.
 
 A hand-in is laid out as `NAME/file` (a folder per assignment) or as `file`
-(one assignment's files), or either below a single folder.
+(one assignment's files), or either below a single folder; or it is the whole
+course as students get it, where their work is in `student_template/`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.archive import read_archive
 from grader.errors import UsageError
+from grader.fingerprint import TEMPLATES
 from grader.spec import Assignment
 from grader.toml_source import did_you_mean
 
@@ -102,12 +104,22 @@ def _from_folder(
         found, others = _look(base, name, wanted, stack)
         if found:
             return found, others
-        with contextlib.suppress(OSError):
-            folder = _opened(_only_folder(base), base, stack)
-            below, names = _look(folder, name, wanted, stack)
+        for inner in _inner_folders(base, stack):
+            below, names = _look(inner, name, wanted, stack)
             if below:
                 return below, names
+            others += names
         return [], (*others, *_deeper(base, wanted))
+
+
+def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[int]:
+    """Open what may hold the work in the open folder: the course's own, or all in one folder."""
+    with contextlib.suppress(OSError):
+        yield _opened(TEMPLATES, base, stack)
+    with contextlib.suppress(OSError):
+        only = _opened(_only_folder(base), base, stack)
+        yield only
+        yield _opened(TEMPLATES, only, stack)
 
 
 def _look(

@@ -138,6 +138,20 @@ def test_github_gets_its_three_places(tmp_path: Path) -> None:
     assert "secret" not in done.stdout + done.stderr
 
 
+def test_github_names_the_file_where_the_course_has_it(tmp_path: Path) -> None:
+    (tmp_path / "assignments" / "silu").mkdir(parents=True)
+    hand_in(
+        tmp_path / "student_template" / "silu", "samples/compile_error/missing-semicolon/silu.cu"
+    )
+    done = grade(
+        "ci", "silu", "--from", tmp_path, "--device", "cpu", "--format", "github",
+        "--output", tmp_path / "classroom.json", GITHUB_WORKSPACE=str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    commands = done.stdout.split("::\n")[-1].strip().split("\n")
+    assert format_contracts.github_commands(commands)[0]["file"] == "student_template/silu/silu.cu"
+
+
 def test_autolabs_scores_are_the_last_line(tmp_path: Path) -> None:
     source, output = hand_in(tmp_path / "submission"), tmp_path / "result.txt"
     done = grade(

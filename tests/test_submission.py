@@ -63,6 +63,32 @@ def test_all_in_one_folder_as_in_an_archive(silu: Assignment, tmp_path: Path, na
     assert f"`my homework/{name}` is there" in submission.misnamed("silu.cu")
 
 
+@pytest.mark.parametrize("around", [".", "gpu-assignments"])
+def test_the_whole_course_with_the_work_in_its_template(
+    silu: Assignment, tmp_path: Path, around: str
+) -> None:
+    course = tmp_path / around
+    for folder in ("assignments/silu", "grader", "student_template/silu"):
+        (course / folder).mkdir(parents=True)
+    (course / "assignments/silu/oracle.py").write_text("")
+    (course / "student_template/silu/silu.cu").write_text(TEXT)
+    assert read(silu, tmp_path).text == TEXT
+    (course / "student_template").rename(tmp_path.parent / f"{tmp_path.name}-theirs")
+    (course / "student_template").symlink_to(tmp_path.parent / f"{tmp_path.name}-theirs")
+    assert not read_submission(tmp_path, silu).files
+
+
+@pytest.mark.parametrize("folder", ["homework", "student_template/silu", "one/student_template"])
+def test_a_wrong_name_is_seen_wherever_files_are_looked_for(
+    silu: Assignment, tmp_path: Path, folder: str
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "Silu.cu").write_text(TEXT)
+    submission = read_submission(tmp_path, silu)
+    assert not submission.files
+    assert "is `Silu.cu` meant?" in submission.misnamed("silu.cu")
+
+
 def test_one_folder_that_is_a_link_is_not_followed(silu: Assignment, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "silu.cu").write_text(TEXT)

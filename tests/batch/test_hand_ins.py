@@ -188,5 +188,8 @@ def test_assignments_are_those_that_have_folders(tmp_path: Path) -> None:
     (tmp_path / "ada" / "silu").mkdir(parents=True)
     assert [a.name for a in asked_in(find_hand_ins(tmp_path), known)] == ["silu"]
     (tmp_path / "ada" / "silu").rmdir()
+    (tmp_path / "ada" / "student_template" / "gemm").mkdir(parents=True)
+    assert [a.name for a in asked_in(find_hand_ins(tmp_path), known)] == ["gemm"]
+    (tmp_path / "ada" / "student_template" / "gemm").rmdir()
     with pytest.raises(UsageError, match="has a folder named as an assignment"):
         asked_in(find_hand_ins(tmp_path), known)
