@@ -27,6 +27,7 @@ _MOST_BYTES = 64 << 20  # of the archive itself
 _MOST_UNPACKED_BYTES = 256 << 20  # of a tar archive on the way to its end
 _MOST_MEMBERS = 10_000
 _ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")  # a member, none, one of several volumes
+_IS_ENCRYPTED = 1  # of a zip member's flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,10 @@ def read_archive(
     except Exception as error:  # parsers of hostile bytes raise whatever they like
         words = str(error) or type(error).__name__
         raise UsageError(f"cannot read the archive {source}: {words}", tip=_TIP) from error
+    if members is None and _looks_zipped(source):
+        raise UsageError(
+            f"cannot read the archive {source}: the end of the zip is missing", tip=_TIP
+        )
     if members is None:
         raise UsageError(f"{source} is neither a folder nor a zip or tar archive", tip=_TIP)
     return {path: members[name] for path, name in _best(members, folder, wanted)}
@@ -90,14 +95,17 @@ def _best(
 
 def _members(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member] | None:
     """Return the wanted members, of which there may be none; None if it is no archive."""
-    with source.open("rb") as file:
-        looks_zipped = file.read(4) in _ZIP_STARTS
     # A zip is known by its end, and may stand behind anything: a tar that holds one ends alike.
-    for read in (_zip, _tar) if looks_zipped else (_tar, _zip):
+    for read in (_zip, _tar) if _looks_zipped(source) else (_tar, _zip):
         members = read(source, wanted, most_bytes)
         if members is not None:
             return members
     return None
+
+
+def _looks_zipped(source: Path) -> bool:
+    with source.open("rb") as file:
+        return file.read(4) in _ZIP_STARTS
 
 
 def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member] | None:
@@ -112,6 +120,11 @@ def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
             # The upper half of the attributes is the Unix mode, 0 if made elsewhere.
             if stat.S_ISLNK(info.external_attr >> 16):
                 found[name] = Member(instead="a symbolic link")
+            elif info.flag_bits & _IS_ENCRYPTED:
+                raise UsageError(
+                    f"cannot read the archive {source}: {name} is encrypted with a password",
+                    tip="hand it in without a password",
+                )
             else:
                 with archive.open(info) as file:
                     found[name] = Member(file.read(most_bytes))

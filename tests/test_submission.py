@@ -362,14 +362,24 @@ def test_a_truncated_archive(silu: Assignment, tmp_path: Path) -> None:
         read_submission(path, silu)
 
 
+def test_a_zip_that_was_not_uploaded_to_its_end(silu: Assignment, tmp_path: Path) -> None:
+    path = zipped(tmp_path / "a.zip", {"silu.cu": os.urandom(5000)})
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(UsageError, match="the end of the zip is missing"):
+        read_submission(path, silu)
+
+
 def test_an_encrypted_archive(silu: Assignment, tmp_path: Path) -> None:
     path = zipped(tmp_path / "a.zip", {"silu.cu": TEXT.encode()})
     data = bytearray(path.read_bytes())
     for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         struct.pack_into("<H", data, data.index(mark) + at, 1)  # "encrypted"
     path.write_bytes(data)
-    with pytest.raises(UsageError, match="encrypted"):
+    with pytest.raises(UsageError) as caught:
         read_submission(path, silu)
+    words = f"cannot read the archive {path}: silu.cu is encrypted with a password"
+    assert caught.value.message == words
+    assert caught.value.tip == "hand it in without a password"
 
 
 @pytest.mark.parametrize("make", [zipped, tarred])
