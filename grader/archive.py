@@ -16,7 +16,7 @@ import lzma
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -26,6 +26,9 @@ from grader.errors import UsageError
 _MOST_BYTES = 64 << 20  # of the archive itself
 _MOST_UNPACKED_BYTES = 256 << 20  # of a tar archive on the way to its end
 _MOST_MEMBERS = 10_000
+_MOST_OTHERS = 1000  # names among which a wrong one is looked for
+_MOST_PATH = 1000  # characters; a longer one is nobody's slip
+_HIDDEN = (".", "__MACOSX")  # what a system put there
 _ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")  # a member, none, one of several volumes
 _IS_ENCRYPTED = 1  # of a zip member's flags
 
@@ -38,10 +41,16 @@ class Member:
     instead: str | None = None
 
 
-def read_archive(
-    source: Path, folder: str, wanted: Collection[str], most_bytes: int
-) -> Mapping[str, Member]:
-    """Return the wanted files that are there, each cut to `most_bytes`, by wanted path.
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The wanted files that are there, by wanted path, and the names of the others."""
+
+    files: Mapping[str, Member]
+    others: tuple[str, ...]
+
+
+def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes: int) -> Contents:
+    """Return what is there, each wanted file cut to `most_bytes`.
 
     A file may lie below other folders; the one below `folder` comes first,
     then the one with the shortest path. Raises UsageError if `source` is no
@@ -67,7 +76,11 @@ def read_archive(
         )
     if members is None:
         raise UsageError(f"{source} is neither a folder nor a zip or tar archive", tip=_TIP)
-    return {path: members[name] for path, name in _best(members, folder, wanted)}
+    found = {name: member for name, member in members.items() if member is not None}
+    return Contents(
+        files={path: found[name] for path, name in _best(found, folder, wanted)},
+        others=tuple(_others(name for name, member in members.items() if member is None)),
+    )
 
 
 _TIP = "name a folder, or a zip or tar archive, with --from"
@@ -93,8 +106,17 @@ def _best(
             yield path, names[0]
 
 
-def _members(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member] | None:
-    """Return the wanted members, of which there may be none; None if it is no archive."""
+def _others(paths: Iterable[str]) -> list[str]:
+    """Return the names of files that a student may have taken for a wanted one."""
+    plain = (PurePosixPath(path) for path in paths if len(path) <= _MOST_PATH)
+    seen = {p.name for p in plain if not any(part.startswith(_HIDDEN) for part in p.parts)}
+    return sorted(seen)[:_MOST_OTHERS]
+
+
+def _members(
+    source: Path, wanted: Collection[str], most_bytes: int
+) -> dict[str, Member | None] | None:
+    """Return the wanted members, and None for each other file; None if it is no archive."""
     # A zip is known by its end, and may stand behind anything: a tar that holds one ends alike.
     for read in (_zip, _tar) if _looks_zipped(source) else (_tar, _zip):
         members = read(source, wanted, most_bytes)
@@ -108,14 +130,17 @@ def _looks_zipped(source: Path) -> bool:
         return file.read(4) in _ZIP_STARTS
 
 
-def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member] | None:
+def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member | None] | None:
     if not zipfile.is_zipfile(source):
         return None
-    found: dict[str, Member] = {}
+    found: dict[str, Member | None] = {}
     with zipfile.ZipFile(source) as archive:
         for info in archive.infolist()[:_MOST_MEMBERS]:
             name = _plain(info.filename)
-            if name.endswith("/") or not _asked_for(name, wanted):
+            if name.endswith("/"):
+                continue
+            if not _asked_for(name, wanted):
+                found[name] = None
                 continue
             # The upper half of the attributes is the Unix mode, 0 if made elsewhere.
             if stat.S_ISLNK(info.external_attr >> 16):
@@ -140,7 +165,7 @@ _TAR_KINDS: tuple[tuple[Callable[[tarfile.TarInfo], bool], str], ...] = (
 )
 
 
-def _tar(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member] | None:
+def _tar(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Member | None] | None:
     with contextlib.ExitStack() as stack:
         unpacked = stack.enter_context(_unpacked(source))
         try:
@@ -150,12 +175,14 @@ def _tar(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
             )
         except tarfile.ReadError:
             return None
-        found: dict[str, Member] = {}
+        found: dict[str, Member | None] = {}
         for count, info in enumerate(archive):
             name = _plain(info.name)
             if count >= _MOST_MEMBERS:
                 break
             if not _asked_for(name, wanted):
+                if not info.isdir():
+                    found[name] = None
                 continue
             instead = next((word for is_kind, word in _TAR_KINDS if is_kind(info)), None)
             file = None if instead else archive.extractfile(info)

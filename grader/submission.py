@@ -86,7 +86,7 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
         if source.is_dir():
             found, others = _from_folder(source, assignment.name, wanted)
         elif source.exists():
-            found = list(_from_archive(source, assignment.name, wanted))
+            found, others = _from_archive(source, assignment.name, wanted)
         else:
             raise UsageError(f"there is no hand-in at {source}", tip="name a folder with --from")
     except (PermissionError, ValueError) as error:  # a zero byte in a path is a ValueError
@@ -241,9 +241,14 @@ def _decoded(path: str, data: bytes) -> HandIn:
     return HandIn(path=path, text=text)
 
 
-def _from_archive(source: Path, name: str, wanted: list[str]) -> Iterator[HandIn]:
-    for path, member in read_archive(source, name, wanted, MAX_FILE_BYTES + 1).items():
-        if member.instead is not None:
-            yield _unfit(path, f"{path} is {member.instead} in the archive, not a file")
-        else:
-            yield _decoded(path, member.data)
+def _from_archive(
+    source: Path, name: str, wanted: list[str]
+) -> tuple[list[HandIn], tuple[str, ...]]:
+    contents = read_archive(source, name, wanted, MAX_FILE_BYTES + 1)
+    found = [
+        _decoded(path, member.data)
+        if member.instead is None
+        else _unfit(path, f"{path} is {member.instead} in the archive, not a file")
+        for path, member in contents.files.items()
+    ]
+    return found, contents.others

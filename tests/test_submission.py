@@ -393,6 +393,16 @@ def test_an_archive_without_a_wanted_file_hands_nothing_in(
     assert not read_submission(make(tmp_path / "a", members), silu).files
 
 
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_a_wrong_name_in_an_archive_is_told(
+    silu: Assignment, tmp_path: Path, make: Callable[[Path, dict[str, bytes]], Path]
+) -> None:
+    members = {"hw/Silu.cu": b"// mine", "hw/main.cu": b"", "__MACOSX/hw/._Silu.cu": b"", "x/": b""}
+    submission = read_submission(make(tmp_path / "a", members), silu)
+    assert submission.misnamed("silu.cu") == "; is `Silu.cu` meant? It must be called silu.cu"
+    assert {"Silu.cu"} <= set(submission.others) <= {"Silu.cu", "x"}
+
+
 @pytest.mark.parametrize("name", ["old.zip", "PK"])
 def test_a_zip_within_a_tar_is_not_looked_into(silu: Assignment, tmp_path: Path, name: str) -> None:
     old = zipped(tmp_path / "old.zip", {"silu.cu": b"// old"}).read_bytes()
