@@ -39,7 +39,7 @@ from grader.plan import Options
 from grader.progress import Progress, progress_on
 from grader.report import Report, json_text, write_report
 from grader.spec import Assignment
-from grader.submission import Submission, read_submission
+from grader.submission import ELSEWHERE, Submission, read_submission
 from grader.unfinished import is_unfinished, out_of_time
 from grader.verdict import Verdict
 from grader.words import Device
@@ -104,6 +104,7 @@ def _run(request: Request) -> None:
             return
     assignment = chosen_assignments((request.assignment,))[0]
     submission = read_submission(request.source, assignment)
+    submission = replace(submission, called=_called(request.source))
     delivery = Delivery(
         format=request.format,
         folder=_folder(request.source, assignment),
@@ -219,6 +220,11 @@ def _metadata(request: Request) -> metadata.Metadata | None:
         return metadata.read_metadata(request.metadata_path)
     default = metadata.DEFAULT_PATH
     return metadata.read_metadata(default) if default.is_file() else None
+
+
+def _called(source: Path) -> str:
+    """Return the place's name if it is one in the student's repository."""
+    return ELSEWHERE if source.is_absolute() or source == Path() else str(source)
 
 
 def _folder(source: Path, assignment: Assignment) -> str:

@@ -296,4 +296,4 @@ def _absence(
     if not paths:
         return "left out on request"
     meant = next((words for path in paths if (words := submission.misnamed(path))), "")
-    return f"no {' or '.join(paths)} in {submission.source}{meant}"
+    return f"no {' or '.join(paths)} in {submission.called or submission.source}{meant}"

@@ -27,6 +27,8 @@ from grader.toml_source import did_you_mean
 
 MAX_FILE_BYTES = 1 << 20
 _MOST_NAMES = 1000
+# What students read of a hand-in that is in a platform's or the staff's own folders.
+ELSEWHERE = "the hand-in"
 # Where a file is looked for that is not at its place, so as to say where it is.
 _MOST_FOLDERS = 100
 _DEEPEST = 4
@@ -48,12 +50,14 @@ class Submission:
 
     `others` are names of other files there, one of which may be a wanted one
     under a wrong name; where nothing wanted was found also paths of files
-    deeper down that have a wanted name.
+    deeper down that have a wanted name. `called` is what a report calls the hand-in
+    where its place says nothing to the reader; with it the advice is to hand in anew.
     """
 
     source: Path
     files: Mapping[str, HandIn]
     others: tuple[str, ...] = ()
+    called: str = ""
 
     def __contains__(self, path: str) -> bool:
         return path in self.files
@@ -65,7 +69,8 @@ class Submission:
         if alike:
             return f"; is `{alike[0]}` meant? It must be called {name}"
         if below := [n for n in self.others if n.endswith(f"/{name}")]:
-            return f"; `{below[0]}` is there: name that folder"
+            advice = f"hand in {name} without the folders" if self.called else "name that folder"
+            return f"; `{below[0]}` is there: {advice}"
         suffix = PurePosixPath(path).suffix
         same_kind = [n for n in self.others if n.endswith(suffix) and "/" not in n]
         meant = did_you_mean(name, same_kind)

@@ -152,6 +152,22 @@ def test_github_names_the_file_where_the_course_has_it(tmp_path: Path) -> None:
     assert format_contracts.github_commands(commands)[0]["file"] == "student_template/silu/silu.cu"
 
 
+def test_students_read_no_path_of_the_graders_machine(tmp_path: Path) -> None:
+    source, output = tmp_path / "submission", tmp_path / "results.json"
+    hand_in(source / "week 3" / "mine")
+    done = grade(
+        "ci", "silu", "--from", source, "--device", "cpu", "--format", "gradescope",
+        "--output", output,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert str(tmp_path) not in output.read_text()
+    told = json.loads(output.read_text())["tests"][0]["output"]
+    assert " ".join(told.split()) == (
+        "not submitted: no silu.cu or silu.py in the hand-in; `week 3/mine/silu.cu` is there: "
+        "hand in silu.cu without the folders"
+    )
+
+
 def test_autolabs_scores_are_the_last_line(tmp_path: Path) -> None:
     source, output = hand_in(tmp_path / "submission"), tmp_path / "result.txt"
     done = grade(

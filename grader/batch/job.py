@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from grader.plan import Options
 from grader.report import json_text, to_json
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
-from grader.submission import Submission, read_submission
+from grader.submission import ELSEWHERE, Submission, read_submission
 from grader.verdict import Verdict
 from grader.words import Device
 
@@ -102,7 +102,7 @@ def do(job: Job, hands: Hands) -> Answer:
     except GraderError as error:
         return failed(job, error.message)
     try:
-        submission = read_submission(job.source, assignment)
+        submission = replace(read_submission(job.source, assignment), called=ELSEWHERE)
     except GraderError as error:
         return Answer(outcome=Outcome.UNREADABLE, problem=error.message)
     return grade_submission(assignment, submission, job.terms, hands)

@@ -22,7 +22,7 @@ from grader.crew.hands import Hands
 from grader.errors import GraderError
 from grader.spec import Assignment
 from grader.spec_reader import read_assignment
-from grader.submission import HandIn, Submission, read_submission
+from grader.submission import ELSEWHERE, HandIn, Submission, read_submission
 from grader.words import Device
 
 _MOST_BYTES = 8 << 20  # of an assignment's folder
@@ -68,6 +68,7 @@ def do(parcel: Parcel, hands: Hands) -> bytes:
         source=Path(packed["name"]),
         files={file["path"]: HandIn(**file) for file in packed["files"]},
         others=tuple(packed["others"]),
+        called=ELSEWHERE,
     )
     terms = Terms(**{**packed["terms"], "device": Device(packed["terms"]["device"])})
     return wrap(grade_submission(assignment, submission, terms, hands))
