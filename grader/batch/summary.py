@@ -118,6 +118,8 @@ def summarise(
 
 
 def _attention(assignment: str, name: str, report: dict[str, Any]) -> Iterator[Attention]:
+    if report["verdict"] == Verdict.NOT_SUBMITTED.value and (reason := _misplaced(report)):
+        yield Attention(assignment=assignment, name=name, kind="flag", reason=reason)
     for kernel in report["kernels"]:
         for check in kernel["checks"]:
             what = f"{kernel['name']}, {check['name']}"
@@ -129,6 +131,13 @@ def _attention(assignment: str, name: str, report: dict[str, Any]) -> Iterator[A
                 yield Attention(
                     assignment=assignment, name=name, kind="flag", reason=f"{what}: {flag}"
                 )
+
+
+def _misplaced(report: dict[str, Any]) -> str:
+    """Return what the report says of a file under a wrong name or in a wrong folder, or ""."""
+    said = ((k["name"], check["message"]) for k in report["kernels"] for check in k["checks"])
+    # Of what is not there nothing else is in quotes.
+    return next((f"{kernel}: {message}" for kernel, message in said if "`" in message), "")
 
 
 def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, Any]]) -> Points:

@@ -361,3 +361,28 @@ def test_an_unreadable_hand_in_is_for_a_human_and_has_no_score(
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["ungraded"] == 1
     assert [item["name"] for item in summary["attention"]] == ["eve"]
+
+
+def test_files_under_a_wrong_name_are_for_a_human(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    for place in ("ada/week 3/mine/silu.cu", "bob/Silu.cu", "cyd/notes.md"):
+        (folder / place).parent.mkdir(parents=True)
+        shutil.copy(REPOSITORY / "reference/silu/silu.cu", folder / place)
+    out = tmp_path / "out"
+    done = grade("batch", folder, "silu", "--out", out, "--device", "cpu")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "flag: silu · bob: silu: no silu.cu or silu.py in the hand-in; is" in done.stdout
+    found = json.loads((out / "summary.json").read_text())
+    reasons = {item["name"]: (item["kind"], item["reason"]) for item in found["attention"]}
+    assert reasons == {
+        "ada": (
+            "flag",
+            "silu: no silu.cu or silu.py in the hand-in; `week 3/mine/silu.cu` is there: "
+            "hand in silu.cu without the folders",
+        ),
+        "bob": (
+            "flag",
+            "silu: no silu.cu or silu.py in the hand-in; is `Silu.cu` meant? "
+            "It must be called silu.cu",
+        ),
+    }
