@@ -52,9 +52,10 @@ class Contents:
 def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes: int) -> Contents:
     """Return what is there, each wanted file cut to `most_bytes`.
 
-    A file may lie below other folders; the one below `folder` comes first,
-    then the one with the shortest path. Raises UsageError if `source` is no
-    archive that can be read.
+    A file may lie below other folders; the one below `folder` comes first, then the
+    one with the shortest path. What lies beside `folder`, in a folder of its own, is
+    another assignment's: each may have a `main.cu`. Raises UsageError if `source` is
+    no archive that can be read.
     """
     try:
         if not source.is_file():
@@ -99,11 +100,17 @@ def _asked_for(name: str, wanted: Collection[str]) -> bool:
 def _best(
     members: Mapping[str, Member], folder: str, wanted: Collection[str]
 ) -> Iterator[tuple[str, str]]:
+    ordered = sorted(members, key=lambda n: (folder not in PurePosixPath(n).parts, len(n), n))
     for path in wanted:
-        names = [name for name in members if _asked_for(name, (path,))]
-        names.sort(key=lambda n: (folder not in PurePosixPath(n).parts, len(n), n))
-        if names:
+        names = [name for name in ordered if _asked_for(name, (path,))]
+        if names and not _beside(names[0], ordered[0], folder):
             yield path, names[0]
+
+
+def _beside(name: str, own: str, folder: str) -> bool:
+    """True if `own` is below `folder` and the other neither there nor on the way to it."""
+    place, home = PurePosixPath(name).parent, PurePosixPath(own).parent
+    return folder in home.parts and folder not in place.parts and not home.is_relative_to(place)
 
 
 def _others(paths: Iterable[str]) -> list[str]:

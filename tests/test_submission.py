@@ -274,6 +274,16 @@ def test_the_assignments_own_folder_comes_first(silu: Assignment, tmp_path: Path
     assert read(silu, tarred(tmp_path / "a.tgz", members)).text == TEXT
 
 
+@pytest.mark.parametrize("make", [zipped, tarred])
+def test_another_assignments_program_is_not_this_ones(
+    silu: Assignment, tmp_path: Path, make: Callable[[Path, dict[str, bytes]], Path]
+) -> None:
+    members = {"hw/silu/silu.cu": TEXT.encode(), "hw/gemm/main.cu": b"// gemm's"}
+    assert set(read_submission(make(tmp_path / "a", members), silu).files) == {"silu.cu"}
+    members["hw/main.cu"] = b"// beside no other assignment's"
+    assert "main.cu" in read_submission(make(tmp_path / "b", members), silu)
+
+
 def test_names_as_written_on_windows(silu: Assignment, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "a.zip", {"silu/silu.cu": TEXT.encode()})
     archive.write_bytes(archive.read_bytes().replace(b"silu/silu.cu", b"silu\\silu.cu"))
