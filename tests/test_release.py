@@ -479,6 +479,17 @@ def test_autolab(archives: Mapping[str, Path], place: Path, kind: str) -> None:
     assert least <= sum(scores.values()) <= most, scores
 
 
+def test_autolab_without_a_hand_in_grades_nothing(
+    archives: Mapping[str, Path], place: Path
+) -> None:
+    job = unpack(archives["autolab"], place)
+    shutil.copy(job / "autograde-Makefile", job / "Makefile")
+    done = run(["make", "--silent"], job)
+    assert done.returncode != 0
+    assert "there is no hand-in" in done.stderr
+    assert "scores" not in done.stdout
+
+
 @needs_ci
 @pytest.mark.parametrize("kind", SCORES)
 def test_github(archives: Mapping[str, Path], place: Path, kind: str) -> None:
