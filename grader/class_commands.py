@@ -75,7 +75,11 @@ def batch(**arguments: Any) -> None:
     from grader.batch.run import Request
     from grader.batch.run import batch as run
 
-    sys.exit(run(Request(**arguments)))
+    try:
+        sys.exit(run(Request(**arguments)))
+    except KeyboardInterrupt:
+        click.echo("what is graded stays graded; the same command goes on with the rest", err=True)
+        raise
 
 
 @click.command()

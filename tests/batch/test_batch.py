@@ -121,17 +121,23 @@ def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) 
     assert "1 to grade" in done.stdout
 
 
-def test_a_killed_batch_goes_on_where_it_was(classroom: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_batch_goes_on_where_it_was(
+    classroom: Path, tmp_path: Path, ending: signal.Signals
+) -> None:
     out = tmp_path / "out"
     command = ("batch", str(classroom), "silu", "--out", str(out), "--device", "cpu", "--jobs", "1")
     process = subprocess.Popen(
-        [*GRADE, *command], cwd=REPOSITORY, env=surroundings(), stderr=subprocess.DEVNULL
+        [*GRADE, *command], cwd=REPOSITORY, env=surroundings(), stderr=subprocess.PIPE, text=True
     )
     deadline_s = time.monotonic() + 100
     while not reports(out) and time.monotonic() < deadline_s:
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(ending)
+    _, said = process.communicate()
+    if ending is signal.SIGINT:
+        assert process.returncode == 130
+        assert "what is graded stays graded; the same command goes on with the rest" in said
     before = write_times(out)
     assert before, "killed before anything was graded"
     assert len(before) < 4
