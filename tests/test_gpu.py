@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -208,6 +209,9 @@ def test_mps_is_seen_by_its_processes(tmp_path: Path) -> None:
     daemon.symlink_to("/bin/sleep")
     with subprocess.Popen([daemon, "60"]) as running:
         try:
+            # The kernel tells the parent of the new program before it has laid out its arguments.
+            while not Path(f"/proc/{running.pid}/cmdline").read_bytes():
+                time.sleep(0.001)
             found = mps.look({mps.PIPE_VARIABLE: str(tmp_path / "none")})
         finally:
             running.kill()
