@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         triton_scratch,
         triton_shadow,
         triton_taint,
+        triton_truths,
     )
     from grader.worker.triton_memory import Buffer
 else:
@@ -56,6 +57,7 @@ else:
     import triton_scratch
     import triton_shadow
     import triton_taint
+    import triton_truths
     from triton_memory import Buffer
 
 _Array = np.ndarray[Any, np.dtype[Any]]
@@ -83,6 +85,7 @@ def install(
     triton_limits.install(interpreter, checks.budget, triton.language.bfloat16)
     triton_libdevice.install(interpreter, checks.budget)
     triton_arguments.install(interpreter)
+    triton_truths.install(interpreter)
     triton_closures.install(interpreter)
     triton_hooks.install_launches(interpreter, checks)
     if memory:
