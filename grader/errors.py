@@ -58,3 +58,10 @@ class SpecError(GraderError):
         self.file = file
         self.key = key
         self.line = line
+
+
+def not_utf8(error: UnicodeDecodeError, file: Path) -> SpecError:
+    """Return the error for a file of a course whose bytes, decoded as a whole, are not UTF-8."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    tip = "save the file with the encoding UTF-8"
+    return SpecError("is not UTF-8 text", file=file, line=line, tip=tip)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from grader.calibration import calibrations
 from grader.catalogue import ASSIGNMENTS, assignment_root, find_assignments
-from grader.errors import GraderError, SpecError, UsageError
+from grader.errors import GraderError, SpecError, UsageError, not_utf8
 from grader.handout import HANDOUT, with_figures, with_tiers
 from grader.spec import PROGRAM_FILE, Assignment
 from grader.spec_reader import read_assignment
@@ -101,9 +101,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        tip = "save the file with the encoding UTF-8"
-        raise SpecError("is not UTF-8 text", file=file, line=line, tip=tip) from None
+        raise not_utf8(error, file) from None
     except OSError as error:
         raise SpecError(f"cannot be read: {error.strerror}", file=file) from None
 

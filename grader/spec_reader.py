@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.counter_bounds import FIGURES, CounterBounds
-from grader.errors import SpecError
+from grader.errors import SpecError, not_utf8
 from grader.expression import Expression
 from grader.signature import Argument, ElementType, Signature
 from grader.spec import (
@@ -70,9 +70,7 @@ def _text(file: Path) -> str:
         tip = "every assignment folder holds one"
         raise SpecError("is not there", file=file, tip=tip) from None
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        tip = "save the file with the encoding UTF-8"
-        raise SpecError("is not UTF-8 text", file=file, line=line, tip=tip) from None
+        raise not_utf8(error, file) from None
     except OSError as error:
         raise SpecError(f"cannot be read: {error.strerror}", file=file) from error
 
