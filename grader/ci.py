@@ -28,7 +28,6 @@ from grader.ci_cluster import NOTE, asked, filled_in
 from grader.delivery import Delivery, Format, print_safely, write_text
 from grader.environment import describe
 from grader.errors import GraderError, UsageError
-from grader.fingerprint import TEMPLATES
 from grader.identity import identity
 from grader.interruption import OutOfTime, deadline
 from grader.isolation import isolation, with_hidden
@@ -39,7 +38,7 @@ from grader.plan import Options
 from grader.progress import Progress, progress_on
 from grader.report import Report, json_text, write_report
 from grader.spec import Assignment
-from grader.submission import ELSEWHERE, Submission, read_submission
+from grader.submission import ELSEWHERE, Submission, own_folder, read_submission
 from grader.unfinished import is_unfinished, out_of_time
 from grader.verdict import Verdict
 from grader.words import Device
@@ -229,8 +228,7 @@ def _called(source: Path) -> str:
 
 def _folder(source: Path, assignment: Assignment) -> str:
     """Return the hand-in's place relative to the repository, "" if it is outside."""
-    ways = (source / assignment.name, source / TEMPLATES / assignment.name)
-    place = next((way for way in ways if way.is_dir()), source)
+    place = own_folder(source, assignment.name) or source
     root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
     try:
         relative = place.resolve().relative_to(root.resolve()).as_posix()

@@ -79,6 +79,12 @@ class Submission:
         return meant
 
 
+def own_folder(source: Path, name: str) -> Path | None:
+    """Return the folder of that assignment, in the course as students get it, too; None if none."""
+    ways = (source / name, source / TEMPLATES / name)
+    return next((way for way in ways if way.is_dir()), None)
+
+
 def read_submission(source: Path, assignment: Assignment) -> Submission:
     """Read the files that `assignment` names from a folder or archive.
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from grader.batch.gradescope import METADATA, Student, read_metadata
 from grader.errors import UsageError
-from grader.fingerprint import TEMPLATES
 from grader.spec import Assignment
+from grader.submission import own_folder
 
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CLONES = "-submissions"
@@ -89,7 +89,9 @@ def asked_in(found: Class, assignments: list[Assignment]) -> list[Assignment]:
 
     Raises UsageError if there is none: a file alone can belong to several.
     """
-    asked = [a for a in assignments if any(_has_folder(place, a) for place in found.places)]
+    asked = [
+        a for a in assignments if any(own_folder(place.source, a.name) for place in found.places)
+    ]
     if not asked:
         known = ", ".join(assignment.name for assignment in assignments)
         raise UsageError(
@@ -97,11 +99,6 @@ def asked_in(found: Class, assignments: list[Assignment]) -> list[Assignment]:
             tip=f"name the assignment that was handed in: {known}",
         )
     return asked
-
-
-def _has_folder(place: Place, assignment: Assignment) -> bool:
-    """True if there is a folder of that name, or one in the course as students get it."""
-    return any((place.source / way / assignment.name).is_dir() for way in ("", TEMPLATES))
 
 
 def _output(folder: Path, out: Path) -> str | None:
