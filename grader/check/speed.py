@@ -49,6 +49,7 @@ _HOST_BYTES = 1 << 30
 _FIELD_SHARE = 0.25  # of the memory that is free
 _FEWEST_SETS, _MOST_SETS = 2, 64
 _BASELINE_MEMORY_MIB = 1 << 20
+_UNSCORED = "which is shown and not scored on this GPU"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +75,16 @@ class _Purse:
         self._until_s = time.monotonic() + budget_s - _AFTER_S
         self._left = benchmarks
         self._least_s = budget_s / benchmarks / 2
-        self.tuning_s = 0.0
 
     def share_s(self) -> float:
         """Return what the next benchmark may take until its workers are to end."""
-        left_s = self._until_s + self.tuning_s - time.monotonic()
+        left_s = self._until_s - time.monotonic()
         return max(left_s / self._left - _END_S, self._least_s)
 
     def taken(self, one: Measured) -> None:
         """Count a benchmark as measured."""
         self._left -= 1
-        self.tuning_s += one.tuning_s
+        self._until_s += one.tuning_s
 
 
 def not_measured(why: str) -> SpeedVerdict:
@@ -246,7 +246,7 @@ def _told(failure: Sentence, tiers: Sequence[Tier]) -> Sentence:
         return failure
     return Sentence(
         verdict=Verdict.NOT_MEASURED,
-        message=f"{failure.message}, which is shown and not scored on this GPU",
+        message=f"{failure.message}, {_UNSCORED}",
     )
 
 
@@ -256,7 +256,7 @@ def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Sen
     if not tiers:
         return Sentence(
             verdict=Verdict.NOT_MEASURED,
-            message=f"{figure}, which is shown and not scored on this GPU",
+            message=f"{figure}, {_UNSCORED}",
         )
     if decision.again:
         return Sentence(
