@@ -174,8 +174,8 @@ def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         )
 
 
-# Seconds: after how many it comes, and for how many it works. On an H200 SiLU's rounds are timed
-# from 1.7 to 4.3 s after the check has begun, and torch alone before.
+# Seconds: after how many it comes, and for how many it works. On an H200 SiLU's check took 4.2 to
+# 5.7 s, and other kernels' rounds began after 1.5; torch is timed alone before.
 VISITS = ((0.0, 1.0), (1.0, 0.5), (2.2, 0.5), (2.2, 1.5), (0.5, 60.0), (3.0, 60.0))
 
 

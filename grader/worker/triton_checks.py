@@ -333,6 +333,6 @@ class Checks:
 
 
 def _active(mask: Any) -> _Array:
-    # Triton 3.4 hands on bare arrays where later versions have handles. A comparison of
-    # scalars that meets a block is spread out as numbers: 0 and 1 would be taken as indices.
+    # Triton 3.4 hands on bare arrays where later versions have handles. Numbers in them
+    # would be taken as indices.
     return np.asarray(mask if isinstance(mask, np.ndarray) else mask.data, bool)
