@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.batch.gradescope import METADATA, Student, read_metadata
+from grader.batch.store import holds_reports
 from grader.errors import UsageError
 from grader.spec import Assignment
 from grader.submission import own_folder
@@ -149,6 +150,8 @@ def _unfit(entry: Path) -> str | None:
         return f"its name is longer than {_MOST_NAME_BYTES} bytes; rename it"
     if not _may_hand_in(entry):
         return "neither a folder nor an archive (zip or tar)"
+    if holds_reports(entry):
+        return "the reports of an earlier run, no hand-in"
     return None
 
 

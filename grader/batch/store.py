@@ -110,6 +110,11 @@ class Store:
         return kept
 
 
+def holds_reports(folder: Path) -> bool:
+    """True for an output folder, of whatever run."""
+    return (folder / "batch.json").is_file() and (folder / "reports").is_dir()
+
+
 def _kept_seed(path: Path) -> int | None:
     """Return the seed in batch.json, None if there is no such file."""
     try:

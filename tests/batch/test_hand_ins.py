@@ -9,6 +9,7 @@ from classrooms import REPOSITORY
 
 from grader.batch.gradescope import METADATA, Student, read_metadata
 from grader.batch.hand_ins import asked_in, find_hand_ins
+from grader.batch.store import open_store
 from grader.errors import UsageError
 from grader.spec_reader import read_assignment
 
@@ -174,6 +175,19 @@ def test_reports_are_no_hand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ):
         with pytest.raises(UsageError, match=words):
             find_hand_ins(tmp_path, out)
+
+
+def test_reports_of_an_earlier_run_are_no_hand_ins(tmp_path: Path) -> None:
+    (tmp_path / "ada" / "reports").mkdir(parents=True)
+    (tmp_path / "bob").mkdir()
+    (tmp_path / "bob" / "batch.json").touch()
+    assert len(find_hand_ins(tmp_path, tmp_path / "graded again").places) == 2
+    with open_store(tmp_path / "graded") as store:
+        store.secret_seed(None)
+        store.write(store.report_path("silu", "ada"), "{}\n")
+    found = find_hand_ins(tmp_path, tmp_path / "graded again")
+    assert [place.name for place in found.places] == ["ada", "bob"]
+    assert found.passed_over == ("graded: the reports of an earlier run, no hand-in",)
 
 
 def test_nothing_there_says_where_else(tmp_path: Path) -> None:
