@@ -9,6 +9,8 @@ meeting, beyond that, is not: it stays as long as the workers live.
 
 free      as a grading does it
 core      before every burst the worker that has it is moved to one core, the other to another
+kept      the second worker comes after the first, always, and gets the inputs that are there:
+          nothing need be drawn for it, if the mean ratio is 1 all the same
 long      with twice as many sets of buffers, and as many calls more
 steps     milliseconds that the judge and a worker take for one burst, step by step
 
@@ -53,7 +55,7 @@ from grader.spec_reader import read_assignment  # noqa: E402
 from grader.words import Device, Language  # noqa: E402
 
 LIMITS = Limits(call_s=60, load_s=60, memory_mib=1 << 20)
-VARIANTS = ("free", "core", "long")
+VARIANTS = ("free", "core", "kept", "long")
 STEPS = ("refresh", "arm", "sample", "judge")
 
 
@@ -126,7 +128,19 @@ def move(pids: set[int], core: int) -> None:
         os.sched_setaffinity(pid, allowed)
 
 
-def meeting(place: Place, seed: int, rounds: int, *, moved: bool) -> Met:
+def bare(side: Side, field: Field, order: Sequence[int]) -> float:
+    """Time a burst on the inputs that are there, in seconds, whatever the outputs hold."""
+    prepared = side._session.prepare(field.calls(order))
+    started_s = time.perf_counter()
+    outcome = side._session.run(wall_s=LIMITS.call_s)
+    field.sample(order)
+    took_s = time.perf_counter() - started_s
+    if not (prepared.done and outcome.done):
+        sys.exit("torch's worker failed")
+    return took_s
+
+
+def meeting(place: Place, seed: int, rounds: int, variant: str) -> Met:
     """Open two workers and take rounds of them."""
     chooser = random.Random(seed)
     ratios: list[float] = []
@@ -142,7 +156,7 @@ def meeting(place: Place, seed: int, rounds: int, *, moved: bool) -> Met:
         cores = chooser.sample(sorted(os.sched_getaffinity(0)), 2)
 
         def burst(which: int, order: Sequence[int]) -> float:
-            if moved:
+            if variant == "core":
                 move(sides[1 - which][1], cores[1])
                 move(sides[which][1], cores[0])
             return sides[which][0].timed(order).took_s
@@ -152,8 +166,11 @@ def meeting(place: Place, seed: int, rounds: int, *, moved: bool) -> Met:
                 kept.append(burst(which, field.order(1)))
             order = field.order(place.sets)
             took_s = [0.0, 0.0]
-            for which in chooser.sample((0, 1), 2):
-                took_s[which] = burst(which, order)
+            if variant == "kept":
+                took_s = [burst(0, order), bare(sides[1][0], field, order)]
+            else:
+                for which in chooser.sample((0, 1), 2):
+                    took_s[which] = burst(which, order)
             ratios.append(took_s[0] / took_s[1])
             bursts += took_s
     return Met(
@@ -289,7 +306,7 @@ def main(
             for variant in variants or VARIANTS:
                 times = 2 if variant == "long" else 1
                 found[variant] = [
-                    meeting(place(times), seed, max(6, rounds // times), moved=variant == "core")
+                    meeting(place(times), seed, max(6, rounds // times), variant)
                     for seed in range(meetings)
                 ]
                 told(variant, found[variant], console)
