@@ -7,11 +7,11 @@ their buffers, opened anew; it gives one ratio, the median over its rounds. What
 round to round is noise that more rounds make smaller. What differs from meeting to
 meeting, beyond that, is not: it stays as long as the workers live.
 
-free      as a grading does it
-core      before every burst the worker that has it is moved to one core, the other to another
-kept      the second worker comes after the first, always, and gets the inputs that are there:
-          nothing need be drawn for it, if the mean ratio is 1 all the same
-long      with twice as many sets of buffers, and as many calls more
+free      as the kernel has it: each worker on a core of its own
+core      as a grading does it: the second worker joins the first on its core
+kept      core, and the second worker always comes after the first and gets the inputs that are
+          there: nothing need be drawn for it, if the mean ratio is 1 all the same
+long      core, with twice as many sets of buffers, and as many calls more
 steps     milliseconds that the judge and a worker take for one burst, step by step
 
 Supports docs/decisions/rounds.md. `--device cpu --size n=100000` only shows that it runs.
@@ -20,14 +20,13 @@ Supports docs/decisions/rounds.md. `--device cpu --size n=100000` only shows tha
 from __future__ import annotations
 
 import math
-import os
 import random
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -71,11 +70,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Met:
-    """One meeting: the ratios of its rounds, and seconds of single calls on each side."""
+    """One meeting: the ratios of its rounds, and seconds of single calls on each side.
+
+    `one_core` is the share of rounds after which both workers were on the same core.
+    """
 
     ratios: tuple[float, ...]
     ones: tuple[tuple[float, ...], tuple[float, ...]]
     burst_s: float
+    one_core: float
 
     @property
     def median(self) -> float:
@@ -96,36 +99,20 @@ class Met:
         return (first - second) / self.burst_s
 
 
-def workers(before: set[int]) -> set[int]:
-    """Return the processes that have begun below this one since."""
-    return {child.pid for child in psutil.Process().children(recursive=True)} - before
-
-
 @contextmanager
-def two_sides(place: Place, field: Field) -> Iterator[list[tuple[Side, set[int]]]]:
-    """Open two workers that run torch, with their processes."""
+def two_sides(place: Place, field: Field, variant: str) -> Iterator[tuple[Side, Side]]:
+    """Open two workers that run torch, and warm them."""
     built = place.bench.built
-    with ExitStack() as undo:
-        opened = []
-        for _ in range(2):
-            before = workers(set())
-            side = undo.enter_context(
-                open_side(
-                    lambda: Session(built, LIMITS, place.server), built, LIMITS, field, trusted=True
-                )
-            )
-            opened.append((side, workers(before)))
-        for side, _ in opened:
-            side.warm_up()
-        yield opened
 
+    def start() -> Session:
+        return Session(built, LIMITS, place.server)
 
-def move(pids: set[int], core: int) -> None:
-    """Move processes to a core, where they may stay or not: threads of theirs may go anywhere."""
-    for pid in pids:
-        allowed = os.sched_getaffinity(pid)
-        os.sched_setaffinity(pid, {core})
-        os.sched_setaffinity(pid, allowed)
+    with open_side(start, built, LIMITS, field, trusted=True) as first:
+        other = None if variant == "free" else first
+        with open_side(start, built, LIMITS, field, trusted=True, other=other) as second:
+            first.warm_up()
+            second.warm_up()
+            yield first, second
 
 
 def bare(side: Side, field: Field, order: Sequence[int]) -> float:
@@ -146,37 +133,32 @@ def meeting(place: Place, seed: int, rounds: int, variant: str) -> Met:
     ratios: list[float] = []
     ones: tuple[list[float], list[float]] = ([], [])
     bursts: list[float] = []
+    shared = 0
     oracle = Oracle(place.bench.assignment)
     with (
         open_field(
             place.bench, oracle, place.case, Language.TRITON, sets=place.sets, seed=seed
         ) as field,
-        two_sides(place, field) as sides,
+        two_sides(place, field, variant) as sides,
     ):
-        cores = chooser.sample(sorted(os.sched_getaffinity(0)), 2)
-
-        def burst(which: int, order: Sequence[int]) -> float:
-            if variant == "core":
-                move(sides[1 - which][1], cores[1])
-                move(sides[which][1], cores[0])
-            return sides[which][0].timed(order).took_s
-
         for _ in range(rounds):
             for which, kept in enumerate(ones):
-                kept.append(burst(which, field.order(1)))
+                kept.append(sides[which].timed(field.order(1)).took_s)
             order = field.order(place.sets)
             took_s = [0.0, 0.0]
             if variant == "kept":
-                took_s = [burst(0, order), bare(sides[1][0], field, order)]
+                took_s = [sides[0].timed(order).took_s, bare(sides[1], field, order)]
             else:
                 for which in chooser.sample((0, 1), 2):
-                    took_s[which] = burst(which, order)
+                    took_s[which] = sides[which].timed(order).took_s
             ratios.append(took_s[0] / took_s[1])
             bursts += took_s
+            shared += len({psutil.Process(side._session.pid).cpu_num() for side in sides}) == 1
     return Met(
         ratios=tuple(ratios),
         ones=(tuple(ones[0]), tuple(ones[1])),
         burst_s=statistics.median(bursts),
+        one_core=shared / rounds,
     )
 
 
@@ -184,7 +166,7 @@ def noise_table(found: dict[str, list[Met]]) -> Table:
     """Show what meetings differ by, and how much of it the rounds explain."""
     table = Table(title="torch against torch, by meeting", box=None, title_justify="left")
     for column in ("", "meetings", "burst ms", "mean ratio", "deviation", "by the rounds",
-                   "at most off", "with single calls"):  # fmt: skip
+                   "at most off", "with single calls", "one core"):  # fmt: skip
         table.add_column(column)
     for name, met in found.items():
         medians = [one.median for one in met]
@@ -200,6 +182,7 @@ def noise_table(found: dict[str, list[Met]]) -> Table:
             f"{statistics.mean(one.noise**2 for one in met) ** 0.5:.2%}",
             f"{max(abs(median - 1) for median in medians):.2%}",
             f"{together:+.2f}, {statistics.stdev(aparts):.2%}",
+            f"{statistics.mean(one.one_core for one in met):.0%}",
         )
     return table
 
