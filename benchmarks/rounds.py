@@ -45,6 +45,7 @@ from grader.check.field import Field, open_field  # noqa: E402
 from grader.check.side import Side, open_side  # noqa: E402
 from grader.check.speed import sets_for  # noqa: E402
 from grader.check.stage import Bench  # noqa: E402
+from grader.gpu import gpus, visible  # noqa: E402
 from grader.judge.buffers import open_gpu  # noqa: E402
 from grader.judge.oracle import Oracle  # noqa: E402
 from grader.judge.server import PythonServer  # noqa: E402
@@ -54,6 +55,7 @@ from grader.spec_reader import read_assignment  # noqa: E402
 from grader.words import Device, Language  # noqa: E402
 
 LIMITS = Limits(call_s=60, load_s=60, memory_mib=1 << 20)
+ASSIGNMENTS = sorted(p.parent.name for p in REPOSITORY.glob("assignments/*/assignment.toml"))
 VARIANTS = ("free", "core", "kept", "long")
 STEPS = ("refresh", "arm", "sample", "judge")
 
@@ -249,7 +251,7 @@ def size_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> di
 
 
 @click.command()
-@click.argument("name", metavar="[ASSIGNMENT]", default="silu")
+@click.argument("name", metavar="[ASSIGNMENT]", default="silu", type=click.Choice(ASSIGNMENTS))
 @click.option("--meetings", type=click.IntRange(2, 100), default=8, show_default=True)
 @click.option("--rounds", type=click.IntRange(6, 400), default=20, show_default=True)
 @click.option("--size", "sizes", multiple=True, callback=size_of, help="NAME=N, else the spec's.")
@@ -266,10 +268,14 @@ def main(
     """Measure, print each meeting, and the two tables last."""
     assignment = read_assignment(REPOSITORY / "assignments" / name)
     benchmark = assignment.benchmarks[0]
+    if unknown := sizes.keys() - benchmark.sizes.keys():
+        sys.exit(f"error: {name} has no size {min(unknown)}, but {', '.join(benchmark.sizes)}")
     benchmark = replace(benchmark, sizes={**benchmark.sizes, **sizes})
     console = Console()
     family.become_subreaper()  # the server's workers are ours when it dies
     where = Device(device)
+    if where is Device.CUDA and not visible(gpus()):
+        sys.exit("error: there is no NVIDIA GPU here; --device cpu shows that it runs")
     driver = open_gpu()[0] if where is Device.CUDA else None
     host_free = psutil.virtual_memory().available
     free = torch.cuda.mem_get_info()[0] if driver else host_free

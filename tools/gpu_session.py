@@ -78,6 +78,7 @@ def parts(out: Path) -> list[Part]:
     return [
         Part(name="doctor", argv=_grade("doctor"), limit_s=60),
         Part(name="busy", argv=_proof("busy", 2, out), limit_s=60),
+        Part(name="rounds", argv=_python("benchmarks/rounds.py"), limit_s=200),
         Part(name="visitor", argv=_proof("visitor", 1, out), limit_s=150),
         Part(name="attacks", argv=_proof("attacks", 1, out), limit_s=200),
         Part(name="self", argv=_proof("self", 20, out), limit_s=200),
