@@ -42,7 +42,7 @@ sys.path.insert(0, str(REPOSITORY))
 from grader import family  # noqa: E402
 from grader.build.baseline import build_baseline  # noqa: E402
 from grader.check.field import Field, open_field  # noqa: E402
-from grader.check.side import Side, open_side  # noqa: E402
+from grader.check.side import Side, StoppedError, open_side  # noqa: E402
 from grader.check.speed import sets_for  # noqa: E402
 from grader.check.stage import Bench  # noqa: E402
 from grader.gpu import gpus, visible  # noqa: E402
@@ -195,8 +195,11 @@ def told(name: str, met: Sequence[Met], console: Console) -> None:
     console.print(", ".join(f"{one.median:.4f} ({1 + one.apart:.4f})" for one in met))
 
 
-def steps_table(place: Place, rounds: int) -> Table:
-    """Show where the time of a burst goes, on a side that is trusted and on one that is not."""
+def steps_table(place: Place, rounds: int) -> tuple[Table, str]:
+    """Show where the time of a burst goes, on a side that is trusted and on one that is not.
+
+    With a sentence if that is not possible on the latter.
+    """
     table = Table(title="one burst, milliseconds (median)", box=None, title_justify="left")
     for column in ("side", *STEPS, "run", "burst", "calls"):
         table.add_column(column)
@@ -223,23 +226,30 @@ def steps_table(place: Place, rounds: int) -> Table:
 
                 return run
 
-            with open_side(
-                lambda: Session(built, LIMITS, place.server), built, LIMITS, field, trusted=trusted
-            ) as side:
-                side.warm_up()
-                for step in STEPS:
-                    setattr(field, step, watched(step, getattr(field, step)))
-                for _ in range(rounds):
-                    started_s = time.perf_counter()
-                    burst = side.timed(field.order(place.sets))
-                    taken["burst"].append((time.perf_counter() - started_s) * 1e3)
-                    taken["run"].append(burst.took_s * 1e3)
-                    taken["calls"].append(burst.calls)
-                for step in STEPS:
-                    delattr(field, step)  # the class's own again
+            try:
+                with open_side(
+                    lambda: Session(built, LIMITS, place.server),
+                    built,
+                    LIMITS,
+                    field,
+                    trusted=trusted,
+                ) as side:
+                    side.warm_up()
+                    for step in STEPS:
+                        setattr(field, step, watched(step, getattr(field, step)))
+                    for _ in range(rounds):
+                        started_s = time.perf_counter()
+                        burst = side.timed(field.order(place.sets))
+                        taken["burst"].append((time.perf_counter() - started_s) * 1e3)
+                        taken["run"].append(burst.took_s * 1e3)
+                        taken["calls"].append(burst.calls)
+                    for step in STEPS:
+                        delattr(field, step)  # the class's own again
+            except StoppedError as stopped:  # torch may have no way to write where it is told to
+                return table, f"hand-in: {stopped.sentence.message}"
             row = [f"{statistics.median(each):.1f}" if each else "" for each in taken.values()]
             table.add_row("torch" if trusted else "hand-in", *row)
-    return table
+    return table, ""
 
 
 def size_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
@@ -299,7 +309,7 @@ def main(
                     for seed in range(meetings)
                 ]
                 told(variant, found[variant], console)
-            console.print(steps_table(place(), rounds))
+            console.print(*steps_table(place(), rounds))
             console.print(noise_table(found))
     finally:
         server.close()
