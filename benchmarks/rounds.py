@@ -7,11 +7,11 @@ their buffers, opened anew; it gives one ratio, the median over its rounds. What
 round to round is noise that more rounds make smaller. What differs from meeting to
 meeting, beyond that, is not: it stays as long as the workers live.
 
-free      as the kernel has it: each worker on a core of its own
-core      as a grading does it: the second worker joins the first on its core
-kept      core, and the second worker always comes after the first and gets the inputs that are
-          there: nothing need be drawn for it, if the mean ratio is 1 all the same
-long      core, with twice as many sets of buffers, and as many calls more
+free      as a grading does it: each worker stays on the core that it began on
+core      before each of its bursts the second worker is woken on the core where the first is
+kept      the second worker always comes after the first and gets the inputs that are there:
+          nothing need be drawn for it, if the mean ratio is 1 all the same
+long      with twice as many sets of buffers, and as many calls more
 steps     milliseconds that the judge and a worker take for one burst, step by step
 
 Supports docs/decisions/rounds.md. `--device cpu --size n=100000` only shows that it runs.
@@ -20,6 +20,7 @@ Supports docs/decisions/rounds.md. `--device cpu --size n=100000` only shows tha
 from __future__ import annotations
 
 import math
+import os
 import random
 import statistics
 import sys
@@ -48,6 +49,7 @@ from grader.check.stage import Bench  # noqa: E402
 from grader.gpu import gpus, visible  # noqa: E402
 from grader.judge.buffers import open_gpu  # noqa: E402
 from grader.judge.oracle import Oracle  # noqa: E402
+from grader.judge.outcome import Outcome  # noqa: E402
 from grader.judge.server import PythonServer  # noqa: E402
 from grader.judge.session import Session  # noqa: E402
 from grader.spec import Case, Limits  # noqa: E402
@@ -62,12 +64,30 @@ STEPS = ("refresh", "arm", "sample", "judge")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where sides are opened: the built baseline, its server, the case."""
+    """Where sides are opened: the built baseline with its server, the case."""
 
     bench: Bench
-    server: PythonServer
     case: Case
     sets: int
+
+    @contextmanager
+    def field(self, seed: int) -> Iterator[Field]:
+        """Allocate the buffers."""
+        oracle = Oracle(self.bench.assignment)
+        with open_field(
+            self.bench, oracle, self.case, Language.TRITON, sets=self.sets, seed=seed
+        ) as field:
+            yield field
+
+    @contextmanager
+    def side(self, field: Field, *, trusted: bool = True) -> Iterator[Side]:
+        """Open a worker that runs torch, and warm it."""
+        built, server = self.bench.built, self.bench.server
+        with open_side(
+            lambda: Session(built, LIMITS, server), built, LIMITS, field, trusted=trusted
+        ) as side:
+            side.warm_up()
+            yield side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,20 +121,36 @@ class Met:
         return (first - second) / self.burst_s
 
 
+def process(side: Side) -> psutil.Process:
+    """Return the side's worker."""
+    return psutil.Process(side._session._program.pid)
+
+
 @contextmanager
-def two_sides(place: Place, field: Field, variant: str) -> Iterator[tuple[Side, Side]]:
-    """Open two workers that run torch, and warm them."""
-    built = place.bench.built
+def waking_beside(side: Side, other: Side) -> Iterator[None]:
+    """Have a worker that is woken in the block wake up on the core where the other ran last.
 
-    def start() -> Session:
-        return Session(built, LIMITS, place.server)
+    A sleeping process is moved only when it wakes, hence the block. Afterwards it may run
+    anywhere again, and so may all threads that it starts then.
+    """
+    pid, core = process(side).pid, process(other).cpu_num()
+    allowed = os.sched_getaffinity(pid)
+    os.sched_setaffinity(pid, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(pid, allowed)
 
-    with open_side(start, built, LIMITS, field, trusted=True) as first:
-        other = None if variant == "free" else first
-        with open_side(start, built, LIMITS, field, trusted=True, other=other) as second:
-            first.warm_up()
-            second.warm_up()
-            yield first, second
+
+def join(side: Side, other: Side) -> None:
+    """From now on have the side's worker prepare its bursts on the other's core."""
+    prepare = side._session.prepare
+
+    def beside(calls: bytes) -> Outcome:
+        with waking_beside(side, other):
+            return prepare(calls)
+
+    side._session.prepare = beside  # type: ignore[method-assign] # a trial, no part of it
 
 
 def bare(side: Side, field: Field, order: Sequence[int]) -> float:
@@ -136,26 +172,27 @@ def meeting(place: Place, seed: int, rounds: int, variant: str) -> Met:
     ones: tuple[list[float], list[float]] = ([], [])
     bursts: list[float] = []
     shared = 0
-    oracle = Oracle(place.bench.assignment)
     with (
-        open_field(
-            place.bench, oracle, place.case, Language.TRITON, sets=place.sets, seed=seed
-        ) as field,
-        two_sides(place, field, variant) as sides,
+        place.field(seed) as field,
+        place.side(field) as first,
+        place.side(field) as second,
     ):
+        sides = first, second
+        if variant == "core":
+            join(second, first)
         for _ in range(rounds):
             for which, kept in enumerate(ones):
                 kept.append(sides[which].timed(field.order(1)).took_s)
             order = field.order(place.sets)
             took_s = [0.0, 0.0]
             if variant == "kept":
-                took_s = [sides[0].timed(order).took_s, bare(sides[1], field, order)]
+                took_s = [first.timed(order).took_s, bare(second, field, order)]
             else:
                 for which in chooser.sample((0, 1), 2):
                     took_s[which] = sides[which].timed(order).took_s
             ratios.append(took_s[0] / took_s[1])
             bursts += took_s
-            shared += len({psutil.Process(side._session.pid).cpu_num() for side in sides}) == 1
+            shared += process(first).cpu_num() == process(second).cpu_num()
     return Met(
         ratios=tuple(ratios),
         ones=(tuple(ones[0]), tuple(ones[1])),
@@ -195,61 +232,53 @@ def told(name: str, met: Sequence[Met], console: Console) -> None:
     console.print(", ".join(f"{one.median:.4f} ({1 + one.apart:.4f})" for one in met))
 
 
-def steps_table(place: Place, rounds: int) -> tuple[Table, str]:
-    """Show where the time of a burst goes, on a side that is trusted and on one that is not.
+def steps(place: Place, field: Field, rounds: int, *, trusted: bool) -> dict[str, list[float]]:
+    """Return milliseconds of each step of bursts, and how many calls they had.
 
-    With a sentence if that is not possible on the latter.
+    Raises StoppedError if torch has no way to write where a hand-in has to.
     """
+    on_gpu = place.bench.built.device is Device.CUDA
+    taken: dict[str, list[float]] = {step: [] for step in (*STEPS, "run", "burst", "calls")}
+
+    def watched(step: str, what: Callable[..., object]) -> Callable[..., object]:
+        def run(*given: object) -> object:
+            started_s = time.perf_counter()
+            result = what(*given)
+            if on_gpu:
+                torch.cuda.synchronize()  # what was asked for is this step's own
+            taken[step].append((time.perf_counter() - started_s) * 1e3)
+            return result
+
+        return run
+
+    with place.side(field, trusted=trusted) as side:
+        for step in STEPS:
+            setattr(field, step, watched(step, getattr(field, step)))
+        for _ in range(rounds):
+            started_s = time.perf_counter()
+            burst = side.timed(field.order(place.sets))
+            taken["burst"].append((time.perf_counter() - started_s) * 1e3)
+            taken["run"].append(burst.took_s * 1e3)
+            taken["calls"].append(burst.calls)
+    return taken
+
+
+def steps_table(place: Place, rounds: int) -> Table:
+    """Show where the time of a burst goes, on a side that is trusted and on one that is not."""
     table = Table(title="one burst, milliseconds (median)", box=None, title_justify="left")
     for column in ("side", *STEPS, "run", "burst", "calls"):
         table.add_column(column)
-    on_gpu = place.bench.built.device is Device.CUDA
-    oracle, built = Oracle(place.bench.assignment), place.bench.built
-    with open_field(
-        place.bench, oracle, place.case, Language.TRITON, sets=place.sets, seed=1
-    ) as field:
-        for trusted in (True, False):
-            taken: dict[str, list[float]] = {step: [] for step in (*STEPS, "run", "burst", "calls")}
-
-            def watched(
-                step: str,
-                what: Callable[..., object],
-                kept: dict[str, list[float]] = taken,
-            ) -> Callable[..., object]:
-                def run(*given: object) -> object:
-                    started_s = time.perf_counter()
-                    result = what(*given)
-                    if on_gpu:
-                        torch.cuda.synchronize()  # what was asked for is this step's own
-                    kept[step].append((time.perf_counter() - started_s) * 1e3)
-                    return result
-
-                return run
-
-            try:
-                with open_side(
-                    lambda: Session(built, LIMITS, place.server),
-                    built,
-                    LIMITS,
-                    field,
-                    trusted=trusted,
-                ) as side:
-                    side.warm_up()
-                    for step in STEPS:
-                        setattr(field, step, watched(step, getattr(field, step)))
-                    for _ in range(rounds):
-                        started_s = time.perf_counter()
-                        burst = side.timed(field.order(place.sets))
-                        taken["burst"].append((time.perf_counter() - started_s) * 1e3)
-                        taken["run"].append(burst.took_s * 1e3)
-                        taken["calls"].append(burst.calls)
-                    for step in STEPS:
-                        delattr(field, step)  # the class's own again
-            except StoppedError as stopped:  # torch may have no way to write where it is told to
-                return table, f"hand-in: {stopped.sentence.message}"
-            row = [f"{statistics.median(each):.1f}" if each else "" for each in taken.values()]
-            table.add_row("torch" if trusted else "hand-in", *row)
-    return table, ""
+    for trusted in (True, False):
+        side = "torch" if trusted else "hand-in"
+        try:
+            with place.field(1) as field:
+                taken = steps(place, field, rounds, trusted=trusted)
+        except StoppedError as stopped:
+            table.caption = f"{side}: {stopped.sentence.message}"
+        else:
+            medians = [f"{statistics.median(each):.1f}" if each else "" for each in taken.values()]
+            table.add_row(side, *medians)
+    return table
 
 
 def size_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
@@ -299,7 +328,7 @@ def main(
 
             def place(times: int = 1) -> Place:
                 sets = sets_for(assignment, benchmark, Language.TRITON, free, host_free)
-                return Place(bench=bench, server=server, case=benchmark.case(1), sets=times * sets)
+                return Place(bench=bench, case=benchmark.case(1), sets=times * sets)
 
             found: dict[str, list[Met]] = {}
             for variant in variants or VARIANTS:
@@ -309,7 +338,7 @@ def main(
                     for seed in range(meetings)
                 ]
                 told(variant, found[variant], console)
-            console.print(*steps_table(place(), rounds))
+            console.print(steps_table(place(), rounds))
             console.print(noise_table(found))
     finally:
         server.close()
