@@ -6,6 +6,7 @@ the hand-in's worker lives, which is what a hand-in that keeps it brings about.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -214,6 +215,8 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
     monkeypatch.setattr(Field, "refresh", refreshed)
 
     class Filling(FakeSession):
+        pid = os.getpid()
+
         def __enter__(self) -> Filling:
             return self
 
@@ -227,6 +230,8 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
             return super().run(wall_s=wall_s)
 
     class Torch(FakeSession):
+        pid = os.getpid()
+
         def __enter__(self) -> Torch:
             return self
 

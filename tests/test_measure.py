@@ -8,6 +8,7 @@ to cost, so that every figure is exact and nothing depends on the machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -59,6 +60,8 @@ class Clock:
     now_s: float = 0.0
     bursts: list[tuple[str, int]] = field(default_factory=list)
     ended: dict[str, int] = field(default_factory=dict)  # which worker, after how many bursts
+    prepared: list[str] = field(default_factory=list)
+    sides: dict[int, str] = field(default_factory=dict)  # by process
 
     def perf_counter(self) -> float:
         return self.now_s
@@ -77,6 +80,7 @@ class Clocked(Session):
 
     def prepare(self, calls: bytes) -> Outcome:
         self.count = len(wire.unpack_run(calls)[1])
+        self.clock.prepared.append(self.side)
         return super().prepare(calls)
 
     def run(self, *, wall_s: float) -> Outcome:
@@ -132,6 +136,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         def start(side: str, what: Built, how: Cost) -> Session:
             session = Clocked(what, Limits(), server)
             session.clock, session.cost, session.side = clock, how, side
+            clock.sides[session.pid] = side
             return session
 
         with open_field(bench, Oracle(SILU), CASE, language, sets=SETS, seed=3) as made:
@@ -247,6 +252,25 @@ def test_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     nearer = min(1.0, after, key=lambda each: abs(each - beside))
     assert found.alone_s == pytest.approx(nearer * TORCH_S)
     assert {side for side, _ in clock.bursts[clock.ended["hand-in"] :]} == {"torch"}
+
+
+def test_both_workers_take_turns_on_one_core(
+    timed: Callable[..., Measured], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[tuple[str, str, int]] = []
+
+    @contextmanager
+    def waking_beside(pid: int, other: int) -> Iterator[None]:
+        prepared = len(clock.prepared)
+        yield
+        assert clock.prepared[prepared:] == [clock.sides[pid]]
+        woken.append((clock.sides[pid], clock.sides[other], len(clock.bursts)))
+
+    monkeypatch.setattr("grader.check.side.waking_beside", waking_beside)
+    assert timed(REFERENCE).failure is None
+    # Each of the hand-in's bursts, from the first, and none of torch's.
+    bursts = [n for n, (side, _) in enumerate(clock.bursts) if side == "hand-in"]
+    assert woken == [("hand-in", "torch", n) for n in bursts]
 
 
 def test_timing_torch_once_more_is_in_the_budget(

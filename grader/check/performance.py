@@ -20,6 +20,8 @@ other, the judge's read) is the same on both sides. It is found from the
 baseline's bursts of one call and of most, and taken off on both sides. Never
 from the hand-in's: one that is slow only in short bursts would gain by it.
 
+The two workers take turns on one core, for cores are not equally fast.
+
 The baseline is a worker of the same build that runs the oracle's `baseline`.
 It is timed alone before the hand-in's worker exists, and the two figures must
 agree: what disturbs the baseline disturbs the measurement.
@@ -149,7 +151,9 @@ def measure(
             try:
                 with (
                     gpu_errors(),
-                    open_side(submission[1], submission[0], submission[2], field) as side,
+                    open_side(
+                        submission[1], submission[0], submission[2], field, other=torch_side
+                    ) as side,
                 ):
                     call_s = side.warm_up(overhead_s(ones, alone_s))
                     if call_s > max(_HOPELESS_S, _HOPELESS_TIMES * alone_s):

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from grader.build.product import Built
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.field import Field
+from grader.judge.core import waking_beside
+from grader.judge.outcome import Outcome
 from grader.judge.session import Session
 from grader.spec import Limits
 
@@ -61,7 +63,8 @@ class Side:
     """One side: a loaded worker with the field's buffers before its eyes.
 
     A `trusted` one is ours: what it computes is proven elsewhere (`grade
-    verify`), and it may return new tensors where torch has no other way.
+    verify`), and it may return new tensors where torch has no other way. Its
+    worker goes to the core of the `other` side's, as the two never work at once.
     """
 
     def __init__(
@@ -72,8 +75,10 @@ class Side:
         field: Field,
         *,
         trusted: bool = False,
+        other: Side | None = None,
     ) -> None:
         self._trusted = trusted
+        self._other = other
         self._session = session
         self._built = built
         self._limits = limits
@@ -100,7 +105,7 @@ class Side:
         """
         field = self._field
         field.refresh(order, self.most if len(order) > 1 else 0)
-        prepared = self._session.prepare(field.calls(order))
+        prepared = self._prepare(field.calls(order))
         if not prepared.done:
             raise StoppedError(explain(prepared, self._built, self._limits, Doing.BETWEEN))
         early = field.arm()
@@ -118,6 +123,12 @@ class Side:
         elif (wrong := field.judge(sample)) is not None:
             raise StoppedError(wrong)
         return took_s
+
+    def _prepare(self, calls: bytes) -> Outcome:
+        if self._other is None:
+            return self._session.prepare(calls)
+        with waking_beside(self._session.pid, self._other._session.pid):
+            return self._session.prepare(calls)
 
     def warm_up(self, overhead_s: float = 0.0) -> float:
         """Call until it is warm; return a call's seconds, at best.
@@ -198,12 +209,13 @@ def open_side(
     field: Field,
     *,
     trusted: bool = False,
+    other: Side | None = None,
 ) -> Iterator[Side]:
     """Start a worker, load what was built and show it the field's buffers.
 
     Raises StoppedError if it cannot be loaded.
     """
     with start() as session:
-        side = Side(session, built, limits, field, trusted=trusted)
+        side = Side(session, built, limits, field, trusted=trusted, other=other)
         side.open()
         yield side

@@ -93,6 +93,7 @@ class Session:
             self._program = self._start(built, server)
             undo.callback(self._program.kill)
             self._channel.started()
+            self.pid = self._program.pid  # the worker's own process
             self._undo = undo.pop_all()
 
     def _start(self, built: Built, server: PythonServer | None) -> sandbox.Program:
@@ -188,8 +189,7 @@ class Session:
     def has_company(self) -> bool:
         """True if the worker is not the only process of the hand-in.
 
-        Looked up once a second at most: without the kernel's lists of children
-        it takes a walk over all processes.
+        Looked up once a second at most: it may take a walk over all processes.
         """
         now_s = time.monotonic()
         if self._company is None or now_s >= self._company_until_s:
