@@ -29,7 +29,7 @@ from grader.worker import wire
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")
-N = 1000
+N = 1001  # no whole number of eight bytes
 SETS = 5
 ALL = tuple(range(SETS))
 Entry = Callable[[torch.Tensor, torch.Tensor, int], Any]
@@ -263,10 +263,11 @@ def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:
     assert "after the worker had said" in sentence.message
 
 
-def test_a_changed_input_is_seen(field: Field) -> None:
+@pytest.mark.parametrize("place", [0, N // 2, N - 1])
+def test_a_changed_input_is_seen(field: Field, place: int) -> None:
     def greedy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         right(input, output, n)
-        input[n // 2] += 1
+        input[place] += 1
 
     verdict, message = stopped(field, greedy)
     assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")
