@@ -53,7 +53,7 @@ MOST_ROUNDS = 400
 # A burst's overhead beside the hand-in's worker against alone. Some more is what a second
 # worker costs; a hand-in that makes it still larger must not gain by it.
 _DEARER = 1.25
-_ENOUGH_ROUNDS = 15  # a few may agree by chance
+_ENOUGH_ROUNDS = 20  # a few may agree by chance
 _VAIN_ROUNDS = 18  # after which it is over, however few of them count
 # A call that takes so long, and so many times as long as torch's, is not worth rounds.
 _HOPELESS_S, _HOPELESS_TIMES = 1.0, 20
