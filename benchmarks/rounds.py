@@ -1,26 +1,23 @@
 """What a round of timing is made of: where its time goes, and how two equal sides differ.
 
-    python benchmarks/rounds.py [ASSIGNMENT] [--meetings N] [--rounds N] [--variant V]...
+    python benchmarks/rounds.py [ASSIGNMENT] [--meetings N] [--rounds N]
 
-Torch's own way, by default SiLU's, in two workers, in the same bursts. A meeting is two workers and
-their buffers, opened anew; it gives one ratio, the median over its rounds. What differs from
-round to round is noise that more rounds make smaller. What differs from meeting to
-meeting, beyond that, is not: it stays as long as the workers live.
+Torch's own way, by default SiLU's, in two workers, on the same sets in the same order. A meeting
+is two workers and their buffers, opened anew; it gives one ratio, the median over its rounds.
+What differs from round to round is noise that more rounds make smaller. What differs from meeting
+to meeting, beyond that, is not: it stays as long as the workers live.
 
-free      as a grading does it: each worker stays on the core that it began on
-core      before each of its bursts the second worker is woken on the core where the first is
-kept      the second worker always comes after the first and gets the inputs that are there:
-          nothing need be drawn for it, if the mean ratio is 1 all the same
-long      with twice as many sets of buffers, and as many calls more
+own       each worker is woken on the core where it was when it was warm
+one       the second is woken where the first one was: gradings have both on one core
 steps     milliseconds that the judge and a worker take for one burst, step by step
 
+In every meeting both are timed in turn. Inputs stay, so that there is time for many rounds.
 Supports docs/decisions/rounds.md. `--device cpu --size n=100000` only shows that it runs.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import random
 import statistics
 import sys
@@ -48,8 +45,8 @@ from grader.check.speed import sets_for  # noqa: E402
 from grader.check.stage import Bench  # noqa: E402
 from grader.gpu import gpus, visible  # noqa: E402
 from grader.judge.buffers import open_gpu  # noqa: E402
+from grader.judge.core import core_of, waking_on  # noqa: E402
 from grader.judge.oracle import Oracle  # noqa: E402
-from grader.judge.outcome import Outcome  # noqa: E402
 from grader.judge.server import PythonServer  # noqa: E402
 from grader.judge.session import Session  # noqa: E402
 from grader.spec import Case, Limits  # noqa: E402
@@ -58,7 +55,6 @@ from grader.words import Device, Language  # noqa: E402
 
 LIMITS = Limits(call_s=60, load_s=60, memory_mib=1 << 20)
 ASSIGNMENTS = sorted(p.parent.name for p in REPOSITORY.glob("assignments/*/assignment.toml"))
-VARIANTS = ("free", "core", "kept", "long")
 STEPS = ("refresh", "arm", "sample", "judge")
 
 
@@ -92,15 +88,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Met:
-    """One meeting: the ratios of its rounds, and seconds of single calls on each side.
-
-    `one_core` is the share of rounds after which both workers were on the same core.
-    """
+    """One meeting: the ratios of its rounds, and seconds of single calls on each side."""
 
     ratios: tuple[float, ...]
     ones: tuple[tuple[float, ...], tuple[float, ...]]
     burst_s: float
-    one_core: float
 
     @property
     def median(self) -> float:
@@ -115,121 +107,103 @@ class Met:
         return 1.253 * 1.483 * off / math.sqrt(len(self.ratios))
 
     @property
-    def apart(self) -> float:
-        """By how much single calls take longer on the first side, as a share of a burst."""
+    def apart_s(self) -> float:
+        """By how much single calls take longer on the first side, in seconds."""
         first, second = map(statistics.median, self.ones)
-        return (first - second) / self.burst_s
+        return first - second
 
 
-def process(side: Side) -> psutil.Process:
-    """Return the side's worker."""
-    return psutil.Process(side._session._program.pid)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A side, and the core that its worker is woken on."""
+
+    side: Side
+    core: int | None
+
+    def took_s(self, field: Field, order: Sequence[int]) -> float:
+        """Time a burst on the inputs that are there, in seconds, whatever the outputs hold."""
+        session = self.side._session
+        with waking_on(session.pid, self.core):
+            prepared = session.prepare(field.calls(order))
+        started_s = time.perf_counter()
+        outcome = session.run(wall_s=LIMITS.call_s)
+        field.sample(order)
+        took_s = time.perf_counter() - started_s
+        if not (prepared.done and outcome.done):
+            sys.exit("torch's worker failed")
+        return took_s
 
 
-@contextmanager
-def waking_beside(side: Side, other: Side) -> Iterator[None]:
-    """Have a worker that is woken in the block wake up on the core where the other ran last.
-
-    A sleeping process is moved only when it wakes, hence the block. Afterwards it may run
-    anywhere again, and so may all threads that it starts then.
-    """
-    pid, core = process(side).pid, process(other).cpu_num()
-    allowed = os.sched_getaffinity(pid)
-    os.sched_setaffinity(pid, {core})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(pid, allowed)
+def pair(
+    seats: Sequence[Seat], field: Field, order: Sequence[int], chooser: random.Random
+) -> tuple[float, float]:
+    """Time a burst on both sides, one after the other as chance has it."""
+    took_s = [0.0, 0.0]
+    for which in chooser.sample((0, 1), 2):
+        took_s[which] = seats[which].took_s(field, order)
+    return took_s[0], took_s[1]
 
 
-def join(side: Side, other: Side) -> None:
-    """From now on have the side's worker prepare its bursts on the other's core."""
-    prepare = side._session.prepare
-
-    def beside(calls: bytes) -> Outcome:
-        with waking_beside(side, other):
-            return prepare(calls)
-
-    side._session.prepare = beside  # type: ignore[method-assign] # a trial, no part of it
-
-
-def bare(side: Side, field: Field, order: Sequence[int]) -> float:
-    """Time a burst on the inputs that are there, in seconds, whatever the outputs hold."""
-    prepared = side._session.prepare(field.calls(order))
-    started_s = time.perf_counter()
-    outcome = side._session.run(wall_s=LIMITS.call_s)
-    field.sample(order)
-    took_s = time.perf_counter() - started_s
-    if not (prepared.done and outcome.done):
-        sys.exit("torch's worker failed")
-    return took_s
-
-
-def meeting(place: Place, seed: int, rounds: int, variant: str) -> Met:
-    """Open two workers and take rounds of them."""
+def meeting(place: Place, seed: int, rounds: int) -> dict[str, Met]:
+    """Open two workers and take rounds of them, with each way of seating them in turn."""
     chooser = random.Random(seed)
-    ratios: list[float] = []
-    ones: tuple[list[float], list[float]] = ([], [])
-    bursts: list[float] = []
-    shared = 0
     with (
         place.field(seed) as field,
         place.side(field) as first,
         place.side(field) as second,
     ):
-        sides = first, second
-        if variant == "core":
-            join(second, first)
+        core, other = (core_of(side._session.pid) for side in (first, second))
+        seated = {
+            "own": (Seat(side=first, core=core), Seat(side=second, core=other)),
+            "one": (Seat(side=first, core=core), Seat(side=second, core=core)),
+        }
+        ones: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
+        several: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
         for _ in range(rounds):
-            for which, kept in enumerate(ones):
-                kept.append(sides[which].timed(field.order(1)).took_s)
-            order = field.order(place.sets)
-            took_s = [0.0, 0.0]
-            if variant == "kept":
-                took_s = [first.timed(order).took_s, bare(second, field, order)]
-            else:
-                for which in chooser.sample((0, 1), 2):
-                    took_s[which] = sides[which].timed(order).took_s
-            ratios.append(took_s[0] / took_s[1])
-            bursts += took_s
-            shared += process(first).cpu_num() == process(second).cpu_num()
+            for name in chooser.sample(list(seated), 2):
+                ones[name].append(pair(seated[name], field, field.order(1), chooser))
+                several[name].append(pair(seated[name], field, field.order(place.sets), chooser))
+    return {name: met(several[name], ones[name]) for name in seated}
+
+
+def met(several: Sequence[tuple[float, float]], ones: Sequence[tuple[float, float]]) -> Met:
+    """Return what came of rounds, each with seconds of the first side and of the second."""
     return Met(
-        ratios=tuple(ratios),
-        ones=(tuple(ones[0]), tuple(ones[1])),
-        burst_s=statistics.median(bursts),
-        one_core=shared / rounds,
+        ratios=tuple(first / second for first, second in several),
+        ones=(tuple(first for first, _ in ones), tuple(second for _, second in ones)),
+        burst_s=statistics.median(took_s for each in several for took_s in each),
     )
 
 
-def noise_table(found: dict[str, list[Met]]) -> Table:
+def noise_table(found: Sequence[dict[str, Met]]) -> Table:
     """Show what meetings differ by, and how much of it the rounds explain."""
     table = Table(title="torch against torch, by meeting", box=None, title_justify="left")
-    for column in ("", "meetings", "burst ms", "mean ratio", "deviation", "by the rounds",
-                   "at most off", "with single calls", "one core"):  # fmt: skip
+    for column in ("cores", "meetings", "burst ms", "mean ratio", "deviation", "by the rounds",
+                   "at most off", "1 call apart, us", "deviation, us"):  # fmt: skip
         table.add_column(column)
-    for name, met in found.items():
-        medians = [one.median for one in met]
-        deviation = statistics.stdev(medians)
-        aparts = [one.apart for one in met]
-        together = statistics.correlation(medians, aparts) if deviation else float("nan")
+    for name in found[0]:
+        here = [each[name] for each in found]
+        medians = [one.median for one in here]
+        aparts_us = [one.apart_s * 1e6 for one in here]
         table.add_row(
             name,
-            str(len(met)),
-            f"{statistics.median(one.burst_s for one in met) * 1e3:.2f}",
+            str(len(here)),
+            f"{statistics.median(one.burst_s for one in here) * 1e3:.2f}",
             f"{statistics.mean(medians):.4f}",
-            f"{deviation:.2%}",
-            f"{statistics.mean(one.noise**2 for one in met) ** 0.5:.2%}",
+            f"{statistics.stdev(medians):.2%}",
+            f"{statistics.mean(one.noise**2 for one in here) ** 0.5:.2%}",
             f"{max(abs(median - 1) for median in medians):.2%}",
-            f"{together:+.2f}, {statistics.stdev(aparts):.2%}",
-            f"{statistics.mean(one.one_core for one in met):.0%}",
+            f"{statistics.mean(aparts_us):+.0f}",
+            f"{statistics.stdev(aparts_us):.0f}",
         )
     return table
 
 
-def told(name: str, met: Sequence[Met], console: Console) -> None:
+def told(found: Sequence[dict[str, Met]], console: Console) -> None:
     """Print the meetings one by one."""
-    console.print(f"{name}: ratio (by single calls), each meeting")
-    console.print(", ".join(f"{one.median:.4f} ({1 + one.apart:.4f})" for one in met))
+    for name in found[0]:
+        console.print(f"{name}: ratio, each meeting")
+        console.print(", ".join(f"{each[name].median:.4f}" for each in found))
 
 
 def steps(place: Place, field: Field, rounds: int, *, trusted: bool) -> dict[str, list[float]]:
@@ -291,17 +265,15 @@ def size_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> di
 
 @click.command()
 @click.argument("name", metavar="[ASSIGNMENT]", default="silu", type=click.Choice(ASSIGNMENTS))
-@click.option("--meetings", type=click.IntRange(2, 100), default=8, show_default=True)
-@click.option("--rounds", type=click.IntRange(6, 400), default=20, show_default=True)
+@click.option("--meetings", type=click.IntRange(2, 100), default=14, show_default=True)
+@click.option("--rounds", type=click.IntRange(6, 400), default=30, show_default=True)
 @click.option("--size", "sizes", multiple=True, callback=size_of, help="NAME=N, else the spec's.")
-@click.option("--variant", "variants", multiple=True, type=click.Choice(VARIANTS))
 @click.option("--device", type=click.Choice([d.value for d in Device]), default="cuda")
 def main(
     name: str,
     meetings: int,
     rounds: int,
     sizes: dict[str, int],
-    variants: tuple[str, ...],
     device: str,
 ) -> None:
     """Measure, print each meeting, and the two tables last."""
@@ -310,7 +282,7 @@ def main(
     if unknown := sizes.keys() - benchmark.sizes.keys():
         sys.exit(f"error: {name} has no size {min(unknown)}, but {', '.join(benchmark.sizes)}")
     benchmark = replace(benchmark, sizes={**benchmark.sizes, **sizes})
-    console = Console()
+    console = Console(width=110)
     family.become_subreaper()  # the server's workers are ours when it dies
     where = Device(device)
     if where is Device.CUDA and not visible(gpus()):
@@ -326,19 +298,11 @@ def main(
                 assignment=assignment, built=built, server=server, driver=driver, private=False
             )
 
-            def place(times: int = 1) -> Place:
-                sets = sets_for(assignment, benchmark, Language.TRITON, free, host_free)
-                return Place(bench=bench, case=benchmark.case(1), sets=times * sets)
-
-            found: dict[str, list[Met]] = {}
-            for variant in variants or VARIANTS:
-                times = 2 if variant == "long" else 1
-                found[variant] = [
-                    meeting(place(times), seed, max(6, rounds // times), variant)
-                    for seed in range(meetings)
-                ]
-                told(variant, found[variant], console)
-            console.print(steps_table(place(), rounds))
+            sets = sets_for(assignment, benchmark, Language.TRITON, free, host_free)
+            place = Place(bench=bench, case=benchmark.case(1), sets=sets)
+            found = [meeting(place, seed, rounds) for seed in range(meetings)]
+            told(found, console)
+            console.print(steps_table(place, rounds))
             console.print(noise_table(found))
     finally:
         server.close()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from grader.judge.core import waking_beside
+from grader.judge.core import core_of, waking_on
 
 # Answers every line by one, and works a little first.
 ECHO = "import sys\nfor line in sys.stdin: sum(range(20000)); print(line, end='', flush=True)"
@@ -35,7 +35,7 @@ class Echo:
     def goes_to(self, core: int) -> None:
         os.sched_setaffinity(self.pid, {core})
         self.ask()
-        assert psutil.Process(self.pid).cpu_num() == core
+        assert core_of(self.pid) == core
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def test_a_sleeper_wakes_on_the_others_core_and_may_leave_it(echoes: tuple[Echo,
     one.goes_to(CORES[1])
     os.sched_setaffinity(one.pid, CORES)
     other.goes_to(CORES[0])
-    with waking_beside(one.pid, other.pid):
+    with waking_on(one.pid, core_of(other.pid)):
         assert os.sched_getaffinity(one.pid) == {CORES[0]}
         one.ask()
-        assert psutil.Process(one.pid).cpu_num() == CORES[0]
+        assert core_of(one.pid) == CORES[0]
     assert os.sched_getaffinity(one.pid) == set(CORES)
 
 
@@ -65,7 +65,7 @@ def test_what_it_may_use_is_not_widened(echoes: tuple[Echo, Echo]) -> None:
     one, other = echoes
     one.goes_to(CORES[1])
     other.goes_to(CORES[0])
-    with waking_beside(one.pid, other.pid):
+    with waking_on(one.pid, core_of(other.pid)):
         assert os.sched_getaffinity(one.pid) == {CORES[1]}
         one.ask()
     assert os.sched_getaffinity(one.pid) == {CORES[1]}
@@ -75,8 +75,9 @@ def test_whoever_has_ended_changes_nothing(echoes: tuple[Echo, Echo]) -> None:
     one, other = echoes
     other.process.kill()
     other.process.communicate()
+    assert core_of(other.pid) is None
     for pid, beside in ((one.pid, other.pid), (other.pid, one.pid)):
-        with waking_beside(pid, beside):
+        with waking_on(pid, core_of(beside)):
             one.ask()
     assert os.sched_getaffinity(one.pid) == set(CORES)
 
@@ -84,9 +85,12 @@ def test_whoever_has_ended_changes_nothing(echoes: tuple[Echo, Echo]) -> None:
 def test_an_end_in_the_block_is_nobodys_error(
     echoes: tuple[Echo, Echo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = echoes
-    monkeypatch.setattr(psutil.Process, "cpu_num", lambda self: CORES[self.pid == one.pid])
-    with pytest.raises(RuntimeError, match="the block's own"), waking_beside(one.pid, other.pid):
+    one, _ = echoes
+    monkeypatch.setattr(psutil.Process, "cpu_num", lambda self: -1)  # on another one
+    with (
+        pytest.raises(RuntimeError, match="the block's own"),
+        waking_on(one.pid, CORES[0]),
+    ):
         one.process.kill()
         one.process.communicate()
         raise RuntimeError("the block's own")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from grader.build.product import Built
 from grader.check.ending import Doing, Sentence, explain
 from grader.check.field import Field
-from grader.judge.core import waking_beside
+from grader.judge.core import core_of, waking_on
 from grader.judge.outcome import Outcome
 from grader.judge.session import Session
 from grader.spec import Limits
@@ -127,7 +127,7 @@ class Side:
     def _prepare(self, calls: bytes) -> Outcome:
         if self._other is None:
             return self._session.prepare(calls)
-        with waking_beside(self._session.pid, self._other._session.pid):
+        with waking_on(self._session.pid, core_of(self._other._session.pid)):
             return self._session.prepare(calls)
 
     def warm_up(self, overhead_s: float = 0.0) -> float:
