@@ -242,6 +242,8 @@ def drifting(clock: Clock, beside: float, after: float) -> Cost:
         (1.21, 1.05, True),  # the machine drifted
         (0.74, 0.95, True),
         (1.4, 1.1, False),
+        (1.22, 1.5, True),  # far from both, and between them
+        (0.7, 0.5, True),
     ],
 )
 def test_where_torch_reads_the_hosts_memory_it_may_differ_by_more(

@@ -68,7 +68,7 @@ class Apart:
 
     Slower: a hand-in that hogs the machine gains no more by it. Faster: drift,
     by which nobody gains. With `again` torch is timed alone once more when the
-    hand-in's worker has ended, and the nearer of the two figures counts.
+    hand-in's worker has ended; all between the two figures is drift as well.
     """
 
     slower: float
@@ -286,16 +286,13 @@ class _Rounds:
         """Return what came of it, or why it proves nothing."""
         rounds = self._rounds()
         together_s = statistics.median(r.baseline_s for r in rounds) if rounds else 0.0
-        # On a machine that drifts the nearer one is from a time like that of the rounds.
-        alone_s = min(
-            (self._alone_s, self._alone_after_s), key=lambda each_s: abs(each_s - together_s)
-        )
+        alones_s = self._alone_s, self._alone_after_s
         discarded = self._discarded + len(self._kept) - len(rounds)
         return Measured(
             rounds=rounds,
             found=_estimate(rounds) if len(rounds) >= fewest_rounds() else None,
-            failure=_untrusted(rounds, discarded, alone_s, together_s, apart),
-            alone_s=alone_s,
+            failure=_untrusted(rounds, discarded, alones_s, together_s, apart),
+            alone_s=_nearer(alones_s, together_s),
             overhead_s=self._overhead_s(),
             calls_per_round=self._side.most,
             discarded=discarded,
@@ -307,10 +304,15 @@ def _estimate(rounds: Sequence[Round]) -> Estimate:
     return estimate([one.ratio for one in rounds])
 
 
+def _nearer(alones_s: tuple[float, float], together_s: float) -> float:
+    """Return what torch took alone at a time like that of the rounds, if the machine drifts."""
+    return min(alones_s, key=lambda alone_s: abs(alone_s - together_s))
+
+
 def _untrusted(
     kept: Sequence[Round],
     discarded: int,
-    alone_s: float,
+    alones_s: tuple[float, float],
     together_s: float,
     apart: Apart,
 ) -> Sentence | None:
@@ -322,7 +324,9 @@ def _untrusted(
             message=f"only {len(kept)} rounds could be timed{why}",
             hint="grade again on a GPU that nothing else uses",
         )
-    if not -apart.faster <= together_s / alone_s - 1 <= apart.slower:
+    least_s, most_s = min(alones_s) * (1 - apart.faster), max(alones_s) * (1 + apart.slower)
+    if not least_s <= together_s <= most_s:
+        alone_s = _nearer(alones_s, together_s)
         return Sentence(
             verdict=Verdict.NOT_MEASURED,
             message=f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "
