@@ -8,7 +8,6 @@ attacks   every sample of silu's that is about time: wanted the verdict of its f
 busy      beside another process that uses the GPU: wanted not_measured, or the right figure
 visitor   the same with one that comes while the hand-in is measured, and stays or goes again
 kernels   every kernel's reference once, with the assignment's own tiers: wanted 8 s each
-cost      the whole of `grade local silu`, in seconds
 
 Each part prints its table, and keeps its figures in FOLDER/PART.json; the short
 table comes last. Exit code 1 if something is not as wanted.
@@ -18,7 +17,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -54,9 +52,7 @@ from grader.verify.samples import samples_of  # noqa: E402
 from grader.words import CheckName, Language  # noqa: E402
 from grader.workshop import open_workshop  # noqa: E402
 
-GRADE = "from grader.__main__ import main; main()"
 SELF_LIMIT, SPREAD_LIMIT, COST_LIMIT_S = 0.01, 0.02, 8.0
-WHOLE_LIMIT_S = {Language.CUDA: 12.0, Language.TRITON: 15.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,28 +242,6 @@ def kernels_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
                 )
 
 
-def cost_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
-    """The whole of `grade local silu`: all four sanitizer tools, caches warm."""
-    del gpu
-    for language in Language:
-        argv = [sys.executable, "-c", GRADE, "local", "silu", "--from", "reference",
-                "--device", "cuda", "--language", language.value]  # fmt: skip
-        walls_s = []
-        for _ in range(min(times, 3) + 1):
-            started_s = time.monotonic()
-            done = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True)
-            walls_s.append(time.monotonic() - started_s)
-        console.print(done.stdout, markup=False, highlight=False)
-        wall_s = statistics.median(walls_s[1:])
-        limit_s = WHOLE_LIMIT_S[language]
-        yield Proof(
-            what=f"grade local silu, {language.phrase}",
-            found=f"{wall_s:.1f} s, exit code {done.returncode}",
-            wanted=f"{limit_s:g} s, exit code 0",
-            kept=wall_s <= limit_s and done.returncode == 0,
-        )
-
-
 PARTS: dict[str, Callable[[Gpu, int, Console], Iterator[Proof]]] = {
     "self": self_part,
     "spread": spread_part,
@@ -275,7 +249,6 @@ PARTS: dict[str, Callable[[Gpu, int, Console], Iterator[Proof]]] = {
     "busy": busy_part,
     "visitor": visitor_part,
     "kernels": kernels_part,
-    "cost": cost_part,
 }
 
 

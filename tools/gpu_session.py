@@ -93,7 +93,6 @@ def parts(out: Path) -> list[Part]:
             name="memory-table", argv=_python(*table, str(out / "memory-table.json")), limit_s=400
         ),
         Part(name="batch-gpus", argv=_python("benchmarks/batch_gpus.py"), limit_s=300),
-        Part(name="cost", argv=_proof("cost", 2, out), limit_s=180),
         *calibrations,
         Part(name="verify", argv=_grade("verify", "--device", "cuda"), limit_s=580),
     ]
