@@ -17,6 +17,7 @@ from grader.build.product import Built
 from grader.check.field import Field, open_field
 from grader.check.side import Side, StoppedError
 from grader.check.stage import Bench
+from grader.check.timed_outputs import TimedOutputs
 from grader.evidence import BuildEvidence
 from grader.judge.oracle import Oracle
 from grader.judge.outcome import Happening, Outcome
@@ -279,3 +280,36 @@ def test_a_write_outside_is_a_memory_error(field: Field) -> None:
         next(b for b in field.buffers if b.name == "output").whole[-1] ^= 1
 
     assert stopped(field, wide)[0] is Verdict.MEMORY_ERROR
+
+
+def test_an_input_changed_while_outputs_are_verified_is_seen(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        output.zero_()  # SiLU of zero
+
+    verify = TimedOutputs.right
+
+    def late(outputs: TimedOutputs, inputs: dict[str, torch.Tensor], *rest: Any) -> bool:
+        inputs["input"].zero_()
+        return verify(outputs, inputs, *rest)
+
+    monkeypatch.setattr(TimedOutputs, "right", late)
+    verdict, message = stopped(field, idle)
+    assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")
+
+
+@pytest.mark.parametrize("bits", [torch.int32, torch.int64])
+def test_inputs_changed_in_such_a_way_that_their_sum_stays_are_seen(
+    field: Field, bits: torch.dtype
+) -> None:
+    def forging(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        words = input[: n // 2 * 2].view(bits)
+        # Of many words that are next to nothing, two that make up for the others.
+        rest = words.sum(dtype=torch.int64)
+        words.zero_()
+        words[0], words[1] = rest // 2, rest - rest // 2
+        right(input, output, n)
+
+    verdict, message = stopped(field, forging)
+    assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")
