@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import torch
 
 from grader.check.ending import Sentence
-from grader.check.segments import Segments
 from grader.check.stage import Bench
+from grader.check.timed_inputs import TimedInputs
 from grader.check.timed_outputs import TimedOutputs
 from grader.judge.arguments import call_arguments, pack_run
 from grader.judge.buffers import Buffer, make_buffer
@@ -41,7 +41,6 @@ from grader.judge.room import gpu_errors
 from grader.spec import Case
 from grader.verdict import Verdict
 from grader.words import Device, Language
-from grader.worker import wire
 
 _NAN = 0xFF  # in every byte: a NaN in every float type
 _FEWEST_CALLED = 0.75  # share of the sets
@@ -74,7 +73,6 @@ class _Set:
         self.flat = {b.name: b.data_bytes.view(b.dtype) for b in buffers}
         self.filled = False
         self.poisoned = False
-        self.sums: list[torch.Tensor] = []
 
 
 class Field:
@@ -100,7 +98,7 @@ class Field:
         tolerance = bench.assignment.tolerance(case, language)
         self._outputs = TimedOutputs(oracle, case, tolerance, self._generator)
         self._order: Sequence[int] = ()
-        self._segments = Segments.drawn(self._chooser)
+        self._inputs = TimedInputs(random.Random(f"segments {seed}"))
         self._right: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._cells: dict[str, torch.Tensor] = {}
         # Of integers every pattern may be a right answer: theirs is another one each time.
@@ -132,7 +130,7 @@ class Field:
         With those of others, so that they are `most`: what is new does not tell what is called.
         """
         self._order = tuple(order)
-        self._segments = Segments.drawn(self._chooser)
+        self._inputs.renew()
         self._right.clear()
         self._choose()
         canaries = {b.name: self._positions(b, _CANARIES) for b in self._sets[0].read}
@@ -141,7 +139,7 @@ class Field:
         for number in (*order, *decoys):
             one = self._sets[number]
             self._fill(one)
-            one.sums = self._sums(one)
+            self._inputs.note(number, one.read)
             for buffer in one.read:
                 self._hide(one.flat[buffer.name], canaries[buffer.name])
         for number, one in enumerate(self._sets):
@@ -235,32 +233,18 @@ class Field:
             self._sets[number].poisoned = False
 
     def judge(self, sample: Sample) -> Sentence | None:
-        """Verify every output of the burst; say what is wrong, None if nothing is.
-
-        In an order that nobody knows: what is verified late could be put right meanwhile.
-        """
+        """Verify every output of the burst; say what is wrong, None if nothing is."""
         self.forget(sample.order)
         called = [self._sets[number] for number in sample.order]
         idle = [one for number, one in enumerate(self._sets) if number not in sample.order]
-        wrong = self._judge_inputs(called) or self._judge_guards(called)
+        wrong = self._judge_guards(called)
         if wrong is None and (touched := self._touched(idle)) is not None:
             wrong = Sentence(
                 verdict=Verdict.TAMPERED,
                 message=f"an `{touched}` was written to that no call had been given",
                 hint="write to the arrays of the call, and to no others",
             )
-        if wrong is None and not all(
-            map(self._is_right, self._chooser.sample(called, len(called)))
-        ):
-            wrong = Sentence(
-                verdict=Verdict.TAMPERED,
-                message="outputs were right in the cases and wrong in timed calls",
-                hint="every call gets new values at an address that may be the same: keep nothing "
-                "from one call to the next",
-            )
-        # Outputs are verified by inputs that lie where the hand-in could change them still.
-        wrong = wrong or self._judge_inputs(called)
-        if wrong is not None:
+        if (wrong := wrong or self._judge_calls(sample.order)) is not None:
             return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
             return Sentence(
@@ -271,18 +255,23 @@ class Field:
             )
         return None
 
-    def _sums(self, one: _Set) -> list[torch.Tensor]:
-        return [self._segments.sums(one.flat[b.name]) for b in one.read if not _sealed(b)]
-
-    def _judge_inputs(self, called: Sequence[_Set]) -> Sentence | None:
-        names = [b.name for one in called for b in one.read if not _sealed(b)]
-        before = [sums for one in called for sums in one.sums]
-        after = [sums for one in called for sums in self._sums(one)]
-        if not names or torch.equal(torch.cat(before), torch.cat(after)):
+    def _judge_calls(self, order: Sequence[int]) -> Sentence | None:
+        right = all(map(self._is_right, order))
+        if (changed := self._inputs.changed()) is not None:
+            return Sentence(verdict=Verdict.TAMPERED, message=f"`{changed}`, an input, was changed")
+        if right:
             return None
-        pairs = zip(names, before, after, strict=True)
-        changed = next(name for name, b, a in pairs if not torch.equal(b, a))
-        return Sentence(verdict=Verdict.TAMPERED, message=f"`{changed}`, an input, was changed")
+        return Sentence(
+            verdict=Verdict.TAMPERED,
+            message="outputs were right in the cases and wrong in timed calls",
+            hint="every call gets new values at an address that may be the same: keep nothing "
+            "from one call to the next",
+        )
+
+    def _is_right(self, number: int) -> bool:
+        one = self._sets[number]
+        inputs = self._inputs.own(number, one.read)
+        return self._outputs.right(inputs, {b.name: b.values for b in one.written})
 
     def _judge_guards(self, called: Sequence[_Set]) -> Sentence | None:
         buffers = [buffer for one in called for buffer in one.buffers]
@@ -293,19 +282,9 @@ class Field:
         message = f"wrote outside `{broken}` in a timed call"
         return Sentence(verdict=Verdict.MEMORY_ERROR, message=message)
 
-    def _is_right(self, one: _Set) -> bool:
-        return self._outputs.right(
-            {b.name: b.values for b in one.read}, {b.name: b.values for b in one.written}
-        )
-
     def _wait(self) -> None:
         if self._device.type == "cuda":
             torch.cuda.synchronize()  # the workers' streams know nothing of ours
-
-
-def _sealed(buffer: Buffer) -> bool:
-    """True for inputs in host memory: their files are sealed against the worker's writing."""
-    return buffer.where == wire.HOST and not buffer.role.written
 
 
 @contextmanager

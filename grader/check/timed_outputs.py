@@ -42,7 +42,7 @@ class TimedOutputs:
     def right(
         self, inputs: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
     ) -> bool:
-        """Say whether every element is right; the tensors are the workers' own memory.
+        """Say whether every element is right; outputs lie in the worker's own memory.
 
         Raises GraderError if the oracle fails.
         """

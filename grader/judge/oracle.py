@@ -81,7 +81,7 @@ class Oracle:
         return self.given(case, {name: value.clone() for name, value in inputs.items()})
 
     def given(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-        """Return the same without copying: for huge inputs, whose change would be seen."""
+        """Return the same without copying: for huge inputs, of which there is a copy."""
         signature = self._assignment.signature
         return {**inputs, **{a.name: signature.scalar(a, case.sizes) for a in signature.scalars}}
 
