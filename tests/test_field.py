@@ -15,6 +15,7 @@ import torch
 
 from grader.build.product import Built
 from grader.check.field import Field, open_field
+from grader.check.segments import Segments
 from grader.check.side import Side, StoppedError
 from grader.check.stage import Bench
 from grader.check.timed_outputs import TimedOutputs
@@ -280,6 +281,24 @@ def test_a_write_outside_is_a_memory_error(field: Field) -> None:
         next(b for b in field.buffers if b.name == "output").whole[-1] ^= 1
 
     assert stopped(field, wide)[0] is Verdict.MEMORY_ERROR
+
+
+def test_inputs_changed_while_they_are_drawn_make_no_wrong_output_right(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        output.zero_()  # SiLU of zero
+
+    sums = Segments.sums
+
+    def early(segments: Segments, flat: torch.Tensor) -> torch.Tensor:
+        for buffer in field.buffers:
+            if buffer.role.read:
+                buffer.values.zero_()
+        return sums(segments, flat)
+
+    monkeypatch.setattr(Segments, "sums", early)
+    assert stopped(field, idle)[0] is Verdict.TAMPERED
 
 
 def test_inputs_changed_after_the_call_make_no_wrong_output_right(

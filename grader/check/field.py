@@ -32,7 +32,7 @@ import torch
 
 from grader.check.ending import Sentence
 from grader.check.stage import Bench
-from grader.check.timed_inputs import TimedInputs
+from grader.check.timed_inputs import TimedInputs, sealed
 from grader.check.timed_outputs import TimedOutputs
 from grader.judge.arguments import call_arguments, pack_run
 from grader.judge.buffers import Buffer, make_buffer
@@ -138,8 +138,7 @@ class Field:
         decoys = self._chooser.sample(others, min(max(most - len(order), 0), len(others)))
         for number in (*order, *decoys):
             one = self._sets[number]
-            self._fill(one)
-            self._inputs.note(number, one.read)
+            self._fill(number)
             for buffer in one.read:
                 self._hide(one.flat[buffer.name], canaries[buffer.name])
         for number, one in enumerate(self._sets):
@@ -156,20 +155,22 @@ class Field:
             self._poisons[buffer.name] = _NAN if floating else self._chooser.randrange(256)
             self._cells[buffer.name] = self._positions(buffer, _CELLS)
 
-    def _fill(self, one: _Set) -> None:
-        """Draw inputs; where the oracle can change old ones in place, once for all sets."""
+    def _fill(self, number: int) -> None:
+        """Draw inputs; where the oracle can change earlier ones in place, once for all sets."""
+        one = self._sets[number]
+        places = self._inputs.places(one.read)
         pattern = next((other for other in self._sets if other.filled), None)
         if not self._oracle.refreshes or pattern is None:
             fresh = self._oracle.inputs(self._case, self._language, self._generator)
-            for buffer in one.read:
-                buffer.fill(fresh[buffer.name])
+            for name, place in places.items():
+                place.copy_(fresh[name])
         elif not one.filled:
-            for buffer in one.read:
+            for buffer in filter(sealed, one.read):
                 one.flat[buffer.name].copy_(pattern.flat[buffer.name])
         one.filled = True
         if self._oracle.refreshes:
-            inputs = {b.name: b.values for b in one.read}
-            self._oracle.refresh(self._case, inputs, self._generator)
+            self._oracle.refresh(self._case, places, self._generator)
+        self._inputs.give(number, one.read)
 
     def _hide(self, flat: torch.Tensor, places: torch.Tensor) -> None:
         right = flat[places]
@@ -270,7 +271,7 @@ class Field:
 
     def _is_right(self, number: int) -> bool:
         one = self._sets[number]
-        inputs = self._inputs.own(number, one.read)
+        inputs = self._inputs.taken_back(number, one.read)
         return self._outputs.right(inputs, {b.name: b.values for b in one.written})
 
     def _judge_guards(self, called: Sequence[_Set]) -> Sentence | None:

@@ -1,9 +1,10 @@
-"""The inputs of timed calls, which lie where the hand-in can write: as given, and as verified by.
+"""The inputs of timed calls: drawn, and verified by, where the hand-in cannot write.
 
-Outputs that were verified by inputs where the worker maps them would be right for
-whatever it had put there, before the end of the call or later. So the judge copies
-a call's inputs into memory of its own, verifies by the copy, and wants the copy to
-have the sums that the inputs had when they were drawn.
+A worker maps the arrays of its calls, and a thread or a kernel of the hand-in's may
+write there at any time. Outputs that were verified by what stands there would be right
+for whatever it had put there. So the judge draws a call's inputs in memory of its own,
+sums their bits, and copies them to the worker. Afterwards it copies them back, verifies
+by the copy, and wants the sums to be those that it had given.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from grader.worker import wire
 
 
 class TimedInputs:
-    """Sums and copies of the inputs of one burst at a time; `chooser` draws how they are cut."""
+    """The judge's side of the inputs of one burst at a time; `chooser` draws how they are cut."""
 
     def __init__(self, chooser: random.Random) -> None:
         self._chooser = chooser
         self._segments = Segments.drawn(chooser)
         self._given: dict[tuple[int, str], torch.Tensor] = {}
         self._found: dict[tuple[int, str], torch.Tensor] = {}
-        self._copies: dict[str, torch.Tensor] = {}
+        self._mine: dict[str, torch.Tensor] = {}
 
     def renew(self) -> None:
         """Begin another burst."""
@@ -34,28 +35,37 @@ class TimedInputs:
         self._given.clear()
         self._found.clear()
 
-    def note(self, number: int, buffers: Sequence[Buffer]) -> None:
-        """Note what a call on this set is given."""
-        for buffer in buffers:
-            if not _sealed(buffer):
-                self._given[number, buffer.name] = self._segments.sums(buffer.values.view(-1))
+    def places(self, buffers: Sequence[Buffer]) -> dict[str, torch.Tensor]:
+        """Return where inputs are to be drawn: they hold those that were drawn before, if any."""
+        return {buffer.name: self._place(buffer) for buffer in buffers}
 
-    def own(self, number: int, buffers: Sequence[Buffer]) -> dict[str, torch.Tensor]:
-        """Return copies that nobody can change, until the next ones, and note what they are."""
-        return {buffer.name: self._own(number, buffer) for buffer in buffers}
-
-    def _own(self, number: int, buffer: Buffer) -> torch.Tensor:
-        if _sealed(buffer):
+    def _place(self, buffer: Buffer) -> torch.Tensor:
+        if sealed(buffer):
             return buffer.values
-        if buffer.name not in self._copies:
-            self._copies[buffer.name] = torch.empty_like(buffer.values)
-        copied = self._copies[buffer.name].copy_(buffer.values)
-        self._found[number, buffer.name] = self._segments.sums(copied.view(-1))
-        return copied
+        if buffer.name not in self._mine:
+            self._mine[buffer.name] = torch.empty_like(buffer.values)
+        return self._mine[buffer.name]
+
+    def give(self, number: int, buffers: Sequence[Buffer]) -> None:
+        """Give what was drawn to the call on this set."""
+        for buffer in buffers:
+            if not sealed(buffer):
+                drawn = self._mine[buffer.name]
+                self._given[number, buffer.name] = self._segments.sums(drawn.view(-1))
+                buffer.values.copy_(drawn)
+
+    def taken_back(self, number: int, buffers: Sequence[Buffer]) -> dict[str, torch.Tensor]:
+        """Return what stands there now, in places that are good until the next call."""
+        places = self.places(buffers)
+        for buffer in buffers:
+            if not sealed(buffer):
+                found = places[buffer.name].copy_(buffer.values)
+                self._found[number, buffer.name] = self._segments.sums(found.view(-1))
+        return places
 
     def changed(self) -> str | None:
-        """Return the name of an input whose copy is not what was given, None if all are."""
-        for name in self._copies:
+        """Return the name of an input that was not taken back as it was given, None if all were."""
+        for name in self._mine:
             keys = [key for key in self._found if key[1] == name]
             given, found = ([sums[key] for key in keys] for sums in (self._given, self._found))
             if keys and not torch.equal(torch.cat(given), torch.cat(found)):
@@ -63,6 +73,6 @@ class TimedInputs:
         return None
 
 
-def _sealed(buffer: Buffer) -> bool:
+def sealed(buffer: Buffer) -> bool:
     """True for inputs in host memory: their files are sealed against the worker's writing."""
     return buffer.where == wire.HOST and not buffer.role.written
