@@ -18,6 +18,7 @@ from grader.check.field import Field, open_field
 from grader.check.segments import Segments
 from grader.check.side import Side, StoppedError
 from grader.check.stage import Bench
+from grader.check.timed_inputs import TimedInputs
 from grader.check.timed_outputs import TimedOutputs
 from grader.evidence import BuildEvidence
 from grader.judge.oracle import Oracle
@@ -174,6 +175,21 @@ def test_new_inputs_do_not_tell_which_sets_are_called(field: Field) -> None:
     assert [torch.equal(*pair) for pair in zip(after, last, strict=True)] == [
         number >= 2 for number in ALL
     ]
+
+
+def test_which_inputs_are_new_first_does_not_tell_which_sets_are_called(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+    give = TimedInputs.give
+
+    def noted(inputs: TimedInputs, number: int, buffers: Any) -> None:
+        given.append(number)
+        give(inputs, number, buffers)
+
+    monkeypatch.setattr(TimedInputs, "give", noted)
+    field.refresh([3, 1], SETS)
+    assert given == list(ALL)
 
 
 def test_last_output_returned_again_is_wrong(field: Field) -> None:

@@ -127,7 +127,8 @@ class Field:
     def refresh(self, order: Sequence[int], most: int = 0) -> None:
         """Draw the inputs of these sets anew, leave their canaries wrong, poison all outputs.
 
-        With those of others, so that they are `most`: what is new does not tell what is called.
+        With those of others, so that they are `most`: what is new, and which is new first, does
+        not tell what is called.
         """
         self._order = tuple(order)
         self._inputs.renew()
@@ -136,7 +137,7 @@ class Field:
         canaries = {b.name: self._positions(b, _CANARIES) for b in self._sets[0].read}
         others = [number for number in range(self.sets) if number not in order]
         decoys = self._chooser.sample(others, min(max(most - len(order), 0), len(others)))
-        for number in (*order, *decoys):
+        for number in sorted((*order, *decoys)):
             one = self._sets[number]
             self._fill(number)
             for buffer in one.read:
