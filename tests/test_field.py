@@ -42,6 +42,16 @@ def right(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
     output.copy_(torch.nn.functional.silu(input))
 
 
+def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+    output.zero_()  # SiLU of zero
+
+
+def zero_inputs(field: Field) -> None:
+    for buffer in field.buffers:
+        if buffer.role.read:
+            buffer.values.zero_()
+
+
 class FakeSession:
     """Carries RUN out at once; `between` happens before it, `after` when it has answered."""
 
@@ -302,15 +312,10 @@ def test_a_write_outside_is_a_memory_error(field: Field) -> None:
 def test_inputs_changed_while_they_are_drawn_make_no_wrong_output_right(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
-        output.zero_()  # SiLU of zero
-
     sums = Segments.sums
 
     def early(segments: Segments, flat: torch.Tensor) -> torch.Tensor:
-        for buffer in field.buffers:
-            if buffer.role.read:
-                buffer.values.zero_()
+        zero_inputs(field)
         return sums(segments, flat)
 
     monkeypatch.setattr(Segments, "sums", early)
@@ -320,15 +325,10 @@ def test_inputs_changed_while_they_are_drawn_make_no_wrong_output_right(
 def test_inputs_changed_after_the_call_make_no_wrong_output_right(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
-        output.zero_()  # SiLU of zero
-
     verify = TimedOutputs.right
 
     def late(*given: Any) -> bool:
-        for buffer in field.buffers:
-            if buffer.role.read:
-                buffer.values.zero_()
+        zero_inputs(field)
         return verify(*given)
 
     monkeypatch.setattr(TimedOutputs, "right", late)
