@@ -10,6 +10,7 @@ by the copy, and wants the sums to be those that it had given.
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Sequence
 
 import torch
@@ -25,8 +26,9 @@ class TimedInputs:
     def __init__(self, chooser: random.Random) -> None:
         self._chooser = chooser
         self._segments = Segments.drawn(chooser)
-        self._given: dict[tuple[int, str], torch.Tensor] = {}
-        self._found: dict[tuple[int, str], torch.Tensor] = {}
+        # By input and set.
+        self._given: dict[str, dict[int, torch.Tensor]] = defaultdict(dict)
+        self._found: dict[str, dict[int, torch.Tensor]] = defaultdict(dict)
         self._mine: dict[str, torch.Tensor] = {}
 
     def renew(self) -> None:
@@ -51,7 +53,7 @@ class TimedInputs:
         for buffer in buffers:
             if not sealed(buffer):
                 drawn = self._mine[buffer.name]
-                self._given[number, buffer.name] = self._segments.sums(drawn.view(-1))
+                self._given[buffer.name][number] = self._segments.sums(drawn.view(-1))
                 buffer.values.copy_(drawn)
 
     def taken_back(self, number: int, buffers: Sequence[Buffer]) -> dict[str, torch.Tensor]:
@@ -60,15 +62,14 @@ class TimedInputs:
         for buffer in buffers:
             if not sealed(buffer):
                 found = places[buffer.name].copy_(buffer.values)
-                self._found[number, buffer.name] = self._segments.sums(found.view(-1))
+                self._found[buffer.name][number] = self._segments.sums(found.view(-1))
         return places
 
     def changed(self) -> str | None:
         """Return the name of an input that was not taken back as it was given, None if all were."""
-        for name in self._mine:
-            keys = [key for key in self._found if key[1] == name]
-            given, found = ([sums[key] for key in keys] for sums in (self._given, self._found))
-            if keys and not torch.equal(torch.cat(given), torch.cat(found)):
+        for name, found in self._found.items():
+            given = [self._given[name][number] for number in found]
+            if not torch.equal(torch.cat(given), torch.cat(list(found.values()))):
                 return name
         return None
 
