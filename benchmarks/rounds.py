@@ -88,7 +88,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Met:
-    """One meeting: the ratios of its rounds, and seconds of single calls on each side."""
+    """One meeting: the ratios of its rounds, and seconds of single calls on each side.
+
+    `burst_s` are the first side's seconds, whose core is the same in every way of seating.
+    """
 
     ratios: tuple[float, ...]
     ones: tuple[tuple[float, ...], tuple[float, ...]]
@@ -171,7 +174,7 @@ def met(several: Sequence[tuple[float, float]], ones: Sequence[tuple[float, floa
     return Met(
         ratios=tuple(first / second for first, second in several),
         ones=(tuple(first for first, _ in ones), tuple(second for _, second in ones)),
-        burst_s=statistics.median(took_s for each in several for took_s in each),
+        burst_s=statistics.median(first for first, _ in several),
     )
 
 
@@ -202,8 +205,9 @@ def noise_table(found: Sequence[dict[str, Met]]) -> Table:
 def told(found: Sequence[dict[str, Met]], console: Console) -> None:
     """Print the meetings one by one."""
     for name in found[0]:
-        console.print(f"{name}: ratio, each meeting")
-        console.print(", ".join(f"{each[name].median:.4f}" for each in found))
+        console.print(f"{name}: ratio, and ms of the first side's burst, each meeting")
+        each = (f"{one[name].median:.4f} {one[name].burst_s * 1e3:.2f}" for one in found)
+        console.print(", ".join(each))
 
 
 def steps(place: Place, field: Field, rounds: int, *, trusted: bool) -> dict[str, list[float]]:
