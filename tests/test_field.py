@@ -176,12 +176,12 @@ def test_work_left_to_a_last_call_that_never_came_is_seen(field: Field) -> None:
 
 def test_new_inputs_do_not_tell_which_sets_are_called(field: Field) -> None:
     field.refresh(ALL)
-    before = [buffer.values.clone() for buffer in field.buffers[::2]]
+    before = [buffer.data_bytes.clone() for buffer in field.buffers[::2]]
     field.refresh(ALL[:2], SETS)
-    after = [buffer.values.clone() for buffer in field.buffers[::2]]
+    after = [buffer.data_bytes.clone() for buffer in field.buffers[::2]]
     assert not any(map(torch.equal, before, after))
     field.refresh(ALL[:2])  # without decoys
-    last = [buffer.values for buffer in field.buffers[::2]]
+    last = [buffer.data_bytes for buffer in field.buffers[::2]]
     assert [torch.equal(*pair) for pair in zip(after, last, strict=True)] == [
         number >= 2 for number in ALL
     ]
@@ -193,9 +193,9 @@ def test_which_inputs_are_new_first_does_not_tell_which_sets_are_called(
     given: list[int] = []
     give = TimedInputs.give
 
-    def noted(inputs: TimedInputs, number: int, buffers: Any) -> None:
+    def noted(inputs: TimedInputs, number: int, *rest: Any) -> None:
         given.append(number)
-        give(inputs, number, buffers)
+        give(inputs, number, *rest)
 
     monkeypatch.setattr(TimedInputs, "give", noted)
     field.refresh([3, 1], SETS)
@@ -276,6 +276,41 @@ def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> Non
     sentence = field.judge(field.sample(ALL))
     assert sentence is not None
     assert "wrong in timed calls" in sentence.message
+
+
+def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(field: Field) -> None:
+    side(field, FakeSession(field, right))
+    given = [buffer.data_bytes for buffer in field.buffers[::2]]
+    differing = []
+    for order in (ALL, [2, 0], [4]):
+        field.refresh(order, SETS)
+        covered = [data.clone() for data in given]
+        assert field.arm() is None
+        # Not only in a few cells, which a result could be put right for; whether called or not.
+        for before, after in zip(covered, given, strict=True):
+            differing.append(before ^ after)
+            assert float((differing[-1] != 0).float().mean()) > 0.98
+    # What was learned of the cover in one burst is worth nothing in the next.
+    first, second, third = differing[0], differing[SETS], differing[2 * SETS]
+    for one, other in ((first, second), (second, third), (first, third)):
+        assert float((one != other).float().mean()) > 0.98
+
+
+def test_some_cells_are_wrong_until_the_last_moment(field: Field) -> None:
+    side(field, FakeSession(field, right))
+    field.refresh(ALL)
+    wrong: list[torch.Tensor] = []
+    touched = Field._touched
+
+    def looking(*given: Any) -> str | None:
+        wrong.extend(buffer.values.clone() for buffer in field.buffers[::2])
+        return touched(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Field, "_touched", looking)
+        assert field.arm() is None
+    for before, buffer in zip(wrong, field.buffers[::2], strict=True):
+        assert 32 < int((before != buffer.values).sum()) <= 64
 
 
 def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:

@@ -2,13 +2,13 @@
 
 What a hand-in could keep from an earlier call is worth nothing in the next:
 before a burst the inputs that it will be given, and some that it will not, are
-drawn anew and all outputs are poisoned. A few cells of every such input, the
-canaries, stay wrong until the clock is about to start: what begins too early
-computes garbage.
+drawn anew and all outputs are poisoned. Such inputs are covered until the clock
+is about to start, and a few of their cells, the canaries, stay wrong until the
+last moment: what begins too early computes garbage.
 
     order     which sets a burst calls: a random number of them, in random order
-    refresh   new inputs for those and for decoys, canaries wrong, outputs poisoned
-    arm       have outputs appeared already? canaries put right: the clock may start
+    refresh   new inputs for those and for decoys, covered, canaries wrong, outputs poisoned
+    arm       uncovered; have outputs appeared already? canaries put right: the clock may start
     sample    a few cells of some outputs: the judge's own read, before the clock stops
     judge     is every output right, is it still what the sample saw, and are the
               outputs of sets that were not called untouched?
@@ -98,8 +98,7 @@ class Field:
         tolerance = bench.assignment.tolerance(case, language)
         self._outputs = TimedOutputs(oracle, case, tolerance, self._generator)
         self._order: Sequence[int] = ()
-        self._inputs = TimedInputs(random.Random(f"segments {seed}"))
-        self._right: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+        self._inputs = TimedInputs(random.Random(f"segments {seed}"), self._generator)
         self._cells: dict[str, torch.Tensor] = {}
         # Of integers every pattern may be a right answer: theirs is another one each time.
         self._poisons: dict[str, int] = {}
@@ -125,23 +124,20 @@ class Field:
         return pack_run(arguments, len(self._signature.arrays), order)
 
     def refresh(self, order: Sequence[int], most: int = 0) -> None:
-        """Draw the inputs of these sets anew, leave their canaries wrong, poison all outputs.
+        """Draw the inputs of these sets anew and cover them, canaries wrong; poison all outputs.
 
         With those of others, so that they are `most`: what is new, and which is new first, does
         not tell what is called.
         """
         self._order = tuple(order)
         self._inputs.renew()
-        self._right.clear()
         self._choose()
         canaries = {b.name: self._positions(b, _CANARIES) for b in self._sets[0].read}
         others = [number for number in range(self.sets) if number not in order]
         decoys = self._chooser.sample(others, min(max(most - len(order), 0), len(others)))
         for number in sorted((*order, *decoys)):
-            one = self._sets[number]
-            self._fill(number)
-            for buffer in one.read:
-                self._hide(one.flat[buffer.name], canaries[buffer.name])
+            self._draw(number)
+            self._inputs.give(number, self._sets[number].read, canaries)
         for number, one in enumerate(self._sets):
             for buffer in one.poisonable:
                 # What no call has been given since is as it was.
@@ -156,7 +152,7 @@ class Field:
             self._poisons[buffer.name] = _NAN if floating else self._chooser.randrange(256)
             self._cells[buffer.name] = self._positions(buffer, _CELLS)
 
-    def _fill(self, number: int) -> None:
+    def _draw(self, number: int) -> None:
         """Draw inputs; where the oracle can change earlier ones in place, once for all sets."""
         one = self._sets[number]
         places = self._inputs.places(one.read)
@@ -171,13 +167,6 @@ class Field:
         one.filled = True
         if self._oracle.refreshes:
             self._oracle.refresh(self._case, places, self._generator)
-        self._inputs.give(number, one.read)
-
-    def _hide(self, flat: torch.Tensor, places: torch.Tensor) -> None:
-        right = flat[places]
-        # Other values of the same array: nothing tells them from right ones.
-        flat[places] = right.roll(1) if right.numel() > 1 else torch.zeros_like(right)
-        self._right.append((flat, places, right))
 
     def _positions(self, buffer: Buffer, count: int) -> torch.Tensor:
         elements = buffer.size // buffer.dtype.itemsize
@@ -185,11 +174,11 @@ class Field:
         return torch.tensor(sorted(places), device=buffer.whole.device)
 
     def arm(self) -> Sentence | None:
-        """Put the canaries right; say so if outputs have appeared by now."""
+        """Uncover the inputs and put the canaries right; say so if outputs have appeared by now."""
+        self._inputs.uncover()
         called = (self._sets[number] for number in self._order)
         early = self._touched(called)
-        for flat, places, right in self._right:
-            flat[places] = right
+        self._inputs.put_right()
         self._wait()
         if early is not None:
             return Sentence(
