@@ -313,6 +313,25 @@ def test_some_cells_are_wrong_until_the_last_moment(field: Field) -> None:
         assert 32 < int((before != buffer.values).sum()) <= 64
 
 
+def test_what_an_oracle_keeps_of_its_inputs_stays_as_it_was(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As row pointers would, of which every one must be larger than the last."""
+
+    def first_only(case: Case, inputs: dict[str, torch.Tensor], generator: torch.Generator) -> None:
+        inputs["input"][0].normal_(generator=generator)
+
+    side(field, FakeSession(field, right))
+    monkeypatch.setattr(field._oracle, "refresh", first_only)
+    kept: list[torch.Tensor] = []
+    for _ in range(3):
+        field.refresh(ALL)
+        assert field.arm() is None
+        kept += [buffer.values.clone() for buffer in field.buffers[::2]]
+    assert all(torch.equal(one[1:], kept[0][1:]) for one in kept)
+    assert len({float(one[0]) for one in kept}) == len(kept)
+
+
 def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:
     order = list(range(SETS))
     field.refresh(ALL)

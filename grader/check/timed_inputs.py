@@ -81,6 +81,7 @@ class TimedInputs:
             if not sealed(buffer):
                 self._cover.turn(drawn.view(torch.uint8), out=buffer.data_bytes)
                 self._covered.append(buffer.data_bytes)
+                drawn[places] = right  # an oracle's `refresh` may keep some of it
 
     def uncover(self) -> None:
         """Take the cover off all that was given; canaries stay wrong."""
