@@ -121,9 +121,13 @@ def test_without_a_gpu_it_tells_of_accesses_and_of_what_a_gpu_would_add(
         assert "registers a thread" in text
 
 
-def test_who_launches_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    code, text = profile(monkeypatch, "copy_first_column", "--from", "reference")
+def test_who_launches_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    picture = tmp_path / "roof.svg"
+    asked = ("copy_first_column", "--from", "reference", "--svg", str(picture))
+    code, text = profile(monkeypatch, *asked)
     assert code == 0
+    assert "roof.svg is not drawn without a GPU" in text
+    assert not picture.exists()
     assert "by host device: none by kernels" in text
     if toolchain.find_nvcc() is not None:
         assert "the file has no kernel, says nvcc for sm_80" in text

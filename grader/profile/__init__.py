@@ -120,6 +120,8 @@ def _time(
             "of the roof, and the hardware's own counters.",
             indent=_INDENT,
         )
+        if request.svg is not None:
+            page.sentence(f"roof: {request.svg} is not drawn without a GPU", indent=_INDENT)
         return
     with progress.step(f"timing {unit.title}") as step:
         timed = shop.check_performance(unit, built, step.advance)
