@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -14,6 +14,7 @@ from sanitizer_stand_in import CLEAN, built_for, stand_in
 
 from grader import family, toolchain
 from grader.build.product import Built, Rejected
+from grader.check import watched
 from grader.check.gpu_memory import check_gpu_memory
 from grader.check.sanitizer import TOOLS
 from grader.check.stage import Bench
@@ -21,6 +22,7 @@ from grader.check.watched import Ahead
 from grader.crowded import Pool
 from grader.evidence import BuildEvidence
 from grader.judge.oracle import Oracle
+from grader.judge.session import Session
 from grader.spec import Assignment, CaseTemplate
 from grader.spec_reader import read_assignment
 from grader.toolchain import Tool
@@ -67,21 +69,33 @@ def build(silu: Assignment, tmp_path: Path) -> Future[Built | Rejected]:
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
+def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Session]]:
+    """All workers that a test's pool starts, in whatever order."""
     family.become_subreaper()
+    made: list[Session] = []
+    start = watched.start
+
+    def noted(*given: Any) -> Session:
+        made.append(start(*given))
+        return made[-1]
+
+    monkeypatch.setattr(watched, "start", noted)
+    yield made
+    left = running(made)
+    for session in made:
+        session.close()
+    assert not left
+
+
+@pytest.fixture
+def pool(begun: list[Session]) -> Iterator[Pool]:
     with Pool(2) as made:
         yield made
-    assert not waiting()
 
 
-def waiting() -> list[psutil.Process]:
-    """Return the children that are sanitizers; other tests' may be there as well."""
-    found = []
-    for process in psutil.Process().children():
-        with contextlib.suppress(psutil.Error):
-            if "--save" in process.cmdline():
-                found.append(process)
-    return found
+def running(begun: list[Session]) -> set[int]:
+    """Return the numbers of those that have not been ended, and waited for."""
+    return {session.pid for session in begun if psutil.pid_exists(session.pid)}
 
 
 def finished(product: Built | Rejected) -> Future[Built | Rejected]:
@@ -91,7 +105,11 @@ def finished(product: Built | Rejected) -> Future[Built | Rejected]:
 
 
 def test_they_wait_without_the_hand_in_and_then_run_it(
-    silu: Assignment, tool: Tool, build: Future[Built | Rejected], pool: Pool, tmp_path: Path
+    silu: Assignment,
+    tool: Tool,
+    build: Future[Built | Rejected],
+    pool: Pool,
+    begun: list[Session],
 ) -> None:
     built = build.result()
     assert isinstance(built, Built)
@@ -100,7 +118,7 @@ def test_they_wait_without_the_hand_in_and_then_run_it(
     started = ahead.take("silu")
     assert set(started) == set(TOOLS)
     assert all(session.alive and session.output == "" for session in started.values())
-    asleep = waiting()
+    asleep = running(begun)
     small = tuple(CaseTemplate(sizes={"n": n}, memory=True) for n in (1, 33))
     drawn = dataclasses.replace(silu, cases=small).draw_cases(
         Device.CPU, Language.CUDA, public_seed=0, secret_seed=0
@@ -113,7 +131,7 @@ def test_they_wait_without_the_hand_in_and_then_run_it(
     assert judged.evidence is not None
     assert "a constructor ran" in judged.evidence.output
     assert len(asleep) == len(TOOLS)
-    assert not any(process.is_running() for process in asleep), "it was in them"
+    assert not running(begun), "it was in them"
 
 
 def test_a_machine_of_few_cores_starts_none(
@@ -125,7 +143,11 @@ def test_a_machine_of_few_cores_starts_none(
 
 
 def test_what_nobody_takes_is_ended(
-    silu: Assignment, tool: Tool, build: Future[Built | Rejected], pool: Pool
+    silu: Assignment,
+    tool: Tool,
+    build: Future[Built | Rejected],
+    pool: Pool,
+    begun: list[Session],
 ) -> None:
     ahead = Ahead[str](pool, silu.limits, MANY)
     ahead.expect([("skipped", build), ("taken", build), ("left", build)])
@@ -133,7 +155,7 @@ def test_what_nobody_takes_is_ended(
     taken = ahead.take("taken")
     assert set(taken) == set(TOOLS)
     ahead.close()
-    assert len(waiting()) == len(taken)
+    assert running(begun) == {session.pid for session in taken.values()}
     for session in taken.values():
         session.close()
     assert ahead.take("left") == {}
