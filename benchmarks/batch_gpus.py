@@ -24,7 +24,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from grader.gpu import gpus, visible
+from grader.gpu.nvml import gpus, visible
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]

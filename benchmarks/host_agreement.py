@@ -21,7 +21,7 @@ program, or in EXPLAINED below.
 DIR gets agreement.json, agreement.md and the tools' raw output. A failing or
 hanging tool is a row that says so, and is killed with all it started; the
 script goes on, and stops starting work after --budget seconds. Standard
-library only, besides grader.host.
+library only, besides grader.emulation.cuda_cpp.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from grader.host import KernelCounters, Mode, runtime_command  # noqa: E402  # needs the path
-from grader.host.program import Run, build, run  # noqa: E402
+from grader.emulation.cuda_cpp import KernelCounters, Mode, runtime_command  # needs the path
+from grader.emulation.cuda_cpp.standalone import Run, build, run
 
 TESTS = ROOT / "tests" / "host"
 DOCUMENT = ROOT / "docs" / "host.md"

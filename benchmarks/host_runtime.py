@@ -19,9 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from grader.host import Mode  # noqa: E402  # needs the path
-from grader.host.__main__ import runtime_object  # noqa: E402
-from grader.host.program import build, run  # noqa: E402
+from grader.emulation.cuda_cpp import Mode  # needs the path
+from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.emulation.cuda_cpp.standalone import build, run
 
 SOURCE = Path(__file__).with_name("host_runtime.cu")
 REPEATS = 3

@@ -30,7 +30,7 @@ from rich.table import Table
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
-from timing_bench import (  # noqa: E402
+from timing_bench import (
     Visitor,
     about_time,
     neighbour,
@@ -41,16 +41,16 @@ from timing_bench import (  # noqa: E402
     timed,
 )
 
-from grader.build.product import Built  # noqa: E402
-from grader.check.speed import SpeedVerdict  # noqa: E402
-from grader.gpu import Gpu, gpus, visible  # noqa: E402
-from grader.plan import Options, Unit  # noqa: E402
-from grader.spec_reader import read_assignment  # noqa: E402
-from grader.submission import HandIn  # noqa: E402
-from grader.verdict import Verdict  # noqa: E402
-from grader.verify.samples import samples_of  # noqa: E402
-from grader.words import CheckName, Language  # noqa: E402
-from grader.workshop import open_workshop  # noqa: E402
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.checks.performance.check import SpeedVerdict
+from grader.commands.verify.samples import samples_of
+from grader.gpu.nvml import Gpu, gpus, visible
+from grader.grading.context import open_workshop
+from grader.grading.plan import Options, Unit
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn
+from grader.vocabulary import CheckName, Language
 
 SELF_LIMIT, SPREAD_LIMIT, COST_LIMIT_S = 0.01, 0.02, 8.0
 

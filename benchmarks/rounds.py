@@ -37,21 +37,21 @@ from rich.table import Table
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))
 
-from grader import family  # noqa: E402
-from grader.build.baseline import build_baseline  # noqa: E402
-from grader.check.field import Field, open_field  # noqa: E402
-from grader.check.side import Side, StoppedError, open_side  # noqa: E402
-from grader.check.speed import sets_for  # noqa: E402
-from grader.check.stage import Bench  # noqa: E402
-from grader.gpu import gpus, visible  # noqa: E402
-from grader.judge.buffers import open_gpu  # noqa: E402
-from grader.judge.core import core_of, waking_on  # noqa: E402
-from grader.judge.oracle import Oracle  # noqa: E402
-from grader.judge.server import PythonServer  # noqa: E402
-from grader.judge.session import Session  # noqa: E402
-from grader.spec import Case, Limits  # noqa: E402
-from grader.spec_reader import read_assignment  # noqa: E402
-from grader.words import Device, Language  # noqa: E402
+from grader.assignment.model import Case, Limits
+from grader.assignment.reader import read_assignment
+from grader.build.baseline import build_baseline
+from grader.checks.common.case_run import Bench
+from grader.checks.performance.buffer_pool import Field, open_field
+from grader.checks.performance.check import sets_for
+from grader.checks.performance.timed_worker import Side, StoppedError, open_side
+from grader.gpu.nvml import gpus, visible
+from grader.judge.buffers import open_gpu
+from grader.judge.cpu_affinity import core_of, waking_on
+from grader.judge.oracle import Oracle
+from grader.judge.python_server import PythonServer
+from grader.judge.session import Session
+from grader.system import process_tree
+from grader.vocabulary import Device, Language
 
 LIMITS = Limits(call_s=60, load_s=60, memory_mib=1 << 20)
 ASSIGNMENTS = sorted(p.parent.name for p in REPOSITORY.glob("assignments/*/assignment.toml"))
@@ -287,7 +287,7 @@ def main(
         sys.exit(f"error: {name} has no size {min(unknown)}, but {', '.join(benchmark.sizes)}")
     benchmark = replace(benchmark, sizes={**benchmark.sizes, **sizes})
     console = Console(width=110)
-    family.become_subreaper()  # the server's workers are ours when it dies
+    process_tree.become_subreaper()  # the server's workers are ours when it dies
     where = Device(device)
     if where is Device.CUDA and not visible(gpus()):
         sys.exit("error: there is no NVIDIA GPU here; --device cpu shows that it runs")

@@ -18,16 +18,17 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from grader import family, sandbox
-from grader.box import box
-from grader.confinement import Layers
-from grader.isolation import isolation
+from grader.sandbox import spawn
+from grader.sandbox.policy import Layers
+from grader.sandbox.probe import isolation
+from grader.sandbox.scratch_dir import box
+from grader.system import process_tree
 
 LIMIT_S = 0.15
 VARIANTS = {
-    "bare": Layers(fence=False, filter=False, powers=True),
+    "bare": Layers(landlock=False, filter=False, powers=True),
     "fence": Layers(filter=False),
-    "filter": Layers(fence=False),
+    "filter": Layers(landlock=False),
     "fence and filter": Layers(),
     "and a control group": Layers(own_group=True),
     "and a user of its own": Layers(own_user=True, own_group=True),
@@ -39,10 +40,10 @@ def run(layers: Layers) -> float | None:
     with box("grade-benchmark-") as folder:
         started_s = time.monotonic()
         try:
-            ended = sandbox.run(
+            ended = spawn.run(
                 [sys.executable, "-I", "-S", "-c", ""],
                 cwd=folder,
-                environment=sandbox.clean_environment(folder),
+                environment=spawn.clean_environment(folder),
                 wall_s=60,
                 layers=layers,
             )
@@ -55,7 +56,7 @@ def run(layers: Layers) -> float | None:
 @click.option("--runs", default=20, show_default=True)
 def main(runs: int) -> None:
     """Measure and print the table."""
-    family.become_subreaper()
+    process_tree.become_subreaper()
     started_s = time.monotonic()
     found = isolation()
     probe_s = time.monotonic() - started_s

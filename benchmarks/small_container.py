@@ -33,7 +33,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from grader.cache import CACHE_DIR_VARIABLE
+from grader.system.cache import CACHE_DIR_VARIABLE
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 MOST_MB = 768

@@ -36,20 +36,25 @@ import psutil
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
-import attack_corpus  # noqa: E402
-from hand_in_bench import HAND_INS, small_silu  # noqa: E402
+import attack_corpus
+from hand_in_bench import HAND_INS, small_silu
 
-import grader.check.correctness  # noqa: E402,F401 # imports torch before anything is counted
-from grader import control_group, family, gpu, toolchain  # noqa: E402
-from grader.check import watched  # noqa: E402
-from grader.judge.server import PythonServer  # noqa: E402
-from grader.pipeline import grade  # noqa: E402
-from grader.plan import Options  # noqa: E402
-from grader.progress import Progress  # noqa: E402
-from grader.spec import Assignment  # noqa: E402
-from grader.spec_reader import read_assignment  # noqa: E402
-from grader.submission import read_submission  # noqa: E402
-from grader.words import Device  # noqa: E402
+import grader.checks.correctness.check  # noqa: F401 # imports torch before anything is counted
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.checks.memory import sanitizer_prestart
+from grader.gpu import nvml
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.judge.python_server import PythonServer
+from grader.sandbox import cgroup
+from grader.submission.reader import read_submission
+from grader.system import (
+    process_tree,
+    toolchain,
+)
+from grader.vocabulary import Device
 
 _ROUND = 25
 _SETTLE_S = 2.0
@@ -86,7 +91,7 @@ class Count:
     @classmethod
     def now(cls, scratch: Path) -> Count:
         """Count."""
-        used = gpu.visible(gpu.gpus())
+        used = nvml.visible(nvml.gpus())
         settle()
         return cls(
             processes=len(psutil.Process().children(recursive=True)),
@@ -133,7 +138,7 @@ def _threads() -> set[int]:
 
 def _control_groups() -> int:
     ours = f"gpu-grade-{psutil.Process().pid}-*"
-    return sum(1 for place in control_group.places() for _ in place.folder.glob(ours))
+    return sum(1 for place in cgroup.places() for _ in place.folder.glob(ours))
 
 
 def _memory_mib() -> int:
@@ -142,7 +147,7 @@ def _memory_mib() -> int:
 
 def let_go() -> None:
     """Give back what torch keeps of the GPU's memory, which the others would count as well."""
-    if gpu.visible(gpu.gpus()):
+    if nvml.visible(nvml.gpus()):
         import torch
 
         torch.cuda.empty_cache()
@@ -208,7 +213,7 @@ def soak(
     chooser = random.Random(work.seed)
     verdicts: Counter[str] = Counter()
     refused = 0
-    found = gpu.visible(gpu.gpus())
+    found = nvml.visible(nvml.gpus())
     options = Options(gpu=found[0] if found else None)
     if not found:
         # Only asked whether it accepts a file, and slower than all else together.
@@ -255,7 +260,7 @@ def grade_one(assignment: Assignment, folder: Path, options: Options, server: Py
 
 def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
     """Soak in this process and say what leaked; return whether all was well."""
-    family.become_subreaper()
+    process_tree.become_subreaper()
     started_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="soak-") as place:
         root, scratch = Path(place), Path(place) / "scratch"
@@ -263,7 +268,7 @@ def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
             folder.mkdir(exist_ok=True)
             folder.chmod(0o711)  # a worker that is somebody else has to get through
         (root / "hand_ins").mkdir()
-        on_gpu = bool(gpu.visible(gpu.gpus()))
+        on_gpu = bool(nvml.visible(nvml.gpus()))
         assignment = read_assignment(small_silu(root, on_gpu=on_gpu))
         tempfile.tempdir = str(scratch)
         before, after, refused = soak(assignment, root / "hand_ins", scratch, work, meet)
@@ -280,7 +285,7 @@ def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
 
 def _soak_beside(work: Work, ahead: bool, barrier: Barrier) -> None:
     if not ahead:
-        watched._CORES = sys.maxsize
+        sanitizer_prestart._CORES = sys.maxsize
     try:
         well = soak_alone(work, barrier.wait)
     except BaseException:

@@ -16,8 +16,8 @@ import sys
 def main() -> None:
     """Load the command line and run it."""
     try:
-        from grader.cli import main as run
-        from grader.interruption import came
+        from grader.cli.main import main as run
+        from grader.system.signals import came
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)

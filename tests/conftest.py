@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from grader import confinement, toolchain
-from grader.cache import CACHE_DIR_VARIABLE
-from grader.crew.hands import Hands
-from grader.gpu import Gpu, gpus, visible
-from grader.gpu_turn import sharing
+from grader.gpu.lock import sharing
+from grader.gpu.nvml import Gpu, gpus, visible
+from grader.pool.state import Hands
+from grader.sandbox import policy
+from grader.system import toolchain
+from grader.system.cache import CACHE_DIR_VARIABLE
 
 if TYPE_CHECKING:
     from course import Course
@@ -122,7 +123,7 @@ def course(tmp_path: Path) -> Course:
 @pytest.fixture
 def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let programs on the processor see files: a test's own tools, or their own memory's map."""
-    monkeypatch.setitem(confinement._layers, False, confinement.Layers(fence=False))
+    monkeypatch.setitem(policy._layers, False, policy.Layers(landlock=False))
 
 
 @pytest.fixture

@@ -24,11 +24,13 @@ from typing import Any
 import psutil
 import pytest
 
-from grader import confinement, toolchain, workshop
+from grader.commands.local import Request, grade_local
+from grader.grading import context
 from grader.judge import session
-from grader.judge.server import PythonServer
-from grader.local import Request, grade_local
-from grader.words import Device
+from grader.judge.python_server import PythonServer
+from grader.sandbox import policy
+from grader.system import toolchain
+from grader.vocabulary import Device
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 HAND_INS = Path(__file__).resolve().parent / "hand_ins"
@@ -183,7 +185,7 @@ def one_server() -> Iterator[None]:
                 servers.clear()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workshop, "PythonServer", Shared)
+        patch.setattr(context, "PythonServer", Shared)
         patch.setattr(toolchain, "find_nvcc", lambda: None)
         patch.setattr(session, "COMMAND_S", 2.0)
         patch.delenv("GRADE_ASSIGNMENTS", raising=False)
@@ -196,7 +198,7 @@ def one_server() -> Iterator[None]:
 def scratch_folder(folder: Path) -> Iterator[Path]:
     """Let temporary files of the block be made in `folder`."""
     folder.mkdir()
-    if confinement.layers_in_use(gpu=False).own_user:
+    if policy.layers_in_use(gpu=False).own_user:
         # A worker that is somebody else has to get there.
         for parent in folder.parents:
             if parent.stat().st_uid == os.geteuid():

@@ -14,8 +14,8 @@ from typing import Any
 
 import sample_reports
 
-from grader.report import Report, to_json
-from grader.verdict import Verdict
+from grader.report.model import Report, to_json
+from grader.report.verdict import Verdict
 
 PAGE = Path(__file__).parents[1] / "docs" / "report.md"
 SECTIONS = {

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from grader.check.finding import hint, sentence
-from grader.evidence import (
+from grader.checks.common.findings import hint, sentence
+from grader.report.evidence import (
     BenchmarkTiming,
     BrokenRule,
     BuildEvidence,
@@ -29,9 +29,9 @@ from grader.evidence import (
     TierShown,
     ToolRun,
 )
-from grader.report import CheckResult, KernelResult, Report
-from grader.verdict import Verdict
-from grader.words import CheckName, Language, Visibility
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict
+from grader.vocabulary import CheckName, Language, Visibility
 
 NAN = float("nan")
 SIZES = (1, 31, 32, 33, 1000, 1023, 1024, 1025, 5003)

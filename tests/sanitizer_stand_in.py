@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from grader.build.product import Built
-from grader.build.unit import build
-from grader.spec import Assignment
-from grader.submission import read_submission
-from grader.toolchain import Tool
-from grader.words import Device, Language
+from grader.assignment.model import Assignment
+from grader.build.artifact import Built
+from grader.build.kernel_file import build
+from grader.submission.reader import read_submission
+from grader.system.toolchain import Tool
+from grader.vocabulary import Device, Language
 
 STAND_IN = """\
 #!{python}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.spec_reader import read_assignment
-from grader.words import CheckName
+from grader.assignment.reader import read_assignment
+from grader.vocabulary import CheckName
 
 SILU = read_assignment(Path(__file__).resolve().parent.parent / "assignments" / "silu")
 SPEED = SILU.kernels[0].points[CheckName.PERFORMANCE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.check.advice import advice
+from grader.checks.common.python_hints import advice
 
 # As triton 3.7 and Python 3.11 word them.
 MESSAGES = {

@@ -23,16 +23,19 @@ from hand_in_bench import (
     small_silu,
 )
 
-import grader.check.correctness  # noqa: F401 # imports torch, before anyone counts descriptors
-from grader import box, gpu_turn, pipeline, sandbox, toolchain, workshop
+import grader.checks.correctness.check  # noqa: F401 # imports torch, before anyone counts descriptors
 from grader.build.compiler import Compiled, compile_file
 from grader.build.nvcc import nvcc_gate
-from grader.cache import cache_root
-from grader.gpu import Gpu
-from grader.isolation import isolation
-from grader.level import Level
-from grader.syscall_filter import NUMBERS
-from grader.words import Device
+from grader.gpu import lock
+from grader.gpu.nvml import Gpu
+from grader.grading import context, pipeline
+from grader.sandbox import scratch_dir, spawn
+from grader.sandbox.level import Level
+from grader.sandbox.probe import isolation
+from grader.sandbox.seccomp import NUMBERS
+from grader.system import toolchain
+from grader.system.cache import cache_root
+from grader.vocabulary import Device
 
 CORPUS = attacks()
 FIND_NVCC = toolchain.find_nvcc  # on the processor the attacks do without nvcc's gate
@@ -53,7 +56,7 @@ def server() -> Iterator[None]:
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
     # Before anyone counts what a hand-in leaves.
-    workshop.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
+    context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
     with scratch_folder(tmp_path / "scratch") as folder:
         yield folder
 
@@ -69,7 +72,7 @@ def bench(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRADER_SECRET", "the judge's own secret")
     # A flood of threads is one at 1,000 too, and costs a quarter of that at 4,000.
-    defaults = sandbox.Limits.__init__.__kwdefaults__
+    defaults = spawn.Limits.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "threads", 1024)
     return Bench(tmp_path, capsys)
@@ -220,13 +223,13 @@ def test_a_link_in_the_place_of_a_product_is_not_followed(tmp_path: Path) -> Non
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "kernel.so").symlink_to("secret")
     with pytest.raises(OSError, match="symbolic links"):
-        box.read(tmp_path / "kernel.so", 100)
+        scratch_dir.read(tmp_path / "kernel.so", 100)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
-        box.read(tmp_path / "pipe", 100)
+        scratch_dir.read(tmp_path / "pipe", 100)
     with pytest.raises(OSError, match="too large"):
-        box.read(tmp_path / "secret", 5)
-    assert box.read(tmp_path / "secret", 6) == b"secret"
+        scratch_dir.read(tmp_path / "secret", 5)
+    assert scratch_dir.read(tmp_path / "secret", 6) == b"secret"
 
 
 @pytest.mark.parametrize("suffix", [".cu", ".py"])
@@ -321,8 +324,8 @@ def test_an_attack_on_a_gpu(
     monkeypatch.setattr(toolchain, "find_nvcc", FIND_NVCC)
     with ExitStack() as undo:
         if attack.path.name in FOR_ITSELF:
-            undo.enter_context(gpu_turn.sharing(first_gpu.uuid))
-            undo.enter_context(gpu_turn.alone(first_gpu.uuid))
+            undo.enter_context(lock.sharing(first_gpu.uuid))
+            undo.enter_context(lock.alone(first_gpu.uuid))
             # It has its turn already.
             monkeypatch.setattr(pipeline, "sharing", lambda uuid: nullcontext())
         graded = bench.grade(attack.hand_in(bench.root, words), device="cuda")

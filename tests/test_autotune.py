@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.evidence import MemoryEvidence
-from grader.gpu import Gpu
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Language
+from grader.assignment.reader import read_assignment
+from grader.gpu.nvml import Gpu
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import MemoryEvidence
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.vocabulary import CheckName, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 WORKER = REPOSITORY / "grader" / "worker" / "python_worker.py"

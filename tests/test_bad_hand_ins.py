@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from hand_in_bench import HAND_INS, Bench, nothing_left, one_server, scratch_folder, small_silu
 
-import grader.check.correctness  # noqa: F401 # imports torch, before anyone counts descriptors
-from grader import workshop
-from grader.words import Device
+import grader.checks.correctness.check  # noqa: F401 # imports torch, before anyone counts descriptors
+from grader.grading import context
+from grader.vocabulary import Device
 
 # file · verdict · what the message says · what the hint says
 WROTE_INPUT = "wrote to `input`, an input, in the kernel silu_kernel"
@@ -182,7 +182,7 @@ def server() -> Iterator[None]:
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
     # Before anyone counts what a hand-in leaves.
-    workshop.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
+    context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
     with scratch_folder(tmp_path / "scratch") as folder:
         yield folder
 

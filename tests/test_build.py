@@ -8,20 +8,20 @@ from dataclasses import replace
 import pytest
 from hand_in_bench import HAND_INS, REPOSITORY
 
-from grader import toolchain
+from grader.assignment.reader import read_assignment
+from grader.assignment.signature import Signature
 from grader.build import diagnostics
+from grader.build.artifact import Rejected
 from grader.build.compiler import Compiler, compile_file
-from grader.build.entry import entry_problem, kernel_entry
-from grader.build.host import Prepared, host_compiler, prepare
+from grader.build.entry_mismatch import entry_problem, kernel_entry
+from grader.build.host_compiler import Prepared, host_compiler, prepare
+from grader.build.kernel_file import last_word
 from grader.build.nvcc import nvcc_gate
-from grader.build.product import Rejected
 from grader.build.trampoline import trampoline
-from grader.build.unit import last_word
-from grader.evidence import BuildEvidence, Diagnostic
-from grader.signature import Signature
-from grader.spec_reader import read_assignment
-from grader.submission import HandIn
-from grader.verdict import Verdict
+from grader.report.evidence import BuildEvidence, Diagnostic
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn
+from grader.system import toolchain
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import cache
-from grader.cache import CACHE_DIR_VARIABLE, cache_root, cached_folder, content_key
 from grader.errors import GraderError
+from grader.system import cache
+from grader.system.cache import CACHE_DIR_VARIABLE, cache_root, cached_folder, content_key
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,10 @@ import sample_reports
 from click.testing import CliRunner
 from fake_nvml import FakeGpu, FakeNvml
 
-from grader import gpu as nvidia
-from grader.calibrate import (
+from grader.assignment.model import Tiers
+from grader.assignment.reader import read_assignment
+from grader.cli.main import cli
+from grader.commands.calibrate.measure import (
     Figure,
     Part,
     kept_figures,
@@ -20,15 +22,13 @@ from grader.calibrate import (
     warnings,
     write_calibration,
 )
-from grader.calibrate_command import run_calibrate
-from grader.cli import cli
+from grader.commands.calibrate.run import run_calibrate
 from grader.errors import ToolError, UsageError
-from grader.evidence import PerformanceEvidence
-from grader.spec import Tiers
-from grader.spec_reader import read_assignment
+from grader.gpu import nvml as nvidia
+from grader.report.evidence import PerformanceEvidence
 from grader.timing.decision import Tier
 from grader.timing.proposal import propose, round_down, sensitivities
-from grader.words import Language
+from grader.vocabulary import Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import catalogue
-from grader.catalogue import (
+from grader.assignment import catalogue
+from grader.assignment.catalogue import (
     ASSIGNMENTS_VARIABLE,
     assignment_folder,
     assignment_root,

@@ -21,21 +21,23 @@ import sample_reports
 import test_formats
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
-from grader import ci, gradescope_metadata, interruption, pipeline
-from grader.delivery import Format
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.commands.ci import gradescope_metadata, run
+from grader.commands.ci.delivery import Format
+from grader.commands.ci.gradescope_metadata import RateLimit, read_metadata
 from grader.errors import GraderError, UsageError
-from grader.gradescope_metadata import RateLimit, read_metadata
-from grader.level import Isolation, Level
-from grader.plan import Options
-from grader.progress import Progress
-from grader.report import Report
-from grader.report_reader import read_report
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
-from grader.submission import Submission, read_submission
-from grader.unfinished import NOT_YET, is_unfinished, not_yet, out_of_time
-from grader.verdict import Verdict
-from grader.words import CheckName
+from grader.grading import pipeline
+from grader.grading.partial import NOT_YET, is_unfinished, not_yet, out_of_time
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.model import Report
+from grader.report.reader import read_report
+from grader.report.verdict import Verdict
+from grader.sandbox.level import Isolation, Level
+from grader.submission.reader import Submission, read_submission
+from grader.system import signals
+from grader.vocabulary import CheckName
 
 SCHEMA = report_document.schema()
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -194,8 +196,8 @@ def test_a_wrong_folder_leaves_no_result_and_says_why(tmp_path: Path) -> None:
 # --- when things go wrong on the way ---------------------------------------------------------
 
 
-def request(tmp_path: Path, form: Format = Format.GRADESCOPE, **changes: object) -> ci.Request:
-    usual = ci.Request(
+def request(tmp_path: Path, form: Format = Format.GRADESCOPE, **changes: object) -> run.Request:
+    usual = run.Request(
         assignment="silu",
         source=hand_in(tmp_path / "submission"),
         format=form,
@@ -230,7 +232,7 @@ def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
         ) -> Report:
             return instead(hear)
 
-        monkeypatch.setattr(ci, "grade", grade)
+        monkeypatch.setattr(run, "grade", grade)
 
     return put
 
@@ -250,10 +252,10 @@ def test_what_does_not_fit_into_the_budget_is_pending(
 ) -> None:
     def slow(hear: Callable[[Report], None]) -> Report:
         hear(half_done())
-        raise interruption.OutOfTime
+        raise signals.OutOfTime
 
     grading(slow)
-    assert ci.grade_ci(request(tmp_path, form)) == 0
+    assert run.grade_ci(request(tmp_path, form)) == 0
     text = (tmp_path / "result").read_text()
     _valid(form, text)
     if form is Format.GRADESCOPE:
@@ -266,11 +268,11 @@ def test_a_budget_that_ends_before_anything_is_known_is_our_error(
     tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def slow(hear: Callable[[Report], None]) -> Report:
-        raise interruption.OutOfTime
+        raise signals.OutOfTime
 
     grading(slow)
     with pytest.raises(GraderError, match="spent before grading began") as caught:
-        ci.grade_ci(request(tmp_path))
+        run.grade_ci(request(tmp_path))
     assert caught.value.exit_code == 3
 
 
@@ -287,7 +289,7 @@ def test_at_every_moment_the_file_is_whole_and_valid(
         return sample_reports.wrong_answer()
 
     grading(step_by_step)
-    assert ci.grade_ci(request(tmp_path, form)) == 0
+    assert run.grade_ci(request(tmp_path, form)) == 0
     for text in (*seen, (tmp_path / "result").read_text()):
         _valid(form, text)
     assert len(set(seen)) == 2
@@ -306,7 +308,7 @@ def test_a_grader_error_takes_the_score_so_far_away(
 
     grading(broken)
     with pytest.raises(GraderError, match="nothing is published: the oracle raised"):
-        ci.grade_ci(request(tmp_path, form))
+        run.grade_ci(request(tmp_path, form))
     assert not (tmp_path / "result").exists()
 
 
@@ -315,7 +317,7 @@ def test_a_format_with_a_word_for_it_says_that_the_grader_failed(
     form: Format, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     grading(lambda hear: sample_reports.grader_error())
-    assert ci.grade_ci(request(tmp_path, form)) == 0
+    assert run.grade_ci(request(tmp_path, form)) == 0
     _valid(form, (tmp_path / "result").read_text())
 
 
@@ -329,7 +331,7 @@ def test_a_failure_on_the_way_leaves_nothing_behind(
 
     grading(broken)
     with pytest.raises((GraderError, ZeroDivisionError)) as caught:
-        ci.grade_ci(request(tmp_path))
+        run.grade_ci(request(tmp_path))
     assert getattr(caught.value, "exit_code", 3) == 3
     assert not (tmp_path / "result").exists()
 
@@ -343,7 +345,7 @@ def test_an_interruption_leaves_the_result_so_far(
 
     grading(interrupted)
     with pytest.raises(KeyboardInterrupt):
-        ci.grade_ci(request(tmp_path))
+        run.grade_ci(request(tmp_path))
     assert format_contracts.gradescope((tmp_path / "result").read_text())["score"] == 40
 
 
@@ -355,9 +357,9 @@ def test_a_weaker_sandbox_than_required_grades_nothing(
 
     weak = Isolation(level=Level.NONE, layers="limits", missing=("a hand-in can read a file",))
     grading(graded)
-    monkeypatch.setattr(ci, "isolation", lambda *, gpu: weak)
+    monkeypatch.setattr(run, "isolation", lambda *, gpu: weak)
     with pytest.raises(GraderError, match="reaches the level none here, not partial"):
-        ci.grade_ci(request(tmp_path, level=Level.PARTIAL))
+        run.grade_ci(request(tmp_path, level=Level.PARTIAL))
 
 
 def _valid(form: Format, text: str) -> None:
@@ -373,16 +375,16 @@ def _valid(form: Format, text: str) -> None:
 
 
 def test_a_deadline_ends_what_would_go_on_for_ever() -> None:
-    with pytest.raises(interruption.OutOfTime), interruption.deadline(0.01):
+    with pytest.raises(signals.OutOfTime), signals.deadline(0.01):
         while True:
             pass
-    interruption.check()  # and nothing of it is left
+    signals.check()  # and nothing of it is left
 
 
 def test_a_deadline_that_is_kept_raises_nothing() -> None:
-    with interruption.deadline(1000):
+    with signals.deadline(1000):
         pass
-    with interruption.deadline(None):
+    with signals.deadline(None):
         pass
 
 
@@ -485,7 +487,7 @@ def test_a_refused_submission_keeps_the_old_result_and_does_not_count(
     grading(graded)
     limit = RateLimit(count=1, window_h=24)
     asked = request(tmp_path, metadata_path=metadata(tmp_path, 5), limit=limit)
-    assert ci.grade_ci(asked) == 0
+    assert run.grade_ci(asked) == 0
     results = format_contracts.gradescope((tmp_path / "result").read_text())
     assert results["score"] == 35
     assert results["tests"][0]["output"] == "kept"
@@ -524,7 +526,7 @@ def test_an_earlier_score_that_is_no_number_is_ignored(
     earlier.update(score="SCORE", results={"output": "half \ud800 pair"})
     path.write_text(json.dumps(data).replace('"SCORE"', score))
     limit = RateLimit(count=1, window_h=24)
-    assert ci.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
+    assert run.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
     results = format_contracts.gradescope((tmp_path / "result").read_text())
     assert results["score"] == scored
 
@@ -537,7 +539,7 @@ def test_scores_within_earlier_results_that_are_no_numbers_are_left_out(tmp_path
     earlier.update(score=35.0, results={"score": "SCORE", "tests": [test]})
     path.write_text(json.dumps(data).replace('"SCORE"', "1e999"))
     limit = RateLimit(count=1, window_h=24)
-    assert ci.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
+    assert run.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
     results = format_contracts.gradescope((tmp_path / "result").read_text())
     assert results["score"] == 35
     assert results["tests"] == [{"name": "silu", "output": "kept"}]
@@ -573,7 +575,7 @@ def test_what_comes_after_the_due_date_says_so(
     tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     grading(lambda hear: sample_reports.accepted())
-    assert ci.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
+    assert run.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
     output = json.loads((tmp_path / "result").read_text())["output"]
     assert output.startswith("Handed in 3.0 hours after the due date.\n")
 

@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
+from grader.assignment.model import Tolerance
 from grader.judge.compare import accepts, compare, poison_bytes
-from grader.spec import Tolerance
 
 NAN, INF = math.nan, math.inf
 CLOSE = Tolerance(atol=0.1, rtol=0.01)

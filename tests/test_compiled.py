@@ -13,19 +13,20 @@ from typing import Any
 
 import pytest
 
-from grader import compiled, family, slots
-from grader.build.product import Built
-from grader.check import correctness
-from grader.check.stage import Bench
-from grader.compiled import CACHE, Compiled
-from grader.evidence import BuildEvidence
+from grader.assignment.model import Case, Limits
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.checks.common.case_run import Bench
+from grader.checks.correctness import check
 from grader.judge.outcome import Happening, Outcome
-from grader.judge.server import PythonServer
+from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
-from grader.spec import Case, Limits
-from grader.spec_reader import read_assignment
-from grader.verdict import Verdict
-from grader.words import Device, Language, Visibility
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.sandbox import compiled_kernels, users
+from grader.sandbox.compiled_kernels import CACHE, Compiled
+from grader.system import process_tree
+from grader.vocabulary import Device, Language, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER, OTHER = "A" * 52, "B" * 52
@@ -170,7 +171,7 @@ def test_a_box_is_its_users_and_so_are_its_files(tmp_path: Path) -> None:
     if os.getuid():
         pytest.skip("only root gives files away")
     lay(tmp_path / "box", FOLDER, KERNEL)
-    slots.hand_over(tmp_path / "box", 64_100)
+    users.hand_over(tmp_path / "box", 64_100)
     assert kept(tmp_path / "box") == {FOLDER: KERNEL}
 
 
@@ -227,11 +228,11 @@ def test_names_without_end_are_not_all_looked_at(
             self.listing.close()
 
     place = lay(tmp_path, FOLDER, {})
-    for number in range(2 * compiled._MOST_NAMES):
+    for number in range(2 * compiled_kernels._MOST_NAMES):
         os.mknod(place / f"k{number}.so")
     monkeypatch.setattr(os, "scandir", Counting)
     assert kept(tmp_path) == {}
-    assert 0 < looked <= compiled._MOST_NAMES + 2
+    assert 0 < looked <= compiled_kernels._MOST_NAMES + 2
 
 
 def test_it_holds_so_many_bytes_and_files_and_no_more(
@@ -242,7 +243,7 @@ def test_it_holds_so_many_bytes_and_files_and_no_more(
         lay(box, letter * 52, {"m.so": b"x" * 40})
     for limit, value in (("_MOST_BYTES", 100), ("_MOST_FILES", 2)):
         with monkeypatch.context() as patch:
-            patch.setattr(compiled, limit, value)
+            patch.setattr(compiled_kernels, limit, value)
             carried = Compiled()
             for box in boxes:
                 carried.keep(box)
@@ -280,7 +281,7 @@ def silu(input, output, n):
 
 @pytest.fixture(scope="module", autouse=True)
 def subreaper() -> None:
-    family.become_subreaper()  # the servers' workers become ours
+    process_tree.become_subreaper()  # the servers' workers become ours
 
 
 @pytest.fixture(scope="module")
@@ -337,7 +338,7 @@ def test_without_a_list_of_its_own_box_a_worker_would_compile_again(
     built = hand_in(tmp_path, HAND_IN)
     loaded(Session(built, LIMITS, server, gives=True))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "_list_of", lambda files, folder: ())
+        patch.setattr(compiled_kernels, "_list_of", lambda files, folder: ())
         assert loaded(Session(built, LIMITS, server)).split()[0] == "compiled"
 
 
@@ -435,16 +436,16 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
 ) -> None:
     said: list[str] = []
     monkeypatch.setattr(FakeSession, "log", said, raising=False)
-    monkeypatch.setattr(correctness, "Session", FakeSession)
+    monkeypatch.setattr(check, "Session", FakeSession)
 
     class Run:
         def __init__(self, bench: Any, session: Any, case: Case, *_: object) -> None:
             said.append(case.visibility.value[0])
 
-        def judge(self) -> correctness._Judged:
-            return correctness._Judged(verdict=Verdict.ACCEPTED, message="right")
+        def judge(self) -> check._Judged:
+            return check._Judged(verdict=Verdict.ACCEPTED, message="right")
 
-    monkeypatch.setattr(correctness, "_CaseRun", Run)
+    monkeypatch.setattr(check, "_CaseRun", Run)
     cases = [
         Case(name=str(i), sizes={"n": 1}, values="random", visibility=visibility, seed=0)
         for i, visibility in enumerate(
@@ -458,7 +459,7 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
         driver=None,
         private=False,
     )
-    found = correctness.check_correctness(bench, cases, lambda case: None, lambda name: None)  # type: ignore[arg-type,return-value]
+    found = check.check_correctness(bench, cases, lambda case: None, lambda name: None)  # type: ignore[arg-type,return-value]
     assert [one.verdict for one in found.cases] == [Verdict.ACCEPTED] * 5
     assert said == ["gives", "v", "v", "given", "h", "h", "given", "v", "closed"]
 

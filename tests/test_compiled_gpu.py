@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader import family, toolchain
-from grader.build.product import Built
-from grader.build.python import build_python
-from grader.check.correctness import check_correctness
-from grader.check.gpu_memory import run_sanitizer
-from grader.check.memory_verdict import Seen
-from grader.check.stage import Bench
-from grader.gpu import Gpu
+from grader.assignment.model import CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.build.python_source import build_python
+from grader.checks.common.case_run import Bench
+from grader.checks.correctness.check import check_correctness
+from grader.checks.memory.on_gpu import run_sanitizer
+from grader.checks.memory.verdict import Seen
+from grader.gpu.nvml import Gpu
 from grader.judge.oracle import Oracle
-from grader.judge.server import PythonServer
-from grader.spec import CaseTemplate
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import Device, Language, Visibility
-from grader.worker import cuda_driver
+from grader.judge.python_server import PythonServer
+from grader.protocol import cuda_driver
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.system import process_tree, toolchain
+from grader.vocabulary import Device, Language, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -63,7 +63,7 @@ LINE = 1 + HAND_IN.splitlines().index(
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PythonServer]:
-    family.become_subreaper()
+    process_tree.become_subreaper()
     made = PythonServer(Device.CUDA)
     made.ready()
     yield made

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from hand_in_bench import nothing_left
 
-from grader import control_group, family, program, sandbox
-from grader.confinement import Layers
-from grader.control_group import Group, Place
-from grader.sandbox import End, Limits
+from grader.sandbox import cgroup, process, spawn
+from grader.sandbox.cgroup import Group, Place
+from grader.sandbox.policy import Layers
+from grader.sandbox.spawn import End, Limits
+from grader.system import process_tree
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 MIB = 1 << 20
@@ -45,7 +46,7 @@ def group(folder: Path, controllers: str = "") -> Path:
 
 
 def found(proc: Path) -> list[tuple[Path, int, bool, bool]]:
-    places = control_group._candidates(proc)
+    places = cgroup._candidates(proc)
     return [(place.folder, place.version, place.memory, place.tasks) for place in places]
 
 
@@ -104,14 +105,14 @@ def test_a_folder_that_cannot_be_written_is_no_place(tmp_path: Path) -> None:
     gone = Place(folder=tmp_path / "gone", version=2, memory=True, tasks=True)
     here = Place(folder=tmp_path, version=1, memory=True, tasks=False)
     again = Place(folder=tmp_path, version=1, memory=True, tasks=False)
-    assert list(control_group._writable(iter([gone, here, again]))) == [here]
+    assert list(cgroup._writable(iter([gone, here, again]))) == [here]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_killed_judges_left_is_removed(tmp_path: Path) -> None:
     for name in ("gpu-grade-4194399-0a", f"gpu-grade-{os.getpid()}-0b", "gpu-grade-x-y", "other"):
         (tmp_path / name).mkdir()
-    control_group._remove_leftovers(tmp_path)
+    cgroup._remove_leftovers(tmp_path)
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {f"gpu-grade-{os.getpid()}-0b", "gpu-grade-x-y", "other"}
 
@@ -150,7 +151,7 @@ def test_a_process_that_we_cannot_see_is_not_signalled(
     second: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is a 0 in the list, and a signal to 0 would end our own group."""
-    monkeypatch.setattr(control_group, "_REMOVE_S", 0.0)
+    monkeypatch.setattr(cgroup, "_REMOVE_S", 0.0)
     (tmp_path / "cgroup.procs").write_text("0\n0\n")
     second.end()
 
@@ -158,28 +159,28 @@ def test_a_process_that_we_cannot_see_is_not_signalled(
 # --- this machine's own ----------------------------------------------------------------------
 
 real = pytest.mark.skipif(
-    not control_group.places(), reason="no control group can be made on this machine"
+    not cgroup.places(), reason="no control group can be made on this machine"
 )
 
 
 @pytest.fixture
 def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks at memory and processes but the kernel."""
-    monkeypatch.setattr(program, "_POLL_S", 1000.0)
-    family.become_subreaper()
+    monkeypatch.setattr(process, "_POLL_S", 1000.0)
+    process_tree.become_subreaper()
 
 
 def groups() -> Iterator[Path]:
-    for place in control_group.places():
+    for place in cgroup.places():
         yield from place.folder.glob(f"gpu-grade-{os.getpid()}-*")
 
 
-def run(folder: Path, code: str, **limits: int) -> sandbox.Ended:
+def run(folder: Path, code: str, **limits: int) -> spawn.Ended:
     with nothing_left(folder):
-        ended = sandbox.run(
+        ended = spawn.run(
             [*PYTHON, code],
             cwd=folder,
-            environment=sandbox.clean_environment(folder),
+            environment=spawn.clean_environment(folder),
             wall_s=30,
             limits=Limits(**limits),
             layers=Layers(own_group=True),
@@ -209,18 +210,18 @@ time.sleep(100)
 def test_the_kernel_limits_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setattr(control_group, "_START_MIB", 0)
+    monkeypatch.setattr(cgroup, "_START_MIB", 0)
     if "fork" in code:
         # Version 1 kills one process of many: the next look finds that it did.
-        monkeypatch.setattr(program, "_POLL_S", 0.2)
-        monkeypatch.setattr(family, "exact_memory_mib", lambda *_, **__: 0.0)
+        monkeypatch.setattr(process, "_POLL_S", 0.2)
+        monkeypatch.setattr(process_tree, "exact_memory_mib", lambda *_, **__: 0.0)
     assert run(tmp_path, code, memory_mib=256).end is End.MEMORY_LIMIT
 
 
 @real
 @pytest.mark.usefixtures("unwatched")
 def test_the_kernel_limits_tasks(tmp_path: Path) -> None:
-    if not any(place.tasks for place in control_group.places()):
+    if not any(place.tasks for place in cgroup.places()):
         pytest.skip("tasks cannot be limited on this machine")
     code = """
 import os, threading, time
@@ -244,7 +245,7 @@ def test_a_program_below_its_limits_is_left_alone(tmp_path: Path) -> None:
     assert (ended.ok, ended.output) == (True, f"{100 << 20}\n")
 
 
-def wait_for_word(running: sandbox.Program, word: str) -> None:
+def wait_for_word(running: spawn.Program, word: str) -> None:
     while word not in running.output.text():
         time.sleep(0.01)
         assert running.output.drain(), "it has ended"
@@ -265,10 +266,10 @@ time.sleep(0.5)
 kept.append(bytearray(b'x') * (200 << 20))
 print("too much", flush=True)
 """
-    confined = sandbox.spawn(
+    confined = spawn.spawn(
         [*PYTHON, code],
         cwd=tmp_path,
-        environment=sandbox.clean_environment(tmp_path),
+        environment=spawn.clean_environment(tmp_path),
         limits=Limits(memory_mib=200),
         layers=Layers(own_group=True),
     )

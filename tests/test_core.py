@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from grader.judge.core import core_of, waking_on
+from grader.judge.cpu_affinity import core_of, waking_on
 
 # Answers every line by one, and works a little first.
 ECHO = "import sys\nfor line in sys.stdin: sum(range(20000)); print(line, end='', flush=True)"

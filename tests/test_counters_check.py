@@ -19,10 +19,12 @@ import pytest
 import report_document
 import torch
 
-from grader import toolchain
-from grader.build.unit import Checked, build_checked
-from grader.check.counted import Counted, read_host, read_interpreter
-from grader.check.counters import (
+from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
+from grader.assignment.model import Assignment, Kernel
+from grader.assignment.reader import read_assignment
+from grader.build.kernel_file import Checked, build_checked
+from grader.checks.common.case_run import Bench
+from grader.checks.counters.check import (
     CountersVerdict,
     Terms,
     check_host_counters,
@@ -30,20 +32,18 @@ from grader.check.counters import (
     not_built,
     not_counted,
 )
-from grader.check.stage import Bench
-from grader.counter_bounds import FIGURES, CounterBounds, FigureName
-from grader.evidence import CountersEvidence
-from grader.gpu import Gpu
+from grader.checks.counters.totals import Counted, read_host, read_interpreter
+from grader.gpu.nvml import Gpu
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
 from grader.judge.oracle import Oracle
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.report import CheckResult, KernelResult, to_json
-from grader.spec import Assignment, Kernel
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language
+from grader.report.evidence import CountersEvidence
+from grader.report.model import CheckResult, KernelResult, to_json
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Device, Language
 
 HAND_INS = Path(__file__).resolve().parent / "counted_hand_ins"
 TURN = read_assignment(HAND_INS / "turn")

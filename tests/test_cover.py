@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.check.cover import Cover
+from grader.checks.performance.input_mask import Cover
 
 MEBIBYTE = 1 << 20
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader.crew.hands import Hands
-from grader.crew.pool import Pool
+from grader.pool.process_pool import Pool
+from grader.pool.state import Hands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,16 +14,17 @@ from typing import Any
 
 import pytest
 
-from grader import crowded, sandbox, toolchain
 from grader.build.compiler import Compiler, compile_file
-from grader.crowded import Pool, patiently
 from grader.errors import GraderError
+from grader.sandbox import spawn
+from grader.system import retry, toolchain
+from grader.system.retry import Pool, patiently
 from grader.worker import python_server
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crowded, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(retry, "PATIENCE_S", 0.3)
 
 
 def refusing(real: Callable[..., Any], times: int, error: Exception) -> Callable[..., Any]:
@@ -71,8 +72,8 @@ def descriptors() -> list[str]:
     return sorted(entry.name for entry in Path("/proc/self/fd").iterdir())
 
 
-def run_true(folder: Path) -> sandbox.Ended:
-    return sandbox.run(["true"], cwd=folder, environment={"PATH": os.defpath}, wall_s=20)
+def run_true(folder: Path) -> spawn.Ended:
+    return spawn.run(["true"], cwd=folder, environment={"PATH": os.defpath}, wall_s=20)
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_a_program_is_started_when_there_is_room_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "posix_spawn", refusing(os.posix_spawn, 3, NO_PROCESS))
-    assert run_true(folder).end is sandbox.End.EXITED
+    assert run_true(folder).end is spawn.End.EXITED
 
 
 def test_a_program_for_which_there_is_no_room_leaves_nothing(

@@ -20,7 +20,7 @@ import psutil
 import pytest
 from hand_in_bench import HAND_INS, REPOSITORY
 
-from grader import cli
+from grader.cli import main
 
 GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
 _PATIENCE_S = 60.0  # the host runtime may have to be compiled first
@@ -195,7 +195,7 @@ def test_a_full_disk_for_the_report(
     arguments += ["--check", "correctness"]
     monkeypatch.setattr(sys, "argv", ["grade", *arguments])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main.main()
     printed = capsys.readouterr()
     assert ended.value.code == 3
     assert "`silu` is a __global__ kernel" in " ".join(printed.out.split()), (
@@ -229,7 +229,7 @@ def test_nothing_handed_in(
     arguments = ["local", "silu", "--from", source, "--device", "cpu"]
     monkeypatch.setattr(sys, "argv", ["grade", *arguments])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main.main()
     printed = capsys.readouterr()
     assert ended.value.code == code
     assert words in " ".join((printed.out + printed.err).split())
@@ -245,7 +245,7 @@ def test_the_untouched_stub_is_not_submitted(
     arguments = ["local", "silu", "--from", str(stubs), "--device", "cpu", "--json", str(file)]
     monkeypatch.setattr(sys, "argv", ["grade", *arguments])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main.main()
     assert ended.value.code == 1
     report = json.loads(file.read_text())
     assert (report["verdict"], report["score"], report["handed_in"]) == ("not_submitted", 0, 0)

@@ -18,7 +18,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from grader.cli import cli
+from grader.cli.main import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))

@@ -18,9 +18,9 @@ import pytest
 from fake_nvml import FakeGpu, FakeNvml
 from rich.console import Console
 
-from grader import doctor, gpu, toolchain
-from grader.doctor import Facts, Row, RowState, collection
-from grader.doctor.facts import (
+from grader.commands import doctor
+from grader.commands.doctor import Facts, Row, RowState, collection
+from grader.commands.doctor.facts import (
     Compilers,
     Graphics,
     Packages,
@@ -30,8 +30,10 @@ from grader.doctor.facts import (
     TorchImport,
     Trial,
 )
-from grader.mps import Mps
-from grader.toolchain import Broken, Search, Tool
+from grader.gpu import nvml
+from grader.gpu.mps import Mps
+from grader.system import toolchain
+from grader.system.toolchain import Broken, Search, Tool
 
 FINE = Trial(problem=None)
 NO_MPS = Mps(
@@ -48,7 +50,7 @@ def found(name: str, version: str) -> Search:
 
 
 def graphics(*gpus: FakeGpu, driver: str = "580.159.03", cuda: int = 13000) -> Graphics:
-    state = gpu.state(FakeNvml(*gpus, driver=driver, cuda=cuda)) if gpus else gpu.State()
+    state = nvml.state(FakeNvml(*gpus, driver=driver, cuda=cuda)) if gpus else nvml.State()
     return Graphics(
         driver=state,
         visible=state.gpus,
@@ -305,7 +307,7 @@ def test_gpu_without_a_driver() -> None:
 
 def test_driver_that_was_updated_under_a_running_system() -> None:
     problem = "the NVIDIA driver was updated and the old one is still loaded"
-    facts = changed(CPU_MACHINE, "graphics", driver=gpu.State(problem=problem))
+    facts = changed(CPU_MACHINE, "graphics", driver=nvml.State(problem=problem))
     assert row(facts, "GPU").found == problem
     assert row(facts, "GPU").mend == "sudo reboot"
 
@@ -638,7 +640,7 @@ def test_cache_on_a_file_where_a_folder_should_be(
 @pytest.mark.timeout(240)
 def test_module_can_be_run(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "grader.doctor"],
+        [sys.executable, "-m", "grader.commands.doctor"],
         capture_output=True,
         text=True,
         env={"PATH": "/usr/bin:/bin", "GRADE_CACHE_DIR": str(tmp_path), "HOME": str(tmp_path)},

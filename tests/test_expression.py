@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.expression import Expression
+from grader.assignment.expression import Expression
 
 SIZES = {"rows": 7, "cols": 5, "n": 1000003, "epsilon": 0.5, "whole": 4.0}
 

@@ -13,22 +13,22 @@ from typing import Any, cast
 import pytest
 import torch
 
-from grader.build.product import Built
-from grader.check.field import Field, open_field
-from grader.check.segments import Segments
-from grader.check.side import Side, StoppedError
-from grader.check.stage import Bench
-from grader.check.timed_inputs import TimedInputs
-from grader.check.timed_outputs import TimedOutputs
-from grader.evidence import BuildEvidence
+from grader.assignment.model import Case
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.checks.common.case_run import Bench
+from grader.checks.performance.buffer_pool import Field, open_field
+from grader.checks.performance.segment_sums import Segments
+from grader.checks.performance.timed_inputs import TimedInputs
+from grader.checks.performance.timed_outputs import TimedOutputs
+from grader.checks.performance.timed_worker import Side, StoppedError
 from grader.judge.oracle import Oracle
 from grader.judge.outcome import Happening, Outcome
 from grader.judge.session import Session
-from grader.spec import Case
-from grader.spec_reader import read_assignment
-from grader.verdict import Verdict
-from grader.words import Device, Language, Visibility
-from grader.worker import wire
+from grader.protocol import wire
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device, Language, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.check import host_findings
-from grader.check.finding import SHOWN, folded, hint, sentence
-from grader.evidence import Finding, FindingKind, Severity
-from grader.host.commands import RUNTIME_DIR
-from grader.host.findings import Finding as HostFinding
+from grader.checks.common import emulation_findings
+from grader.checks.common.findings import SHOWN, folded, hint, sentence
+from grader.emulation.cuda_cpp.compile_commands import RUNTIME_DIR
+from grader.emulation.cuda_cpp.findings import Finding as HostFinding
+from grader.report.evidence import Finding, FindingKind, Severity
 
 KINDS: tuple[FindingKind, ...] = typing.get_args(FindingKind)
 SEVERITIES: tuple[Severity, ...] = typing.get_args(Severity)
@@ -238,10 +238,10 @@ def test_hint_names_what_to_look_for(kind: FindingKind, phrase: str) -> None:
     assert phrase in hint(kind)
 
 
-@pytest.mark.parametrize("message", host_findings._HINTS)
+@pytest.mark.parametrize("message", emulation_findings._HINTS)
 def test_hint_of_a_message_belongs_to_one_of_the_runtime(message: str) -> None:
     """A message that is worded anew would lose its hint without a sign."""
-    text = host_findings._HINTS[message]
+    text = emulation_findings._HINTS[message]
     assert any(f'"{message}"' in source.read_text() for source in RUNTIME_DIR.glob("*.cpp"))
     assert 20 < len(text) < 160
     assert text.count("`") % 2 == 0
@@ -258,11 +258,11 @@ def test_hint_of_a_message_belongs_to_one_of_the_runtime(message: str) -> None:
 )
 def test_only_a_blocks_barrier_is_about_syncthreads(message: str, phrase: str) -> None:
     found = HostFinding(kind="barrier", severity="error", message=message)
-    assert phrase in host_findings._hint(found)
-    assert ("__syncthreads" in host_findings._hint(found)) == ("__syncthreads" in phrase)
+    assert phrase in emulation_findings._hint(found)
+    assert ("__syncthreads" in emulation_findings._hint(found)) == ("__syncthreads" in phrase)
 
 
 def test_warp_without_syncwarp_is_told_of_syncwarp() -> None:
     message = "threads of one warp access one location without __syncwarp between"
     found = HostFinding(kind="race", severity="error", message=message)
-    assert "`__syncwarp()`" in host_findings._hint(found)
+    assert "`__syncwarp()`" in emulation_findings._hint(found)

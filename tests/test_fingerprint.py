@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.assignment.generated import fingerprint, generated_files, main, read_stubs
+from grader.assignment.reader import read_assignment
+from grader.assignment.stub import stub_text
 from grader.errors import SpecError
-from grader.fingerprint import fingerprint, generated_files, main, read_stubs
-from grader.spec_reader import read_assignment
-from grader.stub import stub_text
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SILU = REPOSITORY / "assignments" / "silu"
@@ -104,7 +104,7 @@ def test_text_without_marks_is_its_own_stub(text: str) -> None:
 
 
 def test_generated_files_are_current() -> None:
-    """Made anew by `python -m grader.fingerprint`."""
+    """Made anew by `python -m grader.assignment.generated`."""
     generated = dict(generated_files(REPOSITORY))
     assert REPOSITORY / "student_template" / "silu" / "silu.h" in generated
     for path, text in generated.items():
@@ -210,4 +210,4 @@ def test_broken_stubs_file_says_how_to_mend_it(text: str, tmp_path: Path) -> Non
     (tmp_path / "stubs.json").write_text(text, encoding="utf-8")
     with pytest.raises(SpecError, match=r"stubs\.json") as caught:
         read_stubs(tmp_path)
-    assert "python -m grader.fingerprint" in (caught.value.tip or "")
+    assert "python -m grader.assignment.generated" in (caught.value.tip or "")

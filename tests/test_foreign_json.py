@@ -8,20 +8,22 @@ from typing import Any
 
 import pytest
 
-from grader import entries, foreign_json, local, pipeline
-from grader.build import gate
-from grader.build.product import Built, Rejected
-from grader.check import host_findings, interpreter_findings
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.build import compile_gate
+from grader.build.artifact import Built, Rejected
+from grader.checks.common import emulation_findings, interpreter_findings
+from grader.commands import local
 from grader.errors import GraderError
-from grader.evidence import BuildEvidence
+from grader.grading import check_results, pipeline
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
 from grader.judge.outcome import parse_records
-from grader.plan import Options
-from grader.progress import Progress
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.system import untrusted_json
+from grader.vocabulary import CheckName, Device, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -37,7 +39,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 )
 def test_what_is_no_json_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
-        foreign_json.parse(text)
+        untrusted_json.parse(text)
     assert parse_records(f'{{"record": {text}}}') == ()
 
 
@@ -46,13 +48,13 @@ def test_what_is_no_json_is_a_value_error(text: str) -> None:
     ["Infinity", "-Infinity", "NaN", "1e400", "-1e999", str(2**64), str(-(2**64)), "9" * 5000],
 )
 def test_what_is_no_plain_number_is_none(number: str) -> None:
-    assert foreign_json.parse(f'{{"a": [{number}]}}') == {"a": [None]}
+    assert untrusted_json.parse(f'{{"a": [{number}]}}') == {"a": [None]}
     assert parse_records(f'{{"record": {number}}}') == ({"record": None},)
 
 
 def test_plain_values() -> None:
     value = {"a": [2**64 - 1, -(2**63), 1.5, None, True, "ü"], "b": {"c": {}}}
-    assert foreign_json.parse(json.dumps(value)) == value
+    assert untrusted_json.parse(json.dumps(value)) == value
 
 
 FINDING: dict[str, Any] = {
@@ -108,8 +110,8 @@ def test_a_forged_finding_of_the_interpreter(change: dict[str, Any]) -> None:
     ],
 )
 def test_a_forged_finding_of_the_host_device(change: dict[str, Any]) -> None:
-    def read(record: dict[str, Any]) -> host_findings.HostRun:
-        return host_findings.read_run([json.dumps(record)], Path("none.so"), "silu.cu", "")
+    def read(record: dict[str, Any]) -> emulation_findings.HostRun:
+        return emulation_findings.read_run([json.dumps(record)], Path("none.so"), "silu.cu", "")
 
     assert len(read(FINDING).findings) == 1
     with pytest.raises(ValueError):
@@ -145,7 +147,7 @@ def test_the_gates_answer(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def gated(answer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Built | Rejected:
     monkeypatch.setenv("GRADE_CACHE_DIR", str(folder / "cache"))
-    monkeypatch.setattr(gate, "_compile", lambda built, asked: gate._report(answer))
+    monkeypatch.setattr(compile_gate, "_compile", lambda built, asked: compile_gate._report(answer))
     file = folder / "silu.py"
     file.write_text(f"# {answer}")
     built = Built(
@@ -156,7 +158,7 @@ def gated(answer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Built |
         entry="silu",
         evidence=BuildEvidence(tool="none", cached=False),
     )
-    return gate.compile_launches(built, [{"kernel": "k"}])
+    return compile_gate.compile_launches(built, [{"kernel": "k"}])
 
 
 def test_a_defect_of_ours_spoils_one_kernel_only(
@@ -173,7 +175,7 @@ def test_a_defect_of_ours_spoils_one_kernel_only(
         )
 
     (tmp_path / "silu.py").write_text("def silu(input, output, n):\n    pass\n")
-    monkeypatch.setattr(entries, "build_check", breaks)
+    monkeypatch.setattr(check_results, "build_check", breaks)
     found = report()
     assert found.verdict is Verdict.GRADER_ERROR
     assert found.score is None

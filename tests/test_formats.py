@@ -17,13 +17,13 @@ import format_contracts
 import pytest
 import sample_reports
 
-from grader.delivery import Delivery, Format
+from grader.commands.ci.delivery import Delivery, Format
 from grader.errors import UsageError
 from grader.formats import github
-from grader.report import Report, to_json
-from grader.report_reader import from_json, read_report
-from grader.verdict import Verdict
-from grader.words import Visibility
+from grader.report.model import Report, to_json
+from grader.report.reader import from_json, read_report
+from grader.report.verdict import Verdict
+from grader.vocabulary import Visibility
 
 GOLDEN = Path(__file__).parent / "golden" / "formats"
 NAMED: dict[str, Callable[[], Report]] = {

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.evidence import BuildEvidence
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.report import Report
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName
+from grader.assignment.reader import read_assignment
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import BuildEvidence
+from grader.report.model import Report
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.vocabulary import CheckName
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

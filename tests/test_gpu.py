@@ -13,8 +13,8 @@ import pynvml
 import pytest
 from fake_nvml import FakeGpu, FakeNvml
 
-from grader import gpu, mps
-from grader.gpu import Clocks, ComputeMode, GpuProcess
+from grader.gpu import mps, nvml
+from grader.gpu.nvml import Clocks, ComputeMode, GpuProcess
 
 # No process has this number: it is above the kernel's largest.
 FOREIGN_PID = (1 << 22) + 1
@@ -27,7 +27,7 @@ def error(code: int) -> Exception:
 
 def test_healthy_gpu() -> None:
     machine = FakeNvml(FakeGpu())
-    state = gpu.state(machine)
+    state = nvml.state(machine)
     assert state.problem is None
     assert state.driver_version == "580.159.03"
     assert state.cuda_version == (13, 0)
@@ -45,8 +45,8 @@ def test_healthy_gpu() -> None:
 
 def test_the_two_short_questions() -> None:
     machine = FakeNvml(FakeGpu(), FakeGpu())
-    assert len(gpu.gpus(machine)) == 2
-    assert gpu.driver_version(machine) == "580.159.03"
+    assert len(nvml.gpus(machine)) == 2
+    assert nvml.driver_version(machine) == "580.159.03"
 
 
 def test_exclusive_mode_with_a_holder() -> None:
@@ -58,7 +58,7 @@ def test_exclusive_mode_with_a_holder() -> None:
             graphics_pids={own: 100},
         )
     )
-    (one,) = gpu.gpus(machine)
+    (one,) = nvml.gpus(machine)
     assert one.compute_mode is ComputeMode.EXCLUSIVE_PROCESS
     assert one.processes == (
         GpuProcess(pid=FOREIGN_PID, name=f"program-{FOREIGN_PID}", memory_mib=70000),
@@ -67,7 +67,7 @@ def test_exclusive_mode_with_a_holder() -> None:
 
 
 def test_throttling_is_named() -> None:
-    (one,) = gpu.gpus(FakeNvml(FakeGpu(throttle_bits=0x1 | 0x4 | 0x40)))
+    (one,) = nvml.gpus(FakeNvml(FakeGpu(throttle_bits=0x1 | 0x4 | 0x40)))
     assert one.throttle_reasons == ("software power cap", "hardware thermal slowdown")
 
 
@@ -94,7 +94,7 @@ OPTIONAL = (
     ids=["not-supported", "no-permission", "old-driver"],
 )
 def test_answers_that_are_refused_are_unknown(refusal: Exception) -> None:
-    state = gpu.state(FakeNvml(FakeGpu(), refused=dict.fromkeys(OPTIONAL, refusal)))
+    state = nvml.state(FakeNvml(FakeGpu(), refused=dict.fromkeys(OPTIONAL, refusal)))
     assert state.cuda_version is None
     (one,) = state.gpus
     assert one.name == "NVIDIA H200"
@@ -111,7 +111,7 @@ def test_process_of_unknown_size_and_name() -> None:
         FakeGpu(compute_pids={FOREIGN_PID: None}),
         refused={"nvmlSystemGetProcessName": error(pynvml.NVML_ERROR_NOT_FOUND)},
     )
-    (one,) = gpu.gpus(machine)
+    (one,) = nvml.gpus(machine)
     assert one.processes == (GpuProcess(pid=FOREIGN_PID, name=None, memory_mib=None),)
 
 
@@ -125,7 +125,7 @@ def test_process_of_unknown_size_and_name() -> None:
     ],
 )
 def test_machine_without_a_working_driver(code: int, problem: str | None) -> None:
-    state = gpu.state(FakeNvml(refused={"nvmlInit": error(code)}))
+    state = nvml.state(FakeNvml(refused={"nvmlInit": error(code)}))
     assert state.gpus == ()
     assert state.driver_version is None
     assert (state.problem is None) if problem is None else (problem in str(state.problem))
@@ -139,7 +139,7 @@ def test_lost_gpu_is_a_problem_and_the_others_are_listed() -> None:
             return handle.name
 
     machine = OneIsLost(FakeGpu(), FakeGpu(name="NVIDIA L4"))
-    state = gpu.state(machine)
+    state = nvml.state(machine)
     assert [one.name for one in state.gpus] == ["NVIDIA L4"]
     assert state.problem is not None
     assert state.problem.startswith("GPU 0 does not answer")
@@ -175,20 +175,20 @@ def test_cuda_visible_devices(setting: str | None, expected: list[int]) -> None:
         FakeGpu(uuid=f"GPU-cccc{ends}", mig_uuids=(MIG,)),
     )
     environment = {} if setting is None else {"CUDA_VISIBLE_DEVICES": setting}
-    seen = gpu.visible(gpu.gpus(machine), environment)
+    seen = nvml.visible(nvml.gpus(machine), environment)
     assert [one.index for one in seen] == expected
 
 
 def test_order_of_different_gpus_is_uncertain_until_pinned() -> None:
-    alike = gpu.gpus(FakeNvml(FakeGpu(), FakeGpu()))
-    mixed = gpu.gpus(FakeNvml(FakeGpu(), FakeGpu(name="NVIDIA T4", compute_capability=(7, 5))))
-    assert gpu.order_is_certain(alike, {})
-    assert not gpu.order_is_certain(mixed, {})
-    assert gpu.order_is_certain(mixed, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
+    alike = nvml.gpus(FakeNvml(FakeGpu(), FakeGpu()))
+    mixed = nvml.gpus(FakeNvml(FakeGpu(), FakeGpu(name="NVIDIA T4", compute_capability=(7, 5))))
+    assert nvml.order_is_certain(alike, {})
+    assert not nvml.order_is_certain(mixed, {})
+    assert nvml.order_is_certain(mixed, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 
 def test_the_real_library_never_raises() -> None:
-    state = gpu.state()
+    state = nvml.state()
     assert (state.driver_version is None) == (state.gpus == () and state.cuda_version is None)
 
 

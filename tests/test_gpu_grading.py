@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 from silu_points import SPEED
 
-from grader import gpu as nvidia
-from grader.evidence import CorrectnessEvidence
-from grader.gpu import Gpu
-from grader.pipeline import grade
-from grader.plan import Options, Transport
-from grader.progress import Progress
-from grader.report import CheckResult, Report
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Language
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.gpu import nvml as nvidia
+from grader.gpu.nvml import Gpu
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options, Transport
+from grader.grading.progress import Progress
+from grader.report.evidence import CorrectnessEvidence
+from grader.report.model import CheckResult, Report
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.vocabulary import CheckName, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -18,22 +18,23 @@ import torch
 from hand_in_bench import HAND_INS, Bench, small_silu
 from test_field import FakeSession, field, right  # noqa: F401 # `field` is a fixture
 
-from grader.build.product import Built
-from grader.check import performance, stage
-from grader.check.ending import Doing, explain
-from grader.check.field import Field
+from grader.assignment.model import Limits
+from grader.assignment.signature import ElementType
+from grader.build.artifact import Built
+from grader.checks.common import case_run
+from grader.checks.common.diagnosis import Doing, explain
+from grader.checks.performance import measurement
+from grader.checks.performance.buffer_pool import Field
 from grader.errors import GraderError
-from grader.evidence import BuildEvidence
-from grader.gpu import gpus, visible
-from grader.judge import buffers, room
-from grader.judge.room import NoRoomError, gpu_errors
-from grader.judge.server import PythonServer
+from grader.gpu.nvml import gpus, visible
+from grader.judge import buffers, gpu_out_of_memory
+from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
-from grader.signature import ElementType
-from grader.spec import Limits
-from grader.verdict import Verdict
-from grader.words import Device, Language, Memory, Role
-from grader.worker.cuda_driver import CudaError, Driver
+from grader.protocol.cuda_driver import CudaError, Driver
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device, Language, Memory, Role
 
 GRANULE = 2 << 20
 
@@ -117,7 +118,7 @@ def bench(
 ) -> Bench:
     small_silu(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(stage, "_FREED_S", 0.2)
+    monkeypatch.setattr(case_run, "_FREED_S", 0.2)
     return Bench(tmp_path, capsys)
 
 
@@ -130,10 +131,10 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], boo
 
         def made(**wanted: Any) -> buffers.Buffer:
             if missing():
-                raise room._no_room("2 MiB")
+                raise gpu_out_of_memory._no_room("2 MiB")
             return make_buffer(**wanted)
 
-        monkeypatch.setattr(stage, "make_buffer", made)
+        monkeypatch.setattr(case_run, "make_buffer", made)
 
     yield fill
 
@@ -195,7 +196,7 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
     monkeypatch: pytest.MonkeyPatch,
     held: bool,
 ) -> None:
-    monkeypatch.setattr(stage, "_FREED_S", 0.2)
+    monkeypatch.setattr(case_run, "_FREED_S", 0.2)
     built = Built(
         language=Language.CUDA,
         device=Device.CPU,
@@ -238,8 +239,8 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
         def __exit__(self, *_: object) -> None:
             pass
 
-    def measured() -> performance.Measured:
-        return performance.measure(
+    def measured() -> measurement.Measured:
+        return measurement.measure(
             field,
             (built, lambda: cast(Session, Filling(field, right)), Limits()),
             (built, lambda: cast(Session, Torch(field, right))),

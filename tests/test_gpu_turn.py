@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import gpu_turn
 from grader.errors import GraderError
+from grader.gpu import lock
 
 UUID = "GPU-test"
 # Says that it waits, and then what it got: in a process of its own, as `grade` is.
@@ -32,7 +32,7 @@ with gpu_turn.sharing("GPU-test"):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(gpu_turn, "FOLDER", tmp_path)
+    monkeypatch.setattr(lock, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -55,14 +55,14 @@ def is_locked(path: Path) -> bool:
 
 
 def test_those_that_check_share(folder: Path) -> None:
-    with gpu_turn.sharing(UUID), other(folder, "shares") as process:
+    with lock.sharing(UUID), other(folder, "shares") as process:
         assert process.communicate(timeout=60)[0] == "waits\nshares\n"
 
 
 def test_others_wait_for_who_times(folder: Path) -> None:
-    with gpu_turn.sharing(UUID), other(folder, "shares") as process:
+    with lock.sharing(UUID), other(folder, "shares") as process:
         assert process.stdout is not None
-        with gpu_turn.alone(UUID):
+        with lock.alone(UUID):
             assert process.stdout.readline() == "waits\n"
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(1)
@@ -70,7 +70,7 @@ def test_others_wait_for_who_times(folder: Path) -> None:
 
 
 def test_who_times_waits_for_others(folder: Path) -> None:
-    with gpu_turn.sharing(UUID):
+    with lock.sharing(UUID):
         process = other(folder, "alone")
         assert process.stdout is not None
         assert process.stdout.readline() == "waits\n"
@@ -81,7 +81,7 @@ def test_who_times_waits_for_others(folder: Path) -> None:
 
 
 def test_who_comes_later_does_not_keep_one_waiting_that_times(folder: Path) -> None:
-    with gpu_turn.sharing(UUID):
+    with lock.sharing(UUID):
         first = other(folder, "alone")
         assert first.stdout is not None
         assert first.stdout.readline() == "waits\n"
@@ -97,16 +97,16 @@ def test_who_comes_later_does_not_keep_one_waiting_that_times(folder: Path) -> N
 
 
 def test_two_that_time_get_their_turns(folder: Path) -> None:
-    with gpu_turn.sharing(UUID):
+    with lock.sharing(UUID):
         processes = [other(folder, "alone") for _ in range(2)]
-        with gpu_turn.alone(UUID):
+        with lock.alone(UUID):
             pass
     for process in processes:
         assert process.communicate(timeout=60)[0] == "waits\nalone\n"
 
 
 def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu_turn, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(lock, "PATIENCE_S", 0.0)
     script = OTHER.replace('print("alone", flush=True)', 'print("alone", flush=True); input()')
     root = str(Path(__file__).parent.parent)
     with subprocess.Popen(
@@ -115,7 +115,7 @@ def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.M
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["waits\n", "alone\n"]
-        with pytest.raises(GraderError, match="has kept the GPU GPU-test"), gpu_turn.sharing(UUID):
+        with pytest.raises(GraderError, match="has kept the GPU GPU-test"), lock.sharing(UUID):
             pass
         process.communicate("\n", timeout=60)
 
@@ -123,8 +123,8 @@ def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.M
 def test_without_a_gpu_or_a_place_for_locks_there_are_no_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with gpu_turn.sharing(None):
+    with lock.sharing(None):
         pass
-    monkeypatch.setattr(gpu_turn, "FOLDER", Path("/proc/nowhere"))
-    with gpu_turn.sharing(UUID), gpu_turn.alone(UUID):
-        assert not gpu_turn._held
+    monkeypatch.setattr(lock, "FOLDER", Path("/proc/nowhere"))
+    with lock.sharing(UUID), lock.alone(UUID):
+        assert not lock._held

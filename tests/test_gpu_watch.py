@@ -6,7 +6,7 @@ import pynvml
 import pytest
 from fake_nvml import FakeGpu, FakeNvml
 
-from grader.gpu_watch import Peaks, Watch
+from grader.gpu.monitor import Peaks, Watch
 
 IDLE, POWER_CAP, HOT = 0x1, 0x4, 0x20
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.assignment.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.assignment.generated import generated_for
+from grader.assignment.handout import BEGIN, END, HANDOUT, with_figures, with_tiers
+from grader.assignment.model import Assignment, Kernel, Tiers
+from grader.assignment.reader import read_assignment
 from grader.errors import GraderError
-from grader.fingerprint import generated_for
-from grader.handout import BEGIN, END, HANDOUT, with_figures, with_tiers
-from grader.spec import Assignment, Kernel, Tiers
-from grader.spec_reader import read_assignment
 from grader.timing.decision import Tier
-from grader.words import CheckName, Language
+from grader.vocabulary import CheckName, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
@@ -139,7 +139,7 @@ def test_what_to_expect_is_what_was_measured(folder: Path) -> None:
     text = (folder / HANDOUT).read_text(encoding="utf-8")
     assert text.count("<!-- performance: generated -->") == 1
     again = with_figures(text, assignment, calibrations(folder))
-    assert again == text, "run `python -m grader.fingerprint`"
+    assert again == text, "run `python -m grader.assignment.generated`"
     assert "Our own solutions on an NVIDIA H200" in text
 
 
@@ -148,7 +148,7 @@ def test_every_kernel_with_points_for_speed_has_its_tiers_in_the_handout(folder:
     assignment = read_assignment(folder)
     text = (folder / HANDOUT).read_text(encoding="utf-8")
     assert text.count(BEGIN) == 1
-    assert with_tiers(text, assignment) == text, "run `python -m grader.fingerprint`"
+    assert with_tiers(text, assignment) == text, "run `python -m grader.assignment.generated`"
     table = text.split(BEGIN)[1].split(END)[0]
     for kernel in assignment.kernels:
         if CheckName.PERFORMANCE in kernel.points:

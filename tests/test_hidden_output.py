@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.evidence import CorrectnessEvidence
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.words import CheckName, Visibility
+from grader.assignment.reader import read_assignment
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import CorrectnessEvidence
+from grader.submission.reader import read_submission
+from grader.vocabulary import CheckName, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

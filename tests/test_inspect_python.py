@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from hand_in_bench import HAND_INS, REPOSITORY, small_silu
 
-from grader.build.product import Built, Rejected
-from grader.build.python import build_python
-from grader.evidence import RulesEvidence
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.spec_reader import read_assignment
-from grader.submission import HandIn, read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Device
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built, Rejected
+from grader.build.python_source import build_python
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import RulesEvidence
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn, read_submission
+from grader.vocabulary import CheckName, Device
 from grader.worker.inspect_python import inspect
 
 SIGNATURE = read_assignment(REPOSITORY / "assignments" / "silu").signature

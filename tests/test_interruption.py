@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader import interruption
+from grader.system import signals
 
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(interruption, "_came", [])
+    monkeypatch.setattr(signals, "_came", [])
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = [signal.getsignal(number) for number in numbers]
     yield
@@ -27,7 +27,7 @@ def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_signal_is_an_exception(number: signal.Signals, code: int | None) -> None:
     kind = KeyboardInterrupt if code is None else SystemExit
-    with pytest.raises(kind) as caught, interruption.terminable():
+    with pytest.raises(kind) as caught, signals.terminable():
         os.kill(os.getpid(), number)
     if code is not None:
         assert isinstance(caught.value, SystemExit)
@@ -35,16 +35,16 @@ def test_a_signal_is_an_exception(number: signal.Signals, code: int | None) -> N
 
 
 def test_what_was_swallowed_is_raised_again() -> None:
-    with pytest.raises(SystemExit), interruption.terminable():
+    with pytest.raises(SystemExit), signals.terminable():
         # As C code does that looks for an optional module.
         with contextlib.suppress(SystemExit):
             os.kill(os.getpid(), signal.SIGTERM)
-        interruption.check()
+        signals.check()
         pytest.fail("it went on")
 
 
 def test_what_fails_for_want_of_it_is_no_error_of_ours() -> None:
-    with pytest.raises(KeyboardInterrupt), interruption.terminable():
+    with pytest.raises(KeyboardInterrupt), signals.terminable():
         try:
             os.kill(os.getpid(), signal.SIGINT)
         except KeyboardInterrupt:
@@ -53,7 +53,7 @@ def test_what_fails_for_want_of_it_is_no_error_of_ours() -> None:
 
 def test_a_second_signal_does_not_cut_clearing_up_short() -> None:
     cleared = False
-    with pytest.raises(KeyboardInterrupt), interruption.terminable():
+    with pytest.raises(KeyboardInterrupt), signals.terminable():
         try:
             os.kill(os.getpid(), signal.SIGINT)
         finally:
@@ -65,14 +65,14 @@ def test_a_second_signal_does_not_cut_clearing_up_short() -> None:
 
 def test_what_the_caller_ignores_stays_ignored() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with interruption.terminable():
+    with signals.terminable():
         os.kill(os.getpid(), signal.SIGHUP)
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 
 
 def test_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with interruption.terminable():
+    with signals.terminable():
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before
-    interruption.check()
+    signals.check()

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from grader import confinement, fence, isolation
-from grader.confinement import Layers
-from grader.doctor.machine import judge_isolation
-from grader.doctor.rows import RowState
+from grader.commands.doctor.machine import judge_isolation
+from grader.commands.doctor.rows import RowState
 from grader.errors import ToolError
-from grader.isolation import _judged, with_hidden
-from grader.level import Isolation, Level, require
-from grader.syscall_filter import BOUNDED, NUMBERS, REFUSED, For, program
+from grader.sandbox import landlock, policy, probe
+from grader.sandbox.level import Isolation, Level, require
+from grader.sandbox.policy import Layers
+from grader.sandbox.probe import _judged, with_hidden
+from grader.sandbox.seccomp import BOUNDED, NUMBERS, REFUSED, For, program
 
 FULL = Isolation(level=Level.FULL, layers="fenced files")
 PARTIAL = Isolation(level=Level.PARTIAL, layers="fenced files", missing=("a hand-in can shout",))
@@ -70,7 +70,7 @@ def test_an_assignment_among_programs_can_be_read(tmp_path: Path) -> None:
 
 
 def test_no_home_is_granted() -> None:
-    granted = fence.granted(gpu=False)
+    granted = landlock.granted(gpu=False)
     assert str(Path.home()) not in granted["read"]
     assert not {"/", "/tmp", "/dev/shm", "/proc", "/etc"} & set(granted["read"])
     assert granted["write"] == []
@@ -78,12 +78,12 @@ def test_no_home_is_granted() -> None:
 
 @pytest.fixture
 def tried_afresh() -> Iterator[None]:
-    before = {gpu: confinement.layers_in_use(gpu=gpu) for gpu in (False, True)}
-    isolation._found.cache_clear()
+    before = {gpu: policy.layers_in_use(gpu=gpu) for gpu in (False, True)}
+    probe._found.cache_clear()
     yield
-    isolation._found.cache_clear()
+    probe._found.cache_clear()
     for gpu, layers in before.items():
-        confinement.use_layers(layers, gpu=gpu)
+        policy.use_layers(layers, gpu=gpu)
 
 
 def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
@@ -97,15 +97,15 @@ def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
     failing = {**outcomes, "cuda": "CUDA error 304"}
 
     def try_out(layers: Layers, *, gpu: bool) -> object:
-        return failing if gpu and layers.fence else outcomes
+        return failing if gpu and layers.landlock else outcomes
 
-    monkeypatch.setattr(isolation, "try_out", try_out)
-    monkeypatch.setattr(isolation, "landlock_abi", lambda libc: 7)
-    found = isolation.isolation(gpu=True)
+    monkeypatch.setattr(probe, "try_out", try_out)
+    monkeypatch.setattr(probe, "landlock_abi", lambda libc: 7)
+    found = probe.isolation(gpu=True)
     assert found.level is Level.NONE
     assert any("CUDA does not start there: CUDA error 304" in note for note in found.notes)
-    assert confinement.layers_in_use(gpu=True) == Layers(fence=False, filter=False)
-    assert confinement.layers_in_use(gpu=False).fence
+    assert policy.layers_in_use(gpu=True) == Layers(landlock=False, filter=False)
+    assert policy.layers_in_use(gpu=False).landlock
 
 
 def test_a_layer_that_the_kernel_has_not_is_not_claimed(
@@ -116,15 +116,15 @@ def test_a_layer_that_the_kernel_has_not_is_not_claimed(
         "unreadable": [],
         "cuda": None,
     }
-    monkeypatch.setattr(isolation, "try_out", lambda layers, *, gpu: outcomes)
-    monkeypatch.setattr(isolation, "landlock_abi", lambda libc: -1)
-    monkeypatch.setattr(isolation, "program", lambda purpose: b"")
-    found = isolation.isolation()
+    monkeypatch.setattr(probe, "try_out", lambda layers, *, gpu: outcomes)
+    monkeypatch.setattr(probe, "landlock_abi", lambda libc: -1)
+    monkeypatch.setattr(probe, "program", lambda purpose: b"")
+    found = probe.isolation()
     assert "fenced" not in found.layers
     assert "filtered" not in found.layers
     assert found.notes[0] == "no fence: Landlock is not in this kernel, or not allowed"
     assert found.notes[1].startswith("no filter: it is not written for ")
-    assert not confinement.layers_in_use(gpu=False).fence
+    assert not policy.layers_in_use(gpu=False).landlock
 
 
 def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:

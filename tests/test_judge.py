@@ -14,13 +14,13 @@ import pytest
 import torch
 from hand_in_bench import HAND_INS, Bench, one_server, small_silu
 
+from grader.assignment.signature import Argument, ElementType
 from grader.errors import SpecError
 from grader.judge.arguments import pack_arguments
 from grader.judge.buffers import GUARD_BYTES, Buffer, make_buffer
 from grader.judge.channel import Channel, StrayAnswerError
-from grader.signature import Argument, ElementType
-from grader.words import Device, Memory, Role
-from grader.worker import wire
+from grader.protocol import wire
+from grader.vocabulary import Device, Memory, Role
 
 # --- the channel -----------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grader import control_group
+from grader.sandbox import cgroup
 
 # A hand-in whose daemon has left its session: the kernel ends only the judge's own children.
 _DAEMON = """
@@ -28,7 +28,7 @@ _JUDGE = f"""
 import sys, time
 from pathlib import Path
 from grader import family, sandbox
-from grader.confinement import Layers
+from grader.sandbox.policy import Layers
 family.become_subreaper()
 program = sandbox.spawn(
     [sys.executable, "-I", "-S", "-c", {_DAEMON!r}],
@@ -44,14 +44,12 @@ _NEXT = "from grader import control_group; control_group.places()"
 
 def groups_of(judge: int) -> list[Path]:
     return [
-        folder
-        for place in control_group.places()
-        for folder in place.folder.glob(f"gpu-grade-{judge}-*")
+        folder for place in cgroup.places() for folder in place.folder.glob(f"gpu-grade-{judge}-*")
     ]
 
 
 def test_the_next_judge_ends_what_a_killed_one_has_left(tmp_path: Path) -> None:
-    if not control_group.places():
+    if not cgroup.places():
         pytest.skip("no control group may be made here")
     with subprocess.Popen(
         [sys.executable, "-c", _JUDGE, str(tmp_path)], stdout=subprocess.PIPE, text=True
@@ -69,8 +67,8 @@ def test_the_next_judge_ends_what_a_killed_one_has_left(tmp_path: Path) -> None:
 
 
 def test_a_container_within_this_one_has_processes_of_its_own() -> None:
-    assert not control_group._is_elsewhere(os.getpid())
-    assert not control_group._is_elsewhere(4_194_399), "nobody has this number"
+    assert not cgroup._is_elsewhere(os.getpid())
+    assert not cgroup._is_elsewhere(4_194_399), "nobody has this number"
     command = ["unshare", "--pid", "--fork", "sleep", "1000"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as outside:
         try:
@@ -79,7 +77,7 @@ def test_a_container_within_this_one_has_processes_of_its_own() -> None:
                 inside = psutil.Process(outside.pid).children()
             if not inside:
                 pytest.skip("no process namespace may be made here")
-            assert control_group._is_elsewhere(inside[0].pid)
+            assert cgroup._is_elsewhere(inside[0].pid)
             inside[0].send_signal(signal.SIGKILL)
         finally:
             outside.kill()

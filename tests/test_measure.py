@@ -15,25 +15,25 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader import family
+from grader.assignment.model import Case, Limits
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
-from grader.build.product import Built
-from grader.build.unit import build
-from grader.check.ending import Sentence
-from grader.check.field import Field, Sample, open_field
-from grader.check.performance import APART, HOST_APART, Apart, Measured, measure
-from grader.check.stage import Bench
+from grader.build.kernel_file import build
+from grader.checks.common.case_run import Bench
+from grader.checks.common.diagnosis import Sentence
+from grader.checks.performance.buffer_pool import Field, Sample, open_field
+from grader.checks.performance.measurement import APART, HOST_APART, Apart, Measured, measure
 from grader.judge.oracle import Oracle
 from grader.judge.outcome import Outcome
-from grader.judge.server import PythonServer
+from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
-from grader.spec import Case, Limits
-from grader.spec_reader import read_assignment
-from grader.submission import HandIn
+from grader.protocol import wire
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn
+from grader.system import process_tree
 from grader.timing.estimate import Estimate
-from grader.verdict import Verdict
-from grader.words import Device, Language, Visibility
-from grader.worker import wire
+from grader.vocabulary import Device, Language, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
@@ -98,14 +98,14 @@ class Clocked(Session):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     stand_in = SimpleNamespace(perf_counter=made.perf_counter, monotonic=made.monotonic)
-    monkeypatch.setattr("grader.check.side.time", stand_in)
-    monkeypatch.setattr("grader.check.performance.time", stand_in)
+    monkeypatch.setattr("grader.checks.performance.timed_worker.time", stand_in)
+    monkeypatch.setattr("grader.checks.performance.measurement.time", stand_in)
     return made
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PythonServer]:
-    family.become_subreaper()  # the server's workers are ours when it dies
+    process_tree.become_subreaper()  # the server's workers are ours when it dies
     made = PythonServer(Device.CPU)
     yield made
     made.close()
@@ -268,8 +268,10 @@ def test_both_workers_take_turns_on_one_core(
         assert clock.prepared[prepared:] == [clock.sides[pid]]
         woken.append((clock.sides[pid], core, len(clock.bursts)))
 
-    monkeypatch.setattr("grader.check.side.waking_on", waking_on)
-    monkeypatch.setattr("grader.check.side.core_of", lambda pid: f"{clock.sides[pid]}'s core")
+    monkeypatch.setattr("grader.checks.performance.timed_worker.waking_on", waking_on)
+    monkeypatch.setattr(
+        "grader.checks.performance.timed_worker.core_of", lambda pid: f"{clock.sides[pid]}'s core"
+    )
     assert timed(REFERENCE).failure is None
     # Each of the hand-in's bursts, from the first, and none of torch's.
     bursts = [n for n, (side, _) in enumerate(clock.bursts) if side == "hand-in"]

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from grader import toolchain
-from grader.evidence import MemoryEvidence
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.report import CheckResult
-from grader.spec import Assignment, CaseTemplate
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Language
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import MemoryEvidence
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLES = REPOSITORY / "reference" / "silu" / "samples"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from grader.assignment.model import Assignment, Case
+from grader.assignment.reader import read_assignment
 from grader.judge.oracle import Oracle
-from grader.spec import Assignment, Case
-from grader.spec_reader import read_assignment
-from grader.words import Device, Language, Visibility
+from grader.vocabulary import Device, Language, Visibility
 
 SILU = Path(__file__).resolve().parent.parent / "assignments" / "silu"
 

@@ -16,23 +16,23 @@ import own_programs
 import pytest
 from silu_points import KERNEL as RIGHT_KERNEL
 
-from grader import toolchain
-from grader.build.product import Built, Rejected
-from grader.build.program import Target, build_main, build_program
-from grader.check.ending import Sentence
-from grader.check.program import ProgramVerdict, check_program, plan
+from grader.assignment.model import Assignment, CaseTemplate, Kernel
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built, Rejected
+from grader.build.student_main import Target, build_main, build_program
+from grader.checks.common.diagnosis import Sentence
+from grader.checks.program.check import ProgramVerdict, check_program, plan
 from grader.errors import ToolError
-from grader.evidence import BuildEvidence, ProgramEvidence, RulesEvidence
-from grader.gpu import Gpu
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.report import CheckResult, KernelResult, Report
-from grader.spec import Assignment, CaseTemplate, Kernel
-from grader.spec_reader import read_assignment
-from grader.submission import HandIn, read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language, Visibility
+from grader.gpu.nvml import Gpu
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import BuildEvidence, ProgramEvidence, RulesEvidence
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn, read_submission
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # A global variable, for the program that has one of the same name.

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from grader.assignment.model import Tolerance
 from grader.judge.compare import compare
-from grader.judge.pattern import Scene, describe, kept_bytes
-from grader.spec import Tolerance
+from grader.judge.error_pattern import Scene, describe, kept_bytes
 
 N = 1000
 TOLERANCE = Tolerance(atol=1e-6, rtol=1e-6)

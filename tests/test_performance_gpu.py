@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from timing_bench import about_time, neighbour, reference, silu, speedups, timed
 
-from grader.gpu import Gpu
-from grader.verdict import Verdict
-from grader.verify.samples import Sample, samples_of
-from grader.words import Language
+from grader.commands.verify.samples import Sample, samples_of
+from grader.gpu.nvml import Gpu
+from grader.report.verdict import Verdict
+from grader.vocabulary import Language
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 

@@ -13,9 +13,9 @@ import pytest
 import sample_reports
 from click.testing import CliRunner
 
-from grader.calibration import read_calibration
+from grader.assignment.calibration import read_calibration
 from grader.errors import GraderError
-from grader.evidence import PerformanceEvidence
+from grader.report.evidence import PerformanceEvidence
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.printable import encodable, one_line, printable
+from grader.text.printable import encodable, one_line, printable
 
 
 @given(st.text(st.characters()))

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from hand_in_bench import HAND_INS, Bench, small_silu
 
-from grader import pipeline
-from grader.delivery import write_text
+from grader.assignment.reader import read_assignment
+from grader.commands.ci.delivery import write_text
 from grader.errors import GraderError
-from grader.plan import Options
-from grader.private_files import private_files
-from grader.progress import Progress
-from grader.report import Report, write_report
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
+from grader.grading import pipeline
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.model import Report, write_report
+from grader.submission.reader import read_submission
+from grader.system.umask import private_files
 
 
 def umask() -> int:

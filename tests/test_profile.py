@@ -8,14 +8,14 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
-from grader import toolchain
-from grader.cli import cli
+from grader.assignment.reader import read_assignment
+from grader.cli.main import cli
+from grader.commands.profile import chosen_kernel
+from grader.commands.profile.ncu import parse as parse_ncu
+from grader.commands.profile.resources import Resources, parse
+from grader.commands.profile.roofline import BAR, Point, Roof, bars, svg
 from grader.errors import UsageError
-from grader.profile import chosen_kernel
-from grader.profile.ncu import parse as parse_ncu
-from grader.profile.resources import Resources, parse
-from grader.profile.roofline import BAR, Point, Roof, bars, svg
-from grader.spec_reader import read_assignment
+from grader.system import toolchain
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PTXAS = """\

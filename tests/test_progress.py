@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from grader.progress import LiveProgress, LogProgress, Progress, progress_on
+from grader.grading.progress import LiveProgress, LogProgress, Progress, progress_on
 
 TITLE = "silu · CUDA C++ · correctness"
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -130,7 +130,7 @@ def test_silent_progress_says_nothing(capfd: pytest.CaptureFixture[str]) -> None
 PROGRAM = f"""
 import sys, time
 from rich.console import Console
-from grader.progress import progress_on
+from grader.grading.progress import progress_on
 with progress_on(Console(stderr=True)) as progress:
     with progress.step({TITLE!r}, total=2) as step:
         step.advance("n=[red]{{step}}")

@@ -24,13 +24,13 @@ import pytest
 from click.testing import CliRunner, Result
 from silu_points import KERNEL
 
-from grader.cli import cli
+from grader.assignment.reader import read_assignment
+from grader.cli.main import cli
+from grader.cli.release import TARGETS
+from grader.commands.release.targets import TARGETS as MADE
+from grader.commands.release.visible import visible_spec
 from grader.errors import GraderError, SpecError, UsageError
-from grader.release.command import TARGETS
-from grader.release.targets import TARGETS as MADE
-from grader.release.visible import visible_spec
-from grader.spec_reader import read_assignment
-from grader.words import Visibility
+from grader.vocabulary import Visibility
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "silu"

@@ -19,10 +19,10 @@ import pytest
 import report_document
 import sample_reports
 
-from grader import evidence, report
 from grader.errors import GraderError
-from grader.report import Report, to_json, write_report
-from grader.verdict import Verdict
+from grader.report import evidence, model
+from grader.report.model import Report, to_json, write_report
+from grader.report.verdict import Verdict
 
 SCHEMA = report_document.schema()
 DEFINITIONS: dict[str, Any] = SCHEMA["$defs"]
@@ -34,9 +34,9 @@ OBJECTS = {
 }
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 NAMES = {
-    report.Report: "report",
-    report.KernelResult: "kernel",
-    report.CheckResult: "check",
+    model.Report: "report",
+    model.KernelResult: "kernel",
+    model.CheckResult: "check",
     evidence.BuildEvidence: "build_evidence",
     evidence.Diagnostic: "diagnostic",
     evidence.CorrectnessEvidence: "correctness_evidence",
@@ -66,7 +66,7 @@ FROM_ONE = {("finding", "count")}  # what was found was found once at least
 def test_every_record_of_the_code_is_in_the_schema() -> None:
     records = {
         value
-        for module in (report, evidence)
+        for module in (model, evidence)
         for value in vars(module).values()
         if isinstance(value, type) and is_dataclass(value)
     }

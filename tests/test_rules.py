@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader import entries
 from grader.build.elf import read_symbols
-from grader.build.taken import taken_names
-from grader.check.linked import broken_rules, worth_a_look
-from grader.check.rules import _changed
-from grader.report import CheckResult
-from grader.verdict import Verdict
-from grader.words import CheckName
+from grader.build.libc_overrides import taken_names
+from grader.checks.rules.check import _changed
+from grader.checks.rules.symbol_rules import broken_rules, worth_a_look
+from grader.grading import check_results
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
+from grader.vocabulary import CheckName
 
 
 @pytest.fixture(scope="module")
@@ -148,13 +148,15 @@ def check(verdict: Verdict, score: float | None, pending: float = 0.0) -> CheckR
 
 def test_a_forbidden_kernel_earns_no_points_in_any_check() -> None:
     won = [check(Verdict.ACCEPTED, 10.0), check(Verdict.NOT_MEASURED, 0.0, 10.0)]
-    assert entries.forbidden(won) == won
-    lost = entries.forbidden([*won, check(Verdict.FORBIDDEN, 0.0)])
+    assert check_results.forbidden(won) == won
+    lost = check_results.forbidden([*won, check(Verdict.FORBIDDEN, 0.0)])
     assert [(one.score, one.pending) for one in lost] == [(0.0, 0.0)] * 3
     assert [one.message for one in lost[:2]] == ["said; no points: the kernel breaks a rule"] * 2
     assert lost[2].message == "said"
 
 
 def test_what_the_grader_failed_at_stays_unknown() -> None:
-    checks = entries.forbidden([check(Verdict.GRADER_ERROR, None), check(Verdict.FORBIDDEN, 0.0)])
+    checks = check_results.forbidden(
+        [check(Verdict.GRADER_ERROR, None), check(Verdict.FORBIDDEN, 0.0)]
+    )
     assert checks[0].score is None

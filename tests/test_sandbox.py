@@ -12,24 +12,25 @@ import psutil
 import pytest
 from hand_in_bench import nothing_left
 
-from grader import box, family, sandbox
-from grader.capture import Capture
-from grader.sandbox import End, Limits
+from grader.sandbox import scratch_dir, spawn
+from grader.sandbox.capture import Capture
+from grader.sandbox.spawn import End, Limits
+from grader.system import process_tree
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def subreaper() -> None:
-    family.become_subreaper()
+    process_tree.become_subreaper()
 
 
 def run(
     folder: Path, code: str, *, wall_s: float = 10.0, limits: Limits | None = None
-) -> sandbox.Ended:
-    environment = sandbox.clean_environment(folder)
+) -> spawn.Ended:
+    environment = spawn.clean_environment(folder)
     with nothing_left(folder):
-        return sandbox.run(
+        return spawn.run(
             [*PYTHON, code], cwd=folder, environment=environment, wall_s=wall_s, limits=limits
         )
 
@@ -62,8 +63,8 @@ def test_a_program_that_fails(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    environment = sandbox.clean_environment(tmp_path)
-    ended = sandbox.run(["/no/such"], cwd=tmp_path, environment=environment, wall_s=10)
+    environment = spawn.clean_environment(tmp_path)
+    ended = spawn.run(["/no/such"], cwd=tmp_path, environment=environment, wall_s=10)
     assert ended.exit_code == 127
     assert "cannot run /no/such: No such file or directory" in ended.output
 
@@ -149,10 +150,10 @@ time.sleep(60)
 """
     inner = tmp_path / "inner"
     inner.mkdir()
-    ended = sandbox.run(
+    ended = spawn.run(
         [*PYTHON, code],
         cwd=inner,
-        environment=sandbox.clean_environment(inner),
+        environment=spawn.clean_environment(inner),
         wall_s=50,
         limits=Limits(folder_mib=8),
     )
@@ -228,13 +229,13 @@ if os.fork() == 0:
 def test_nothing_is_left(tmp_path: Path, code: str) -> None:
     ended = run(tmp_path, f"import os, signal, time\n{code}")
     assert ended.end is End.EXITED
-    assert family.strays() == []
+    assert process_tree.strays() == []
 
 
 def test_children_of_ours_are_no_strays() -> None:
     pid = os.posix_spawn("/bin/sleep", ["sleep", "100"], {})
     try:
-        assert family.sweep() == 0
+        assert process_tree.sweep() == 0
         assert psutil.pid_exists(pid)
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -254,7 +255,7 @@ time.sleep(1000)
 """
     reading, writing = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, writing, 1)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(sandbox.__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(spawn.__file__).parent.parent)}
     judge = os.posix_spawn(
         sys.executable, [sys.executable, "-c", code], environment, file_actions=actions
     )
@@ -268,7 +269,7 @@ time.sleep(1000)
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline_s, "it lives on"
         time.sleep(0.01)
-    family.sweep()
+    process_tree.sweep()
 
 
 # --- its words -------------------------------------------------------------------------------
@@ -321,7 +322,7 @@ def test_reading_stops_at_the_limit() -> None:
 
 
 def test_a_box_is_removed_whatever_is_in_it() -> None:
-    with box.box("grade-test-") as folder:
+    with scratch_dir.box("grade-test-") as folder:
         (folder / "closed").mkdir()
         (folder / "closed" / "file").touch()
         (folder / "closed").chmod(0)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.check.finding import folded
-from grader.check.sanitizer import TOOLS, last_words, read_report, watcher
-from grader.check.sanitizer_report import ReportError, ToolReport, parse
-from grader.evidence import Finding
-from grader.host.symbols import Place
-from grader.toolchain import Tool
-from grader.words import Language
+from grader.checks.common.findings import folded
+from grader.checks.memory.sanitizer import TOOLS, last_words, read_report, watcher
+from grader.checks.memory.sanitizer_xml import ReportError, ToolReport, parse
+from grader.emulation.cuda_cpp.symbols import Place
+from grader.report.evidence import Finding
+from grader.system.toolchain import Tool
+from grader.vocabulary import Language
 
 XML = Path(__file__).parent / "sanitizer_xml"
 CAPTURED = XML / "2025.3.1"  # of the CUDA 13.0 toolkit, on workers

@@ -13,25 +13,25 @@ from pathlib import Path
 import pytest
 from sanitizer_stand_in import CLEAN, built_for, stand_in
 
-from grader import toolchain
-from grader.check import watched
-from grader.check.gpu_memory import check_gpu_memory
-from grader.check.memory_verdict import MemoryVerdict
-from grader.check.sanitizer import TOOLS
-from grader.check.stage import Bench
-from grader.evidence import MemoryEvidence
-from grader.gpu import Gpu
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.checks.common.case_run import Bench
+from grader.checks.memory import sanitizer_prestart
+from grader.checks.memory.on_gpu import check_gpu_memory
+from grader.checks.memory.sanitizer import TOOLS
+from grader.checks.memory.verdict import MemoryVerdict
+from grader.gpu.nvml import Gpu
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
 from grader.judge import session
 from grader.judge.oracle import Oracle
-from grader.pipeline import grade
-from grader.plan import Options
-from grader.progress import Progress
-from grader.report import CheckResult
-from grader.spec import Assignment, CaseTemplate
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language
+from grader.report.evidence import MemoryEvidence
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Device, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLES = REPOSITORY / "reference" / "silu" / "samples"
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.usefixtures("unfenced")  # the stand-in is a file of th
 def no_nvcc(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("gpu") is None:
         monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
-        monkeypatch.setattr(watched, "_CALL_S", 1.0)
+        monkeypatch.setattr(sanitizer_prestart, "_CALL_S", 1.0)
 
 
 def check(

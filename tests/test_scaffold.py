@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from grader.cli import cli
+from grader.assignment.reader import read_assignment
+from grader.cli.main import cli
+from grader.commands.scaffold.draft import make_draft
+from grader.commands.scaffold.files import course_folder, gaps, write_files
+from grader.commands.verify.run import Request, verify
 from grader.errors import UsageError
-from grader.scaffold.draft import make_draft
-from grader.scaffold.files import course_folder, gaps, write_files
-from grader.spec_reader import read_assignment
-from grader.verify.run import Request, verify
 
 ADDITION = ("a:float32[n]:in", "b:float32[n]:in", "c:float32[n]:out", "n:int32")
 IN_PLACE = ("x:float16[n]:inout", "n:int64")

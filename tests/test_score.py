@@ -11,17 +11,23 @@ import sample_reports
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import entries, score
-from grader.build.product import Built, Rejected
-from grader.check.ending import Sentence
+from grader.assignment.model import Assignment, Kernel, Tolerance
+from grader.assignment.signature import Signature
+from grader.build.artifact import Built, Rejected
+from grader.checks.common.diagnosis import Sentence
 from grader.errors import GraderError
-from grader.evidence import BuildEvidence, CaseResult, CorrectnessEvidence, MemoryEvidence, ToolRun
-from grader.points import points, shares
-from grader.report import CheckResult, KernelResult, Report
-from grader.signature import Signature
-from grader.spec import Assignment, Kernel, Tolerance
-from grader.verdict import Verdict
-from grader.words import CheckName, Device, Language, Visibility
+from grader.grading import check_results, score
+from grader.grading.points import points, shares
+from grader.report.evidence import (
+    BuildEvidence,
+    CaseResult,
+    CorrectnessEvidence,
+    MemoryEvidence,
+    ToolRun,
+)
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 KERNEL = Kernel(
     name="silu",
@@ -122,7 +128,7 @@ def test_shares(most: float, counts: list[int], parts: list[float]) -> None:
 
 
 def test_a_build_that_went_well_names_its_tool_and_earns_nothing() -> None:
-    check = entries.build_check(BUILT)
+    check = check_results.build_check(BUILT)
     assert (check.check, check.verdict) == (CheckName.BUILD, Verdict.ACCEPTED)
     assert "g++ 12.2.0" in check.message
     assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
@@ -133,13 +139,13 @@ def test_a_build_that_went_well_names_its_tool_and_earns_nothing() -> None:
     "verdict", [Verdict.COMPILE_ERROR, Verdict.TIME_LIMIT, Verdict.NOT_MEASURED]
 )
 def test_a_build_that_failed_says_why(verdict: Verdict) -> None:
-    check = entries.build_check(rejected(verdict))
+    check = check_results.build_check(rejected(verdict))
     assert (check.verdict, check.message, check.hint) == (verdict, "it says why", "look here")
     assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
 
 
 def test_without_a_build_all_other_checks_are_skipped_and_lost() -> None:
-    checks = entries.without_build(KERNEL, rejected(Verdict.COMPILE_ERROR))
+    checks = check_results.without_build(KERNEL, rejected(Verdict.COMPILE_ERROR))
     assert [check.check for check in checks] == [CheckName.CORRECTNESS, CheckName.MEMORY]
     assert {check.verdict for check in checks} == {Verdict.SKIPPED}
     assert [(check.score, check.max_score, check.pending) for check in checks] == [
@@ -149,7 +155,7 @@ def test_without_a_build_all_other_checks_are_skipped_and_lost() -> None:
 
 
 def test_without_a_build_for_want_of_a_tool_all_points_are_pending() -> None:
-    checks = entries.without_build(KERNEL, rejected(Verdict.NOT_MEASURED))
+    checks = check_results.without_build(KERNEL, rejected(Verdict.NOT_MEASURED))
     assert {check.verdict for check in checks} == {Verdict.NOT_MEASURED}
     assert [(check.score, check.pending) for check in checks] == [(0.0, 75.0), (0.0, 25.0)]
 
@@ -169,7 +175,7 @@ def unseen(n: int, verdict: Verdict = Verdict.ACCEPTED) -> CaseResult:
 
 def correctness(*cases: CaseResult, output: str = "") -> list[CheckResult]:
     verified = sample_reports.correctness(cases, output=output)
-    return entries.correctness_checks(KERNEL, replace(verified, cases_total=len(cases)))
+    return check_results.correctness_checks(KERNEL, replace(verified, cases_total=len(cases)))
 
 
 def test_each_visibility_has_an_entry_and_its_share() -> None:
@@ -284,15 +290,15 @@ def test_points_are_won_or_pending_or_lost_and_add_up(
 def test_accepted_needs_entries_that_all_earn_points(verdict: Verdict) -> None:
     right = sample_reports.visible(verdict=verdict)
     wrong = sample_reports.hidden(verdict=Verdict.WRONG_ANSWER)
-    assert entries.accepted([right], CheckName.CORRECTNESS)
-    assert not entries.accepted([right, wrong], CheckName.CORRECTNESS)
-    assert not entries.accepted([right], CheckName.MEMORY)
-    assert not entries.accepted([], CheckName.CORRECTNESS)
+    assert check_results.accepted([right], CheckName.CORRECTNESS)
+    assert not check_results.accepted([right, wrong], CheckName.CORRECTNESS)
+    assert not check_results.accepted([right], CheckName.MEMORY)
+    assert not check_results.accepted([], CheckName.CORRECTNESS)
 
 
 def test_accepted_does_not_ask_other_checks() -> None:
     checks = [sample_reports.visible(), sample_reports.memory(verdict=Verdict.MEMORY_ERROR)]
-    assert entries.accepted(checks, CheckName.CORRECTNESS)
+    assert check_results.accepted(checks, CheckName.CORRECTNESS)
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -302,7 +308,7 @@ def memory(
     verdict: Verdict, *, correct: bool | None, evidence: MemoryEvidence | None = None
 ) -> CheckResult:
     sentence = Sentence(verdict=verdict, message="it says so", hint="look here")
-    return entries.memory_check(KERNEL, sentence, evidence, correct=correct)
+    return check_results.memory_check(KERNEL, sentence, evidence, correct=correct)
 
 
 def test_memory_safety_of_a_right_kernel_earns_its_points() -> None:
@@ -350,7 +356,7 @@ def counters(
     verdict: Verdict, *, correct: bool | None, of: Kernel = COUNTED
 ) -> tuple[float | None, float, float]:
     sentence = Sentence(verdict=verdict, message="it says so")
-    check = entries.counters_check(of, sentence, None, correct=correct)
+    check = check_results.counters_check(of, sentence, None, correct=correct)
     assert (check.check, check.name, check.verdict) == (CheckName.COUNTERS, "counters", verdict)
     return check.score, check.max_score, check.pending
 
@@ -368,23 +374,23 @@ def test_counters_beyond_a_bound_lose_their_points_alone() -> None:
 
 def test_counters_without_points_are_told_only() -> None:
     assert counters(Verdict.ACCEPTED, correct=True, of=KERNEL) == (0.0, 0.0, 0.0)
-    assert entries.without_counters(KERNEL) == []
+    assert check_results.without_counters(KERNEL) == []
 
 
 def test_counters_of_a_wrong_kernel_are_skipped() -> None:
-    (check,) = entries.without_counters(COUNTED)
+    (check,) = check_results.without_counters(COUNTED)
     assert (check.verdict, check.score, check.pending) == (Verdict.SKIPPED, 0.0, 0.0)
     assert check.message == "not counted: see correctness"
 
 
 def test_a_build_alone_does_not_make_a_kernel_accepted() -> None:
     pending = memory(Verdict.NOT_MEASURED, correct=True)
-    assert kernel(entries.build_check(BUILT), pending).verdict is Verdict.NOT_MEASURED
-    assert kernel(entries.build_check(BUILT)).verdict is Verdict.ACCEPTED
+    assert kernel(check_results.build_check(BUILT), pending).verdict is Verdict.NOT_MEASURED
+    assert kernel(check_results.build_check(BUILT)).verdict is Verdict.ACCEPTED
 
 
 def test_our_own_error_names_the_check_it_broke() -> None:
-    error = entries.grader_error(KERNEL, GraderError("it broke"), CheckName.MEMORY)
+    error = check_results.grader_error(KERNEL, GraderError("it broke"), CheckName.MEMORY)
     assert (error.check, error.name, error.max_score) == (CheckName.MEMORY, "memory", 25.0)
 
 
@@ -406,7 +412,7 @@ def kernel(*checks: CheckResult, language: Language = Language.CUDA) -> KernelRe
 
 def test_kernel_has_the_sum_of_its_checks_and_the_gravest_verdict() -> None:
     checks = [
-        entries.build_check(BUILT),
+        check_results.build_check(BUILT),
         *correctness(case(1), unseen(2, Verdict.WRONG_ANSWER)),
         memory(Verdict.NOT_MEASURED, correct=True),
     ]
@@ -421,16 +427,16 @@ def test_kernel_file_is_that_of_its_language() -> None:
 
 
 def test_our_own_error_makes_the_score_of_a_kernel_unknown() -> None:
-    error = entries.grader_error(KERNEL, GraderError("the oracle raised", tip="mend it"))
+    error = check_results.grader_error(KERNEL, GraderError("the oracle raised", tip="mend it"))
     assert (error.verdict, error.score, error.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
     assert error.message == "the grader failed, not your code: the oracle raised"
     assert error.hint == "mend it"
-    result = kernel(entries.build_check(BUILT), *correctness(case(1)), error)
+    result = kernel(check_results.build_check(BUILT), *correctness(case(1)), error)
     assert (result.verdict, result.score, result.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
 
 
 def test_our_own_error_without_a_tip_has_no_hint() -> None:
-    assert entries.grader_error(KERNEL, GraderError("it broke")).hint == ""
+    assert check_results.grader_error(KERNEL, GraderError("it broke")).hint == ""
 
 
 def test_hundredths_add_up_without_dust() -> None:
@@ -579,7 +585,7 @@ def test_points_of_silu(seen: bool, hidden: bool, safe: bool) -> None:
     cases = [case(n, right[seen or n > 0]) for n in range(12)]
     cases += [unseen(n, right[hidden or n > 0]) for n in range(3)]
     checks = correctness(*cases)
-    correct = entries.accepted(checks, CheckName.CORRECTNESS)
+    correct = check_results.accepted(checks, CheckName.CORRECTNESS)
     verdict = Verdict.ACCEPTED if safe else Verdict.MEMORY_ERROR
     result = kernel(*checks, memory(verdict, correct=correct))
     assert result.score == 60 * seen + 15 * hidden + 25 * (seen and hidden and safe)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from grader.check.segments import Segments
+from grader.checks.performance.segment_sums import Segments
 
 BIG = 1_000_003  # float32 values: some seven words a segment, and half a word behind the last
 WAYS = [Segments.drawn(random.Random(seed)) for seed in range(10)]

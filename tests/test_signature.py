@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.expression import Expression
-from grader.signature import Argument, ElementType, Signature
-from grader.words import Language, Memory, Role
+from grader.assignment.expression import Expression
+from grader.assignment.signature import Argument, ElementType, Signature
+from grader.vocabulary import Language, Memory, Role
 
 
 def array(name: str, kind: str, *shape: str, **more: object) -> Argument:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from bad_specs import BAD, GOOD, ORACLE, Bad
 
-from grader.catalogue import find_assignments
-from grader.counter_bounds import CounterBounds
+from grader.assignment.catalogue import find_assignments
+from grader.assignment.counter_bounds import CounterBounds
+from grader.assignment.model import CaseTemplate, Range, Tolerance
+from grader.assignment.reader import read_assignment
 from grader.errors import SpecError
-from grader.spec import CaseTemplate, Range, Tolerance
-from grader.spec_reader import read_assignment
-from grader.words import CheckName, Device, Language, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

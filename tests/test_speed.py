@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from grader.check import figures, roof, speed
-from grader.check.ending import Sentence
-from grader.check.performance import APART, HOST_APART, Apart, Measured, Round
-from grader.check.roof import crowded
-from grader.check.speed import _sentence, combine, sets_for
-from grader.expression import Expression
-from grader.spec import Benchmark
-from grader.spec_reader import read_assignment
+from grader.assignment.expression import Expression
+from grader.assignment.model import Benchmark
+from grader.assignment.reader import read_assignment
+from grader.checks.common.diagnosis import Sentence
+from grader.checks.performance import check, copy_bandwidth, figures
+from grader.checks.performance.check import _sentence, combine, sets_for
+from grader.checks.performance.copy_bandwidth import crowded
+from grader.checks.performance.measurement import APART, HOST_APART, Apart, Measured, Round
+from grader.report.verdict import Verdict
 from grader.timing.decision import Tier, decide
 from grader.timing.estimate import Estimate
-from grader.verdict import Verdict
-from grader.words import Language
+from grader.vocabulary import Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
@@ -58,17 +58,17 @@ def checked(
     *,
     benchmarks: int = 3,
     tiers: tuple[Tier, ...] = TIERS,
-) -> speed.SpeedVerdict:
+) -> check.SpeedVerdict:
     """Check the speed of three benchmarks, without a GPU."""
     around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
-    monkeypatch.setattr(speed, "alone", lambda uuid: contextlib.nullcontext())
-    monkeypatch.setattr(speed, "Watch", lambda uuid: around)
-    monkeypatch.setattr(speed, "copy_rate_gb_s", lambda: 1.0)
-    monkeypatch.setattr(roof, "waits", waits)
-    monkeypatch.setattr(roof, "_LOOK_AGAIN_S", 0.0)
-    monkeypatch.setattr(speed, "gpu_errors", lambda room=0: contextlib.nullcontext())
-    monkeypatch.setattr(speed, "_measure_one", one)
-    monkeypatch.setattr(speed, "performance_evidence", lambda *_: None)
+    monkeypatch.setattr(check, "alone", lambda uuid: contextlib.nullcontext())
+    monkeypatch.setattr(check, "Watch", lambda uuid: around)
+    monkeypatch.setattr(check, "copy_rate_gb_s", lambda: 1.0)
+    monkeypatch.setattr(copy_bandwidth, "waits", waits)
+    monkeypatch.setattr(copy_bandwidth, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(check, "gpu_errors", lambda room=0: contextlib.nullcontext())
+    monkeypatch.setattr(check, "_measure_one", one)
+    monkeypatch.setattr(check, "performance_evidence", lambda *_: None)
     made = [
         Benchmark(name=str(n), sizes={"n": n}, bytes=Expression("n", frozenset({"n"})))
         for n in range(1, benchmarks + 1)
@@ -79,7 +79,7 @@ def checked(
     )
     gpu: Any = SimpleNamespace(uuid="none")
     lent: Any = None
-    return speed.check_speed(bench, lent, lent, gpu, tiers, lambda name: None, seed=7)
+    return check.check_speed(bench, lent, lent, gpu, tiers, lambda name: None, seed=7)
 
 
 def as_fast_as_torch(*_: Any) -> Measured:
@@ -95,7 +95,7 @@ def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -
         return as_fast_as_torch()
 
     uncertain = SimpleNamespace(again=True, tier=None)
-    monkeypatch.setattr(speed, "decide", lambda *_: uncertain)  # it is asked for once more
+    monkeypatch.setattr(check, "decide", lambda *_: uncertain)  # it is asked for once more
     for _ in range(2):
         checked(monkeypatch, one)
     assert len(set(seeds[:6])) == 6, "three benchmarks, each measured twice"
@@ -147,7 +147,7 @@ def test_all_benchmarks_share_a_budget_that_leaves_time_for_the_rest(
         budgets.append(budget_s)
         return dataclasses.replace(as_fast_as_torch(), tuning_s=tuning_s)
 
-    monkeypatch.setattr(speed, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
     found = checked(monkeypatch, one)
     assert budgets == pytest.approx(shares)
     assert found.tuning_s == pytest.approx(3 * tuning_s)
@@ -163,7 +163,7 @@ def test_a_slow_gpu_has_half_of_its_share_for_each(monkeypatch: pytest.MonkeyPat
         now_s += 60
         return as_fast_as_torch()
 
-    monkeypatch.setattr(speed, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
     checked(monkeypatch, one)
     assert budgets == pytest.approx((2.2, 4 / 3, 4 / 3))
 
@@ -178,9 +178,9 @@ def test_a_second_try_has_as_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
         now_s += budgets[-1] + 0.3
         return as_fast_as_torch()
 
-    monkeypatch.setattr(speed, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
     uncertain = SimpleNamespace(again=True, tier=None, open=None)
-    monkeypatch.setattr(speed, "decide", lambda *_: uncertain)
+    monkeypatch.setattr(check, "decide", lambda *_: uncertain)
     assert checked(monkeypatch, one).sentence.verdict is Verdict.NOT_MEASURED
     assert budgets == pytest.approx([2.2] * 6)
 
@@ -217,13 +217,13 @@ def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
         asked.append(apart)
         return as_fast_as_torch()
 
-    monkeypatch.setattr(speed, "open_field", lambda *_, **__: contextlib.nullcontext())
-    monkeypatch.setattr(speed, "measure", measured)
+    monkeypatch.setattr(check, "open_field", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr(check, "measure", measured)
     anything: Any = SimpleNamespace(language=Language.CUDA, memory_free_mib=1 << 14)
     bench: Any = SimpleNamespace(assignment=assignment, built=anything)
     watch: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
-    speed._measure_one(bench, anything, anything, anything, benchmark, watch, 7, 8.0, 0.01, TIERS)
+    check._measure_one(bench, anything, anything, anything, benchmark, watch, 7, 8.0, 0.01, TIERS)
     assert asked == [apart]
 
 

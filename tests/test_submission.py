@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
 from grader.errors import UsageError
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
-from grader.submission import MAX_FILE_BYTES, HandIn, read_submission
+from grader.submission.reader import MAX_FILE_BYTES, HandIn, read_submission
 
 TEXT = "// mine\n"
 

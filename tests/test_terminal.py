@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from grader.evidence import CaseResult, Finding, FindingKind, Mismatch, ToolRun
 from grader.formats.terminal import print_report
-from grader.report import CheckResult, Report
-from grader.verdict import Verdict
-from grader.words import CheckName, Visibility
+from grader.report.evidence import CaseResult, Finding, FindingKind, Mismatch, ToolRun
+from grader.report.model import CheckResult, Report
+from grader.report.verdict import Verdict
+from grader.vocabulary import CheckName, Visibility
 
 GOLDEN = Path(__file__).parent / "golden"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

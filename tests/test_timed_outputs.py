@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.check.timed_outputs import _steps, _within
+from grader.assignment.model import Tolerance
+from grader.checks.performance.timed_outputs import _steps, _within
 from grader.judge.compare import BITS, accepts
-from grader.spec import Tolerance
 
 TOLERANCE = Tolerance(rtol=1e-2, atol=1e-3)
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]

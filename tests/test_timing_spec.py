@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from bad_specs import GOOD, ORACLE
 
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
 from grader.errors import SpecError
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
 from grader.timing.decision import Tier
-from grader.words import CheckName, Language
+from grader.vocabulary import CheckName, Language
 
 TIERS = """points = { correctness = 40, performance = 20 }
 

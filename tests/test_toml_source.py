@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.toml_source import KeyPath, did_you_mean, dotted, key_lines, line_of
+from grader.assignment.toml_locations import KeyPath, did_you_mean, dotted, key_lines, line_of
 
 if sys.version_info >= (3, 11):
     import tomllib

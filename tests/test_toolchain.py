@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import toolchain
+from grader.system import toolchain
 
 NVCC_13 = (
     "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.0, V13.0.88\n"

@@ -13,19 +13,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader import toolchain
-from grader.build.product import Built
-from grader.build.unit import build
-from grader.check.gpu_memory import run_sanitizer
-from grader.check.memory_verdict import Seen
-from grader.check.stage import Bench
-from grader.gpu import Gpu
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.build.kernel_file import build
+from grader.checks.common.case_run import Bench
+from grader.checks.memory.on_gpu import run_sanitizer
+from grader.checks.memory.verdict import Seen
+from grader.gpu.nvml import Gpu
 from grader.judge.oracle import Oracle
-from grader.spec import Assignment, CaseTemplate
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.words import Device, Language
-from grader.worker import cuda_driver
+from grader.protocol import cuda_driver
+from grader.submission.reader import read_submission
+from grader.system import toolchain
+from grader.vocabulary import Device, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

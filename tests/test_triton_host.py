@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hand_in_bench import Bench, Graded, one_server, scratch_folder, small_silu
 
-from grader import workshop
-from grader.words import Device
+from grader.grading import context
+from grader.vocabulary import Device
 
 KERNEL = """
 import threading
@@ -210,7 +210,7 @@ def silu(input, output, n):
 def server() -> Iterator[None]:
     with one_server():
         # Before a test has its folder: the server's own files are not in it.
-        workshop.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
+        context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
         yield
 
 

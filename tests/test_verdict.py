@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.verdict import Verdict, aggregate
+from grader.report.verdict import Verdict, aggregate
 
 # Mild to grave, as the design lists them: written out, so that a reordering shows.
 JUDGED = [

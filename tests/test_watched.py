@@ -12,22 +12,22 @@ import psutil
 import pytest
 from sanitizer_stand_in import CLEAN, built_for, stand_in
 
-from grader import family, toolchain
-from grader.build.product import Built, Rejected
-from grader.check import watched
-from grader.check.gpu_memory import check_gpu_memory
-from grader.check.sanitizer import TOOLS
-from grader.check.stage import Bench
-from grader.check.watched import Ahead
-from grader.crowded import Pool
-from grader.evidence import BuildEvidence
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built, Rejected
+from grader.checks.common.case_run import Bench
+from grader.checks.memory import sanitizer_prestart
+from grader.checks.memory.on_gpu import check_gpu_memory
+from grader.checks.memory.sanitizer import TOOLS
+from grader.checks.memory.sanitizer_prestart import Ahead
 from grader.judge.oracle import Oracle
 from grader.judge.session import Session
-from grader.spec import Assignment, CaseTemplate
-from grader.spec_reader import read_assignment
-from grader.toolchain import Tool
-from grader.verdict import Verdict
-from grader.words import Device, Language
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.system import process_tree, toolchain
+from grader.system.retry import Pool
+from grader.system.toolchain import Tool
+from grader.vocabulary import Device, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LOUD = """#include "silu.h"
@@ -71,15 +71,15 @@ def build(silu: Assignment, tmp_path: Path) -> Future[Built | Rejected]:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Session]]:
     """All workers that a test's pool starts, in whatever order."""
-    family.become_subreaper()
+    process_tree.become_subreaper()
     made: list[Session] = []
-    start = watched.start
+    start = sanitizer_prestart.start
 
     def noted(*given: Any) -> Session:
         made.append(start(*given))
         return made[-1]
 
-    monkeypatch.setattr(watched, "start", noted)
+    monkeypatch.setattr(sanitizer_prestart, "start", noted)
     yield made
     left = running(made)
     for session in made:

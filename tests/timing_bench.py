@@ -15,19 +15,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from grader.assignment.model import Assignment, Tiers
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
-from grader.build.product import Built
-from grader.check.speed import SpeedVerdict
-from grader.gpu import Gpu
-from grader.judge.server import PythonServer
-from grader.plan import Options, Unit
-from grader.spec import Assignment, Tiers
-from grader.spec_reader import read_assignment
-from grader.submission import HandIn
+from grader.checks.performance.check import SpeedVerdict
+from grader.commands.verify.samples import Sample
+from grader.gpu.nvml import Gpu
+from grader.grading.context import open_workshop
+from grader.grading.plan import Options, Unit
+from grader.judge.python_server import PythonServer
+from grader.submission.reader import HandIn
 from grader.timing.decision import Tier
-from grader.verify.samples import Sample
-from grader.words import Device, Language
-from grader.workshop import open_workshop
+from grader.vocabulary import Device, Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Far below what the reference reaches, so that its verdict is not a matter of luck.

@@ -27,20 +27,24 @@ PAGE = REPOSITORY / "docs" / "security.md"
 START, END = "<!-- table: made by tools/attack_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "benchmarks")]
 
-from attack_corpus import Attack, attacks  # noqa: E402
-from hand_in_bench import small_silu  # noqa: E402
-from soak import words  # noqa: E402
+from attack_corpus import Attack, attacks
+from hand_in_bench import small_silu
+from soak import words
 
-from grader import confinement, family, toolchain  # noqa: E402
-from grader.isolation import isolation  # noqa: E402
-from grader.judge.server import PythonServer  # noqa: E402
-from grader.pipeline import grade  # noqa: E402
-from grader.plan import Options  # noqa: E402
-from grader.progress import Progress  # noqa: E402
-from grader.report import to_json  # noqa: E402
-from grader.spec_reader import read_assignment  # noqa: E402
-from grader.submission import read_submission  # noqa: E402
-from grader.words import Device  # noqa: E402
+from grader.assignment.reader import read_assignment
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.judge.python_server import PythonServer
+from grader.report.model import to_json
+from grader.sandbox import policy
+from grader.sandbox.probe import isolation
+from grader.submission.reader import read_submission
+from grader.system import (
+    process_tree,
+    toolchain,
+)
+from grader.vocabulary import Device
 
 # They read, print and connect; the others kill, fill and plant.
 _HARMLESS = {"forge", "rules", "read", "network", "archive", "output", "build"}
@@ -58,10 +62,10 @@ def main() -> None:
 @click.option("--only", multiple=True, default=[""], help="A part of a file's name (repeatable).")
 def run(layers: str, path: Path, only: tuple[str, ...]) -> None:
     """Grade the attacks and note what became of them."""
-    family.become_subreaper()
+    process_tree.become_subreaper()
     found = isolation()
     if layers == "none":
-        confinement.use_layers(confinement.Layers(fence=False, filter=False), gpu=False)
+        policy.use_layers(policy.Layers(landlock=False, filter=False), gpu=False)
         name = "nothing"
     else:
         user = "as root" if os.geteuid() == 0 else "as an ordinary user"

@@ -18,16 +18,11 @@ PAGE = REPOSITORY / "docs" / "performance.md"
 BEGIN, END = "<!-- ladders: begin -->", "<!-- ladders: end -->"
 sys.path[:0] = [str(REPOSITORY)]
 
-from grader.calibration import (  # noqa: E402
-    BenchmarkFigure,
-    Calibration,
-    HandInFigure,
-    calibrations,
-)
-from grader.digits import three_digits  # noqa: E402
-from grader.spec import Assignment  # noqa: E402
-from grader.spec_reader import read_assignment  # noqa: E402
-from grader.timing.decision import Tier  # noqa: E402
+from grader.assignment.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.text.numbers import three_digits
+from grader.timing.decision import Tier
 
 
 def ladders(root: Path) -> str:

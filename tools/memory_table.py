@@ -27,17 +27,18 @@ PAGE = REPOSITORY / "docs" / "memory-safety.md"
 START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [str(REPOSITORY)]
 
-from grader import gpu, toolchain  # noqa: E402
-from grader.evidence import MemoryEvidence  # noqa: E402
-from grader.pipeline import grade  # noqa: E402
-from grader.plan import Options  # noqa: E402
-from grader.progress import Progress  # noqa: E402
-from grader.spec_reader import read_assignment  # noqa: E402
-from grader.submission import read_submission  # noqa: E402
-from grader.verify.expectation import Planted  # noqa: E402
-from grader.verify.judgement import judge_sample  # noqa: E402
-from grader.verify.samples import Sample, find_samples  # noqa: E402
-from grader.words import CheckName, Device, Language  # noqa: E402
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.expectation import Planted
+from grader.commands.verify.judgement import judge_sample
+from grader.commands.verify.samples import Sample, find_samples
+from grader.gpu import nvml
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import MemoryEvidence
+from grader.submission.reader import read_submission
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Device, Language
 
 
 def planted() -> list[Sample]:
@@ -61,7 +62,7 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
     """Grade one sample and return what the memory check says of it."""
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
     options = Options(
-        gpu=gpu.visible(gpu.gpus())[0] if device is Device.CUDA else None,
+        gpu=nvml.visible(nvml.gpus())[0] if device is Device.CUDA else None,
         languages=frozenset({Language(sample.language)}),
         checks=frozenset({CheckName.MEMORY}),
     )
@@ -99,7 +100,7 @@ def run(device: str, output: Path, jobs: int, only: tuple[str, ...]) -> None:
     """Grade every planted fault on one device."""
     sanitizer = toolchain.find_compute_sanitizer()
     machine = {
-        "device": gpu.gpus()[0].name if device == "cuda" else "CPU",
+        "device": nvml.gpus()[0].name if device == "cuda" else "CPU",
         "compute_sanitizer": sanitizer.version if sanitizer else None,
     }
     wanted = [one for one in planted() if any(part in key_of(one) for part in only)]

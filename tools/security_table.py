@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import os
 
-from grader import family
-from grader.confinement import Layers
-from grader.isolation import try_out
+from grader.sandbox.policy import Layers
+from grader.sandbox.probe import try_out
+from grader.system import process_tree
 
 VARIANTS = {
-    "nothing": Layers(fence=False, filter=False),
-    "filter": Layers(fence=False),
+    "nothing": Layers(landlock=False, filter=False),
+    "filter": Layers(landlock=False),
     "fence": Layers(filter=False),
     "fence, filter": Layers(),
     "fence, filter, own user": Layers(own_user=True),
-    "own user": Layers(fence=False, filter=False, own_user=True),
+    "own user": Layers(landlock=False, filter=False, own_user=True),
 }
 
 
 def main() -> None:
     """Try everything and print the table."""
-    family.become_subreaper()
+    process_tree.become_subreaper()
     who = "root" if os.geteuid() == 0 else "an ordinary user"
     columns: dict[str, dict[str, str | None]] = {}
     for name, layers in VARIANTS.items():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.build.product import Built
+from grader.assignment.model import Assignment
+from grader.build.artifact import Built
 from grader.errors import GraderError
-from grader.evidence import BuildEvidence
-from grader.spec import Assignment
-from grader.words import Device, Language
+from grader.report.evidence import BuildEvidence
+from grader.vocabulary import Device, Language
 
 _ENTRY = "grader_baseline"
 

@@ -21,13 +21,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader import box, sandbox
 from grader.build import diagnostics
-from grader.cache import cached_folder, content_key
-from grader.crowded import patiently
 from grader.errors import GraderError
-from grader.evidence import BuildEvidence
-from grader.verdict import Verdict
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.sandbox import scratch_dir, spawn
+from grader.system.cache import cached_folder, content_key
+from grader.system.retry import patiently
 
 LIBRARY = "kernel.so"
 _TRAMPOLINE = "trampoline"
@@ -66,11 +66,11 @@ class Compiled:
 
     library: Path | None
     evidence: BuildEvidence
-    ended: sandbox.Ended | None = None
+    ended: spawn.Ended | None = None
 
 
 class _FailedError(Exception):
-    def __init__(self, ended: sandbox.Ended) -> None:
+    def __init__(self, ended: spawn.Ended) -> None:
         super().__init__()
         self.ended = ended
 
@@ -110,7 +110,7 @@ def compile_sources(
     be started at all.
     """
     key = content_key(compiler.key, *(part for pair in sources.items() for part in pair))
-    ended: list[sandbox.Ended] = []
+    ended: list[spawn.Ended] = []
 
     def make(folder: Path) -> None:
         ended.append(_run(compiler, sources, source, folder / product, wall_s))
@@ -133,13 +133,13 @@ def compile_sources(
 
 def _run(
     compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
-) -> sandbox.Ended:
+) -> spawn.Ended:
     return patiently(lambda: _run_once(compiler, sources, source, output, wall_s))
 
 
 def _run_once(
     compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
-) -> sandbox.Ended:
+) -> spawn.Ended:
     """Compile; raise BlockingIOError if the machine had no room for one of its processes.
 
     That it says so proves nothing: a file can have its compiler print any line. An
@@ -156,7 +156,7 @@ def _run_once(
     return ended
 
 
-def _says_refused(ended: sandbox.Ended) -> bool:
+def _says_refused(ended: spawn.Ended) -> bool:
     return not ended.ok and _REFUSED.search(ended.output) is not None
 
 
@@ -166,35 +166,33 @@ def _compile_once(
     source: str,
     output: Path | None,
     wall_s: float,
-) -> sandbox.Ended:
+) -> spawn.Ended:
     """Run the compiler; keep its product as `output`."""
     name = output.name if output is not None else LIBRARY
-    with box.box("grade-build-") as scratch:
+    with scratch_dir.box("grade-build-") as scratch:
         for part in compiler.parts():
             shutil.copyfile(part, scratch / part.name)
         for name, text in sources.items():
             (scratch / name).write_text(text, encoding="utf-8")
         # Named from within, so that __FILE__ and messages are the student's own path.
-        ended = sandbox.run(
+        ended = spawn.run(
             compiler.command(Path(source), Path(), Path(name)),
             cwd=scratch,
-            environment=sandbox.clean_environment(scratch) | compiler.environment,
+            environment=spawn.clean_environment(scratch) | compiler.environment,
             wall_s=wall_s,
-            limits=sandbox.Limits(file_mib=_FILE_MIB),
+            limits=spawn.Limits(file_mib=_FILE_MIB),
         )
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
         if ended.ok and output is not None:
             # Not there: a compiler that was told to do nothing. The caller sees no product.
             with contextlib.suppress(OSError):
-                output.write_bytes(box.read(scratch / name, _FILE_MIB << 20))
+                output.write_bytes(scratch_dir.read(scratch / name, _FILE_MIB << 20))
                 output.chmod(0o700)  # a program is to be executed
         return ended
 
 
-def _evidence(
-    compiler: Compiler, ended: sandbox.Ended | None, file: str, text: str
-) -> BuildEvidence:
+def _evidence(compiler: Compiler, ended: spawn.Ended | None, file: str, text: str) -> BuildEvidence:
     if ended is None:
         return BuildEvidence(tool=compiler.name, cached=True)
     found = diagnostics.parse(ended.output, file, text)
@@ -207,15 +205,15 @@ def _evidence(
     )
 
 
-def limit_verdict(ended: sandbox.Ended) -> tuple[Verdict, str] | None:
+def limit_verdict(ended: spawn.Ended) -> tuple[Verdict, str] | None:
     """Return the verdict and sentence if a limit, not the compiler, ended it."""
     match ended.end:
-        case sandbox.End.TIME_LIMIT:
+        case spawn.End.TIME_LIMIT:
             return Verdict.TIME_LIMIT, f"compiling took longer than {ended.wall_s:.0f} s"
-        case sandbox.End.MEMORY_LIMIT:
+        case spawn.End.MEMORY_LIMIT:
             return Verdict.MEMORY_LIMIT, "the compiler ran out of its memory limit"
-        case sandbox.End.FOLDER_LIMIT:
+        case spawn.End.FOLDER_LIMIT:
             return Verdict.COMPILE_ERROR, "the compiler filled its folder"
-        case sandbox.End.OUTPUT_LIMIT:
+        case spawn.End.OUTPUT_LIMIT:
             return Verdict.COMPILE_ERROR, "the compiler printed more than a megabyte"
     return None

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal
 
-from grader.evidence import Diagnostic
+from grader.report.evidence import Diagnostic
 
 SHOWN = 10
 _REWRITTEN = "::grader::"  # in every line that the host device's rewriter changed

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader import toolchain
 from grader.build.compiler import Compiler
-from grader.cache import content_key
-from grader.toolchain import Tool
+from grader.system import toolchain
+from grader.system.cache import content_key
+from grader.system.toolchain import Tool
 
 # What course machines have at least, and every nvcc of today knows.
 _GATE_ARCHITECTURE = 80

@@ -8,8 +8,8 @@ run time.
 
 from __future__ import annotations
 
-from grader.signature import Argument, Signature
-from grader.words import Language
+from grader.assignment.signature import Argument, Signature
+from grader.vocabulary import Language
 
 # What the compiler's output is searched for.
 SIGNATURE_MARK = "grader_entry_signature"

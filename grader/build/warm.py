@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sys
 
-from grader.build.host import runtime
+from grader.build.host_compiler import runtime
+from grader.emulation.cuda_cpp import Mode
 from grader.errors import GraderError
-from grader.host import Mode
-from grader.toolchain import find_cxx
+from grader.system.toolchain import find_cxx
 
 
 def main() -> int:

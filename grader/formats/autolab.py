@@ -15,10 +15,10 @@ import json
 import re
 from typing import Any
 
-from grader.formats import told
-from grader.printable import encodable, one_line
-from grader.report import Report
-from grader.words import CheckName
+from grader.formats import student_view
+from grader.report.model import Report
+from grader.text.printable import encodable, one_line
+from grader.vocabulary import CheckName
 
 MOST_BYTES = 200_000  # of all output a job's log keeps 1000 KiB, and the scores come last
 _MOST_HINT = 500
@@ -38,8 +38,8 @@ def autolab(report: Report) -> str | None:
 
 def _feedback(report: Report) -> dict[str, Any]:
     stages: dict[str, dict[str, Any]] = {}
-    for entry in told.checks(report):
-        cell: dict[str, Any] = {"passed": told.status(entry.check) == "passed"}
+    for entry in student_view.checks(report):
+        cell: dict[str, Any] = {"passed": student_view.status(entry.check) == "passed"}
         if not cell["passed"]:
             cell["hint"] = _plain(entry.text)[:_MOST_HINT]
         stages.setdefault(_stage(entry.check.check), {})[_plain(entry.name)] = cell

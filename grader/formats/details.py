@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import re
 
-from grader.evidence import (
+from grader.formats.case_lines import tally, write_cases
+from grader.formats.counter_lines import write_counters
+from grader.formats.deduplication import INDENT, Said
+from grader.formats.page import Page
+from grader.formats.timing_lines import write_timing
+from grader.report.evidence import (
     BuildEvidence,
     CorrectnessEvidence,
     CountersEvidence,
@@ -20,13 +25,8 @@ from grader.evidence import (
     Severity,
     ToolRun,
 )
-from grader.formats.cases import tally, write_cases
-from grader.formats.counters import write_counters
-from grader.formats.page import Page
-from grader.formats.said import INDENT, Said
-from grader.formats.timing import write_timing
-from grader.report import CheckResult
-from grader.verdict import Verdict
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
 
 MOST_DIAGNOSTICS = 10
 MOST_WARNINGS = 3  # of a build that went well

@@ -19,18 +19,18 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from grader.evidence import BuildEvidence, CountersEvidence, Finding, MemoryEvidence
-from grader.formats import told
-from grader.formats.told import Told
-from grader.report import CheckResult, KernelResult, Report
-from grader.verdict import Verdict
-from grader.words import Visibility
+from grader.formats import student_view
+from grader.formats.student_view import Told
+from grader.report.evidence import BuildEvidence, CountersEvidence, Finding, MemoryEvidence
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict
+from grader.vocabulary import Visibility
 
 MOST_OF_A_KIND = 10
 MOST_SUMMARY_BYTES = 1024 << 10
 _MOST_MESSAGE = 2_000
 _CLASSROOM_VERSION = 1
-_CAPS = (told.MOST_TEXT, 4_000, 1_000, 0)
+_CAPS = (student_view.MOST_TEXT, 4_000, 1_000, 0)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~@])")
 
 Kind = Literal["error", "warning", "notice"]
@@ -68,14 +68,14 @@ def classroom(report: Report) -> dict[str, Any]:
         _filled(
             {
                 "name": entry.name,
-                "status": "pass" if told.status(entry.check) == "passed" else "fail",
+                "status": "pass" if student_view.status(entry.check) == "passed" else "fail",
                 "score": entry.score or 0.0,
                 "message": entry.text,
-                "filename": told.safe_line(entry.kernel.file or ""),
+                "filename": student_view.safe_line(entry.kernel.file or ""),
                 "duration": round(1000 * entry.check.wall_s),
             }
         )
-        for entry in told.checks(report)
+        for entry in student_view.checks(report)
         if entry.check.verdict is not Verdict.NOT_MEASURED
     ]
     complete = report.verdict.earns_points and report.handed_in == report.kernels_total
@@ -94,7 +94,7 @@ def encoded(result: dict[str, Any]) -> str:
 
 def summary(report: Report) -> str:
     """Return the step's summary in Markdown, at most 1024 KiB."""
-    entries = tuple(told.checks(report))
+    entries = tuple(student_view.checks(report))
     text = ""
     for cap in _CAPS:
         text = _summary(report, entries, cap)
@@ -115,14 +115,14 @@ def _filled(test: dict[str, Any]) -> dict[str, Any]:
 
 def _summary(report: Report, entries: Sequence[Told], cap: int) -> str:
     lines = [f"## {_markdown(report.title or report.assignment)}", ""]
-    lines += [f"{_markdown(line)}\n" for line in told.result(report).split("\n")]
+    lines += [f"{_markdown(line)}\n" for line in student_view.result(report).split("\n")]
     lines += ["| check | verdict | points |", "|---|---|---|"]
     for entry in entries:
         won = _points(entry.check) if entry.kernel.counted else ""
         lines.append(f"| {_markdown(entry.name)} | {entry.check.verdict.phrase} | {won} |")
     for entry in entries:
         if cap and not entry.check.verdict.earns_points:
-            text = html.escape(told.safe(entry.text, cap))
+            text = html.escape(student_view.safe(entry.text, cap))
             lines += ["", f"### {_markdown(entry.name)}", "", f"<pre>{text}</pre>"]
     return "\n".join(lines) + "\n"
 
@@ -132,13 +132,13 @@ def _points(check: CheckResult) -> str:
         return ""
     if check.score is None:
         return "no score"
-    won = f"{told.points(check.score)} / {told.points(check.max_score)}"
-    return f"{won}, {told.points(check.pending)} pending" if check.pending else won
+    won = f"{student_view.points(check.score)} / {student_view.points(check.max_score)}"
+    return f"{won}, {student_view.points(check.pending)} pending" if check.pending else won
 
 
 def _markdown(text: str) -> str:
     # Quotes stay: `&#x27;` would be taken apart by the next step.
-    plain = html.escape(told.safe_line(text, 1_000), quote=False)
+    plain = html.escape(student_view.safe_line(text, 1_000), quote=False)
     return _MARKDOWN.sub(r"\\\1", plain)
 
 
@@ -147,14 +147,14 @@ def _all_annotations(report: Report, folder: str) -> Iterator[Annotation]:
         for check in kernel.checks:
             placed = list(_of_evidence(check, folder)) if _may_be_told(check) else []
             yield from placed
-            if told.failed(check) and not any(kind == "error" for kind, _ in placed):
+            if student_view.failed(check) and not any(kind == "error" for kind, _ in placed):
                 yield _command(
                     "error", _title(kernel, check), _sentence(check), kernel.file, folder
                 )
             elif check.verdict is Verdict.GRADER_ERROR:
                 yield _command("warning", _title(kernel, check), _sentence(check), None, folder)
     if report.pending:
-        yield _command("notice", "points pending", told.pending(report), None, folder)
+        yield _command("notice", "points pending", student_view.pending(report), None, folder)
 
 
 def _may_be_told(check: CheckResult) -> bool:
@@ -177,7 +177,7 @@ def _of_evidence(check: CheckResult, folder: str) -> Iterator[Annotation]:
     elif isinstance(evidence, MemoryEvidence):
         for found in evidence.findings:
             yield _finding(found, folder)
-    elif isinstance(evidence, CountersEvidence) and told.failed(check) and evidence.lines:
+    elif isinstance(evidence, CountersEvidence) and student_view.failed(check) and evidence.lines:
         line = evidence.lines[0]
         yield _command("error", "counters", check.message, line.file, folder, line.line)
 
@@ -191,12 +191,12 @@ def _finding(found: Finding, folder: str) -> Annotation:
 def _sentence(check: CheckResult) -> str:
     """Return what happened and where to look; the details are in the log and the summary."""
     if not _may_be_told(check):
-        return told.told(check)
+        return student_view.told(check)
     return f"{check.verdict.phrase}: {check.message}" + (f"\n{check.hint}" if check.hint else "")
 
 
 def _title(kernel: KernelResult, check: CheckResult) -> str:
-    return f"{told.label(kernel)}: {check.name}"
+    return f"{student_view.label(kernel)}: {check.name}"
 
 
 def _command(
@@ -208,7 +208,7 @@ def _command(
     line: int | None = None,
     column: int | None = None,
 ) -> Annotation:
-    properties = {"title": told.safe_line(title)}
+    properties = {"title": student_view.safe_line(title)}
     if file is not None:
         properties["file"] = f"{folder}/{file}" if folder else file
         if line is not None:
@@ -216,7 +216,7 @@ def _command(
             if column is not None:
                 properties["col"] = str(column)
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return kind, f"::{kind} {listed}::{_data(told.safe(message, _MOST_MESSAGE))}"
+    return kind, f"::{kind} {listed}::{_data(student_view.safe(message, _MOST_MESSAGE))}"
 
 
 def _data(text: str) -> str:
@@ -224,4 +224,4 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _data(told.safe_line(text, 300)).replace(":", "%3A").replace(",", "%2C")
+    return _data(student_view.safe_line(text, 300)).replace(":", "%3A").replace(",", "%2C")

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from grader.evidence import PerformanceEvidence
-from grader.formats import told
-from grader.report import Report
-from grader.words import CheckName
+from grader.formats import student_view
+from grader.report.evidence import PerformanceEvidence
+from grader.report.model import Report
+from grader.vocabulary import CheckName
 
 
 def gradescope(
@@ -30,13 +30,13 @@ def gradescope(
     results: dict[str, Any] = {
         "score": report.score,
         "execution_time": report.wall_s,
-        "output": told.safe("\n".join((*notes, told.result(report)))),
+        "output": student_view.safe("\n".join((*notes, student_view.result(report)))),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "tests": [_test(entry) for entry in told.checks(report)],
+        "tests": [_test(entry) for entry in student_view.checks(report)],
     }
     if board := _leaderboard(report):
         results["leaderboard"] = board
@@ -45,7 +45,7 @@ def gradescope(
     return results
 
 
-def _test(entry: told.Told) -> dict[str, Any]:
+def _test(entry: student_view.Told) -> dict[str, Any]:
     test: dict[str, Any] = {
         "name": entry.name,
         "number": entry.number,
@@ -54,7 +54,7 @@ def _test(entry: told.Told) -> dict[str, Any]:
     }
     if entry.score is not None and entry.decided:
         test |= {"score": entry.score, "max_score": entry.decided}
-    if (status := told.status(entry.check)) is not None:
+    if (status := student_view.status(entry.check)) is not None:
         test["status"] = status
     return test
 
@@ -63,7 +63,7 @@ def _leaderboard(report: Report) -> list[dict[str, Any]]:
     """Return the speedup of each kernel that counts and was timed."""
     return [
         {
-            "name": told.safe_line(f"{kernel.name}: times as fast as torch"),
+            "name": student_view.safe_line(f"{kernel.name}: times as fast as torch"),
             "value": round(check.evidence.speedup, 3),
             "order": "desc",
         }

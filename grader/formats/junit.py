@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from grader.formats import told
-from grader.report import KernelResult, Report
-from grader.verdict import Verdict
+from grader.formats import student_view
+from grader.report.model import KernelResult, Report
+from grader.report.verdict import Verdict
 
 _NOT_JUDGED = (Verdict.SKIPPED, Verdict.NOT_MEASURED, Verdict.NOT_SUBMITTED)
 
 
 def junit(report: Report) -> str:
     """Return the document, with its declaration; text in it is XML 1.0's."""
-    root = ElementTree.Element("testsuites", name=told.safe_line(report.assignment))
-    entries = list(told.checks(report))
+    root = ElementTree.Element("testsuites", name=student_view.safe_line(report.assignment))
+    entries = list(student_view.checks(report))
     for kernel in report.kernels:
         own = [entry for entry in entries if entry.kernel is kernel]
         root.append(_suite(report, kernel, own))
@@ -29,48 +29,52 @@ def junit(report: Report) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
 
 
-def _suite(report: Report, kernel: KernelResult, entries: list[told.Told]) -> ElementTree.Element:
-    suite = ElementTree.Element("testsuite", name=told.safe_line(told.label(kernel)))
+def _suite(
+    report: Report, kernel: KernelResult, entries: list[student_view.Told]
+) -> ElementTree.Element:
+    suite = ElementTree.Element(
+        "testsuite", name=student_view.safe_line(student_view.label(kernel))
+    )
     verdicts = [entry.check.verdict for entry in entries]
     errors = sum(verdict is Verdict.GRADER_ERROR for verdict in verdicts)
-    failures = sum(told.failed(entry.check) for entry in entries)
+    failures = sum(student_view.failed(entry.check) for entry in entries)
     suite.set("tests", str(len(entries)))
     suite.set("failures", str(failures))
     suite.set("errors", str(errors))
     suite.set("skipped", str(sum(verdict in _NOT_JUDGED for verdict in verdicts)))
     suite.set("time", f"{sum(entry.check.wall_s for entry in entries):.3f}")
     if kernel.file is not None:
-        suite.set("file", told.safe_line(kernel.file))
+        suite.set("file", student_view.safe_line(kernel.file))
     _properties(
         suite,
         assignment=report.assignment,
         verdict=kernel.verdict.value,
         counted="yes" if kernel.counted else "no",
-        score="" if kernel.score is None else told.points(kernel.score),
-        max_score=told.points(kernel.max_score),
-        pending=told.points(kernel.pending),
+        score="" if kernel.score is None else student_view.points(kernel.score),
+        max_score=student_view.points(kernel.max_score),
+        pending=student_view.points(kernel.pending),
     )
     for entry in entries:
         suite.append(_case(entry, suite.get("name", "")))
     return suite
 
 
-def _case(entry: told.Told, suite: str) -> ElementTree.Element:
+def _case(entry: student_view.Told, suite: str) -> ElementTree.Element:
     check = entry.check
-    case = ElementTree.Element("testcase", name=told.safe_line(check.name), classname=suite)
+    case = ElementTree.Element("testcase", name=student_view.safe_line(check.name), classname=suite)
     case.set("time", f"{check.wall_s:.3f}")
     if entry.kernel.file is not None:
-        case.set("file", told.safe_line(entry.kernel.file))
+        case.set("file", student_view.safe_line(entry.kernel.file))
     _properties(
         case,
         verdict=check.verdict.value,
-        score="" if check.score is None else told.points(check.score),
-        max_score=told.points(check.max_score),
-        pending=told.points(check.pending),
+        score="" if check.score is None else student_view.points(check.score),
+        max_score=student_view.points(check.max_score),
+        pending=student_view.points(check.pending),
     )
     text = entry.text
-    first = told.safe_line(text.split("\n", 1)[0], 300)
-    if told.failed(check):
+    first = student_view.safe_line(text.split("\n", 1)[0], 300)
+    if student_view.failed(check):
         ElementTree.SubElement(case, "failure", message=first, type=check.verdict.value).text = text
     elif check.verdict is Verdict.GRADER_ERROR:
         ElementTree.SubElement(case, "error", message=first, type=check.verdict.value).text = text
@@ -84,4 +88,4 @@ def _case(entry: told.Told, suite: str) -> ElementTree.Element:
 def _properties(parent: ElementTree.Element, **values: str) -> None:
     listed = ElementTree.SubElement(parent, "properties")
     for name, value in values.items():
-        ElementTree.SubElement(listed, "property", name=name, value=told.safe_line(value))
+        ElementTree.SubElement(listed, "property", name=name, value=student_view.safe_line(value))

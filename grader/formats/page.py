@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from grader.printable import encodable, one_line, printable
+from grader.text.printable import encodable, one_line, printable
 
 LOG_WIDTH = 100  # of everything that is no terminal: a log looks the same on every machine
 MOST_WIDTH = 120  # longer lines are hard to read, however wide the window

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from grader.formats import told
-from grader.formats.told import Told
-from grader.report import Report, json_text
-from grader.verdict import Verdict
+from grader.formats import student_view
+from grader.formats.student_view import Told
+from grader.report.model import Report, json_text
+from grader.report.verdict import Verdict
 
 MOST_BYTES = 1_000_000  # beyond 1 MB the whole result is refused
-_CAPS = (told.MOST_TEXT, 4_000, 1_000, 200)
+_CAPS = (student_view.MOST_TEXT, 4_000, 1_000, 200)
 
 
 def prairielearn(report: Report) -> dict[str, Any]:
@@ -25,13 +25,13 @@ def prairielearn(report: Report) -> dict[str, Any]:
         message = "The grader failed, which is not your fault: this attempt does not count."
         return {"gradable": False, "message": message, "format_errors": [message]}
     if report.verdict is Verdict.NOT_SUBMITTED:
-        missing = [entry.text for entry in told.checks(report)][:20]
+        missing = [entry.text for entry in student_view.checks(report)][:20]
         return {
             "gradable": False,
             "message": "Nothing was handed in.",
             "format_errors": missing or ["Nothing was handed in."],
         }
-    entries = tuple(told.checks(report))
+    entries = tuple(student_view.checks(report))
     results: dict[str, Any] = {}
     for cap in _CAPS:  # a long ladder with much to say
         results = _results(report, report.score, entries, cap)
@@ -45,15 +45,15 @@ def _results(report: Report, score: float, entries: Sequence[Told], cap: int) ->
     return {
         "gradable": True,
         "score": min(1.0, max(0.0, score / report.max_score)) if report.max_score else 0.0,
-        "message": told.result(report),
+        "message": student_view.result(report),
         "tests": [
             {
                 "name": entry.name,
-                "description": told.safe_line(entry.kernel.title),
+                "description": student_view.safe_line(entry.kernel.title),
                 "points": entry.score or 0.0,
                 "max_points": entry.decided,
                 "message": entry.check.verdict.phrase,
-                "output": told.safe(entry.text, cap),
+                "output": student_view.safe(entry.text, cap),
             }
             for entry in entries
         ],

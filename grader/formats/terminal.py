@@ -16,13 +16,13 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from grader.formats.cases import summary_of_hidden
+from grader.formats.case_lines import summary_of_hidden
+from grader.formats.deduplication import Said
 from grader.formats.details import headline, write_details
 from grader.formats.page import Page, Piece
-from grader.formats.said import Said
-from grader.report import CheckResult, KernelResult, Report
-from grader.verdict import Verdict
-from grader.words import CheckName, Device, Visibility
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict
+from grader.vocabulary import CheckName, Device, Visibility
 
 MOST_LABEL = 32
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from grader.signature import Argument, ElementType, Signature
-from grader.words import Language
-from grader.worker import wire
+from grader.assignment.signature import Argument, ElementType, Signature
+from grader.protocol import wire
+from grader.vocabulary import Language
 
 
 def call_arguments(

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from grader.assignment.signature import ElementType
 from grader.errors import GraderError, ToolError
-from grader.judge.room import NoRoomError, gpu_errors
-from grader.signature import ElementType
-from grader.words import Device, Memory, Role
-from grader.worker import cuda_driver, wire
+from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.protocol import cuda_driver, wire
+from grader.vocabulary import Device, Memory, Role
 
 GUARD_BYTES = 64 * 1024
 

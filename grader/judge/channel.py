@@ -12,7 +12,7 @@ import secrets
 import socket
 from dataclasses import dataclass
 
-from grader.worker import wire
+from grader.protocol import wire
 
 
 class StrayAnswerError(Exception):

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.evidence import Mismatch
-from grader.spec import Tolerance
+from grader.assignment.model import Tolerance
+from grader.report.evidence import Mismatch
 
 SHOWN = 5
 

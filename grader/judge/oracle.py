@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 
 import torch
 
+from grader.assignment.model import Assignment, Case
+from grader.assignment.signature import Argument
 from grader.errors import GraderError
-from grader.signature import Argument
-from grader.spec import Assignment, Case
-from grader.words import Language
+from grader.vocabulary import Language
 
 # On the processor cases are small, and on a busy machine torch's threads wait for each
 # other longer than the work takes.

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from grader import foreign_json, sandbox
-from grader.worker import wire
+from grader.protocol import wire
+from grader.sandbox import spawn
+from grader.system import untrusted_json
 
 
 def parse_records(text: str) -> tuple[dict[str, Any], ...]:
@@ -18,7 +19,7 @@ def parse_records(text: str) -> tuple[dict[str, Any], ...]:
     records = []
     for line in text.splitlines():
         try:
-            record = foreign_json.parse(line)
+            record = untrusted_json.parse(line)
         except ValueError:
             continue
         if isinstance(record, dict):
@@ -49,10 +50,10 @@ OF_STATUS = {
     wire.LOAD_FAILED: Happening.LOAD_FAILED,
 }
 OF_LIMIT = {
-    sandbox.End.TIME_LIMIT: Happening.TIME_LIMIT,
-    sandbox.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
-    sandbox.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
-    sandbox.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
+    spawn.End.TIME_LIMIT: Happening.TIME_LIMIT,
+    spawn.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
+    spawn.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
+    spawn.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
 }
 
 
@@ -66,7 +67,7 @@ class Outcome:
 
     happening: Happening
     code: int = 0
-    ended: sandbox.Ended | None = None
+    ended: spawn.Ended | None = None
     told: tuple[dict[str, Any], ...] = ()
     stack: str = ""
     detail: str = ""

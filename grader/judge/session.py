@@ -15,18 +15,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader import sandbox
-from grader.box import box
-from grader.build.product import Built
-from grader.capture import Capture
+from grader.assignment.model import Limits
+from grader.build.artifact import Built
 from grader.errors import GraderError
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.outcome import OF_LIMIT, OF_STATUS, Happening, Outcome, parse_records
-from grader.judge.server import PythonServer, Request
-from grader.judge.watcher import Watcher
-from grader.spec import Limits
-from grader.words import Device, Language
-from grader.worker import cuda_worker, python_worker, wire
+from grader.judge.python_server import PythonServer, Request
+from grader.judge.tool_command import Watcher
+from grader.protocol import programs, wire
+from grader.sandbox import spawn
+from grader.sandbox.capture import Capture
+from grader.sandbox.scratch_dir import box
+from grader.vocabulary import Device, Language
 
 if TYPE_CHECKING:
     from grader.judge.buffers import Buffer  # it imports torch
@@ -39,8 +39,8 @@ _WATCHER_S = 30.0  # the same, while a tool writes what it saw
 _LAST_WORD_S = 10.0  # for that after a time limit; compute-sanitizer takes 1.3 s on an H200
 # For commands that run no student code: mapping gigabytes takes seconds.
 COMMAND_S = 30.0
-_REPORT_FLOODED = f"wrote more than {sandbox.REPORT_BYTES >> 20} MiB of reports to the grader"
-_FOLDER_FILLED = f"wrote more than {sandbox.Limits().folder_mib} MiB, or too many files"
+_REPORT_FLOODED = f"wrote more than {spawn.REPORT_BYTES >> 20} MiB of reports to the grader"
+_FOLDER_FILLED = f"wrote more than {spawn.Limits().folder_mib} MiB, or too many files"
 _CHANNEL_CLOSED = "closed its channel to the grader"
 
 
@@ -79,7 +79,7 @@ class Session:
         self._host_settings = host_settings
         self._tuning = tuning
         self._idle = idle
-        self._ended: sandbox.Ended | None = None
+        self._ended: spawn.Ended | None = None
         self._alive = True
         self._told_before = self._output_from = 0
         self._company: bool | None = None
@@ -96,8 +96,8 @@ class Session:
             self.pid = self._program.pid  # the worker's own process
             self._undo = undo.pop_all()
 
-    def _start(self, built: Built, server: PythonServer | None) -> sandbox.Program:
-        limits = sandbox.Limits(
+    def _start(self, built: Built, server: PythonServer | None) -> spawn.Program:
+        limits = spawn.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
         if self._watcher is not None:
@@ -115,13 +115,13 @@ class Session:
                 idle=self._idle,
             )
             return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
-        return sandbox.spawn(
+        return spawn.spawn(
             [
-                *(sys.executable, "-I", "-S", cuda_worker.__file__),
+                *(sys.executable, "-I", "-S", str(programs.CUDA_WORKER)),
                 *(str(self._copy), built.device.value, self._host_settings),
             ],
             cwd=self._box,
-            environment=sandbox.clean_environment(self._box),
+            environment=spawn.clean_environment(self._box),
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
@@ -134,19 +134,22 @@ class Session:
         budget = {"operations": int(call_s / _OPERATION_S), "seconds": _SHARE * call_s}
         return {**budget, "memory": self._watch_memory} if built.device is Device.CPU else None
 
-    def _start_watched(
-        self, built: Built, watcher: Watcher, limits: sandbox.Limits
-    ) -> sandbox.Program:
+    def _start_watched(self, built: Built, watcher: Watcher, limits: spawn.Limits) -> spawn.Program:
         worker = [sys.executable, "-I"]
         if built.language is Language.TRITON:
-            worker += [python_worker.__file__, str(self._copy), built.entry, built.device.value]
+            worker += [
+                str(programs.PYTHON_WORKER),
+                str(self._copy),
+                built.entry,
+                built.device.value,
+            ]
         else:
-            worker += ["-S", cuda_worker.__file__, str(self._copy), built.device.value]
-            worker += [cuda_worker.CONTEXT] * (built.device is Device.CUDA)
-        return sandbox.spawn(
+            worker += ["-S", str(programs.CUDA_WORKER), str(self._copy), built.device.value]
+            worker += [programs.CONTEXT] * (built.device is Device.CUDA)
+        return spawn.spawn(
             [*watcher.command, *worker],
             cwd=self._box,
-            environment={**sandbox.clean_environment(self._box), **watcher.environment},
+            environment={**spawn.clean_environment(self._box), **watcher.environment},
             limits=replace(limits, report_s=_LAST_WORD_S),
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
@@ -244,7 +247,7 @@ class Session:
         """Make the worker forget the buffers."""
         return self._command(wire.DETACH, wall_s=COMMAND_S)
 
-    def finish(self, wall_s: float) -> sandbox.Ended:
+    def finish(self, wall_s: float) -> spawn.Ended:
         """Let the worker end in good order, and its watcher write what it saw."""
         deadline_s = time.monotonic() + wall_s
         if self._alive:
@@ -279,18 +282,18 @@ class Session:
                 # The socket was closed: an end is near, or the hand-in closed it.
                 patience_s = _END_S if self._watcher is None else _WATCHER_S
                 end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
-                if end is sandbox.End.TIME_LIMIT:
+                if end is spawn.End.TIME_LIMIT:
                     return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
             if answer is not None:
                 self._channel.quiet()
         except StrayAnswerError as error:
-            return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, str(error))
+            return self._over(Happening.STRAY_ANSWER, spawn.End.EXITED, str(error))
         if answer is not None:
             return self._answered(answer)
         assert end is not None
-        if end is sandbox.End.OUTPUT_LIMIT and self._report.over_limit:
+        if end is spawn.End.OUTPUT_LIMIT and self._report.over_limit:
             return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
-        if end is sandbox.End.FOLDER_LIMIT:
+        if end is spawn.End.FOLDER_LIMIT:
             return self._over(Happening.OUTPUT_LIMIT, end, _FOLDER_FILLED)
         outcome = self._over(OF_LIMIT.get(end, Happening.DIED), end)
         assert outcome.ended is not None
@@ -301,7 +304,7 @@ class Session:
     def _answered(self, answer: Answer) -> Outcome:
         happening = OF_STATUS.get(answer.status)
         if happening is None:
-            return self._over(Happening.STRAY_ANSWER, sandbox.End.EXITED, "sent an unknown answer")
+            return self._over(Happening.STRAY_ANSWER, spawn.End.EXITED, "sent an unknown answer")
         if happening in (Happening.DONE, Happening.EXCEPTION):
             self._program.drain()
             return Outcome(happening=happening, told=self._told(self._told_before))
@@ -310,10 +313,10 @@ class Session:
             told = self._told(self._told_before)
             return Outcome(happening=happening, code=answer.code, told=told)
         # After a CUDA error the context may be poisoned: this worker is done.
-        return self._over(happening, sandbox.End.EXITED, code=answer.code)
+        return self._over(happening, spawn.End.EXITED, code=answer.code)
 
     def _over(
-        self, happening: Happening, end: sandbox.End, detail: str = "", *, code: int = 0
+        self, happening: Happening, end: spawn.End, detail: str = "", *, code: int = 0
     ) -> Outcome:
         self._alive = False
         self._ended = ended = self._program.finish(end)

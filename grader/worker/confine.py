@@ -20,10 +20,10 @@ one list of steps for every worker.
                      the powers of root in any case
     no new rights    set-uid programs lose their power
     fence            Landlock: files, TCP, signals and sockets beyond our own
-    filter           seccomp: system calls (`grader.syscall_filter` wrote it)
+    filter           seccomp: system calls (`grader.sandbox.seccomp` wrote it)
 
 A kernel without Landlock or seccomp leaves that step out: how much of all this
-holds on a machine is found out by trying it (`grader.isolation`), not by a claim
+holds on a machine is found out by trying it (`grader.sandbox.probe`), not by a claim
 of this program.
 """
 
@@ -39,6 +39,12 @@ import stat
 import struct
 import sys
 from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import standalone  # noqa: F401 # so that the imports below find their modules
+
+from grader.protocol.landlock import CREATE_RULESET, landlock_abi
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4
@@ -59,8 +65,7 @@ _LIMITS = {
 
 # --- Landlock (linux/landlock.h); the numbers of its calls are the same on every machine ---
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_VERSION = 1  # asks create_ruleset for the kernel's ABI
+_ADD_RULE, _RESTRICT_SELF = 445, 446
 _PATH_BENEATH = 1
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
@@ -144,11 +149,6 @@ def _give_up_rights(user: int | None, libc: ctypes.CDLL) -> None:
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
-def landlock_abi(libc: ctypes.CDLL) -> int:
-    """Ask which version of Landlock may be used; less than 1: none."""
-    return int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION))
-
-
 def _fence(granted: dict[str, list[str]], libc: ctypes.CDLL) -> None:
     """Deny every path that is not below a granted one, TCP, and what lies outside of us."""
     abi = landlock_abi(libc)
@@ -158,7 +158,7 @@ def _fence(granted: dict[str, list[str]], libc: ctypes.CDLL) -> None:
     # Files; TCP both ways; abstract sockets and signals. An older kernel takes a shorter one.
     attributes = struct.pack("=QQQ", handled, 3, 3)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     size = ctypes.c_size_t(len(attributes))
-    ruleset = _checked(libc.syscall(_CREATE_RULESET, attributes, size, 0))
+    ruleset = _checked(libc.syscall(CREATE_RULESET, attributes, size, 0))
     # Where we are already may lie where our user could not come by its path.
     _grant(ruleset, ".", GRANTS["write"] & handled, libc)
     for kind, paths in granted.items():

@@ -19,18 +19,14 @@ import os
 import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import standalone  # noqa: F401 # so that the imports below find their modules
 
-if TYPE_CHECKING:
-    from grader.worker import host_memory, telling, wire
-else:
-    import host_memory
-    import telling
-    import wire
+from grader.protocol import programs, wire
+from grader.worker import host_memory, worker_log
 
-CONTEXT = "context"
 _HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
 
 
@@ -132,10 +128,7 @@ class GpuDevice:
     """Device memory through the driver's virtual memory calls."""
 
     def __init__(self) -> None:
-        if TYPE_CHECKING:
-            from grader.worker import cuda_driver
-        else:
-            import cuda_driver
+        from grader.protocol import cuda_driver
 
         self._driver = cuda_driver.Driver()
 
@@ -188,7 +181,7 @@ class Worker:
         self._buffers: dict[int, Buffer] = {}
         self._calls = 0  # since the buffers were attached
         self._prepared: tuple = (None, 0, 0)  # type: ignore[type-arg]
-        if settings == CONTEXT and not self._on_cpu:
+        if settings == programs.CONTEXT and not self._on_cpu:
             self._device = GpuDevice()
 
     def load(self) -> int:
@@ -197,7 +190,7 @@ class Worker:
             # Now, not lazily: an undefined function should fail here, by name.
             self._library = ctypes.CDLL(self._path, os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as error:
-            telling.tell("load", message=str(error)[-2000:])
+            worker_log.tell("load", message=str(error)[-2000:])
             return wire.LOAD_FAILED
         if self._on_cpu:
             self._device = CpuDevice(self._library, self._settings)
@@ -205,7 +198,7 @@ class Worker:
             try:
                 self._device = GpuDevice()
             except (OSError, RuntimeError) as error:
-                telling.tell_no_gpu(error)
+                worker_log.tell_no_gpu(error)
                 return wire.LOAD_FAILED
         return wire.OK
 

@@ -23,16 +23,13 @@ import socket
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import standalone  # noqa: F401 # so that the imports below find their modules
 
-if TYPE_CHECKING:
-    from grader.worker import confine, wire
-else:
-    import confine
-    import wire
-
+from grader.protocol import wire
+from grader.worker import confine
 
 _FORK_S = 5.0
 
@@ -53,17 +50,14 @@ def prepare(device: str) -> dict[str, str]:
         import numpy
         import triton.runtime.interpreter
 
-        if TYPE_CHECKING:
-            from grader.worker import triton_canary, triton_checks, triton_host
-        else:
-            import triton_canary
-            import triton_checks
-            import triton_host
+        from grader.worker import triton_host
+        from grader.worker.interpreter import canary, checks
+
         try:
-            triton_canary.check()
-        except triton_canary.CanaryError as error:
+            canary.check()
+        except canary.CanaryError as error:
             raise SystemExit(str(error)) from error  # the judge shows the last line
-        assert triton_checks and triton_host  # imported here once, not in every worker
+        assert checks and triton_host  # imported here once, not in every worker
         # A GPU does not remark on infinities; the interpreter's numpy should not either.
         numpy.seterr(all="ignore")
         return {
@@ -134,10 +128,7 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
         os.environ.clear()
         os.environ.update({**kept, **request["environment"]})
         confine.confine(request["settings"])
-        if TYPE_CHECKING:
-            from grader.worker import python_worker
-        else:
-            import python_worker
+        from grader.worker import python_worker
 
         python_worker.serve(
             request["file"],

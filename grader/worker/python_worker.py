@@ -14,16 +14,14 @@ import socket
 import struct
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import standalone  # noqa: F401 # so that the imports below find their modules
 
-if TYPE_CHECKING:
-    from grader.worker import host_memory, telling, wire
-else:
-    import host_memory
-    import telling
-    import wire
+from grader.protocol import wire
+from grader.worker import host_memory, worker_log
 
 
 class _CudaBytes:
@@ -68,10 +66,8 @@ class Worker:
         if checks is None and not tuning:
             self._replace_autotuners()
         if checks is not None:
-            if TYPE_CHECKING:
-                from grader.worker import triton_checks
-            else:
-                import triton_checks
+            from grader.worker.interpreter import checks as triton_checks
+
             self._checks = triton_checks.install(file, **checks)
         self._host: Any = contextlib.nullcontext
         if device == "cuda":
@@ -84,36 +80,28 @@ class Worker:
 
     def _replace_autotuners(self) -> None:
         """Outside timing a tuner's choice would hide all other configurations from the tests."""
-        if TYPE_CHECKING:
-            from grader.worker import triton_autotune
-        else:
-            import triton_autotune
+        from grader.worker import triton_autotune
+
         triton_autotune.install()
 
     def _shorten_cache_names(self) -> None:
         """Where kernels are compiled: a cache in a box needs no hash of all of Triton."""
-        if TYPE_CHECKING:
-            from grader.worker import triton_key
-        else:
-            import triton_key
-        triton_key.install()
+        from grader.worker import triton_cache_key
+
+        triton_cache_key.install()
 
     def _answer_for_a_gpu(self) -> None:
         """In the interpreter: host code may ask about a GPU all the same."""
-        if TYPE_CHECKING:
-            from grader.worker import triton_host
-        else:
-            import triton_host
+        from grader.worker import triton_host
+
         self._host = triton_host.install(self._file)
 
     def _leave_out_launches(self) -> None:
         """For the rules check: what is written then, no kernel wrote."""
-        if TYPE_CHECKING:
-            from grader.worker import triton_idle
-        else:
-            import triton_idle
-        triton_idle.install()
-        self._watched = triton_idle.torch_watched
+        from grader.worker import triton_no_launch
+
+        triton_no_launch.install()
+        self._watched = triton_no_launch.torch_watched
 
     def load(self) -> int:
         """Import the hand-in; its module-level code runs here."""
@@ -127,17 +115,17 @@ class Worker:
             with self._host():
                 spec.loader.exec_module(module)
         except BaseException as error:
-            telling.tell_exception(error, self._file)
+            worker_log.tell_exception(error, self._file)
             return wire.LOAD_FAILED
         self._function = getattr(module, self._entry, None)
         unfit = self._unfit(self._function)
         if unfit:
-            telling.tell("entry", problem=unfit)
+            worker_log.tell("entry", problem=unfit)
             return wire.LOAD_FAILED
         try:
             self.open_device()
         except Exception as error:  # torch has many for it
-            telling.tell_no_gpu(error)
+            worker_log.tell_no_gpu(error)
             return wire.LOAD_FAILED
         return wire.OK
 
@@ -155,10 +143,7 @@ class Worker:
         """Open the GPU, if there is one to use and it is not open yet."""
         if self._device != "cuda" or self._driver is not None:
             return
-        if TYPE_CHECKING:
-            from grader.worker import cuda_driver
-        else:
-            import cuda_driver
+        from grader.protocol import cuda_driver
 
         self._torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
         self._driver = cuda_driver.Driver()
@@ -197,11 +182,11 @@ class Worker:
             with self._host(), self._watched():
                 returned = self._function(*arguments)
             if returned is not None:
-                telling.tell("returned")
+                worker_log.tell("returned")
             if self._device == "cuda":
                 self._torch.cuda.synchronize()
         except BaseException as error:
-            telling.tell_exception(error, self._file)
+            worker_log.tell_exception(error, self._file)
             return wire.EXCEPTION
         finally:
             if self._checks is not None:
@@ -227,7 +212,7 @@ class Worker:
             if self._device == "cuda":
                 self._torch.cuda.synchronize()
         except BaseException as error:
-            telling.tell_exception(error, self._file)
+            worker_log.tell_exception(error, self._file)
             return wire.EXCEPTION
         return wire.OK
 

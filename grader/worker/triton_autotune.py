@@ -11,12 +11,9 @@ with a key only, so that a kernel which relies on it every time fails here as
 it fails later on.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from grader.worker import telling
-else:
-    import telling
+from grader.worker import worker_log
 
 # A configuration that needs too much of a GPU is passed over, as the tuner does.
 _UNFIT = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
@@ -74,7 +71,7 @@ def _launch(
     settings = config.all_kwargs()
     if config.pre_hook is not None:
         config.pre_hook({**tuner.nargs, **kwargs, **settings})
-    telling.tell(
+    worker_log.tell(
         "autotune",
         kernel=tuner.base_fn.__name__,
         configurations=configs,

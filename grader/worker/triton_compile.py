@@ -33,10 +33,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    import standalone  # noqa: F401 # so that the imports below find their modules
+
 if TYPE_CHECKING:
     from grader.worker.triton_kernels import Kernels
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # isolated mode leaves it out
 
 _MESSAGE = 2000
 # Verdicts on the source; whatever else is raised may be a fault of the tool.
@@ -52,12 +54,10 @@ def compile_all(file: str, launches: list[dict[str, Any]], capability: int) -> d
     """Import the hand-in and compile each launch."""
     import triton
 
-    if TYPE_CHECKING:
-        from grader.worker import triton_key
-    else:
-        import triton_key
-        from triton_kernels import Kernels
-    triton_key.install()  # the cache is gone when this program is
+    from grader.worker import triton_cache_key
+    from grader.worker.triton_kernels import Kernels
+
+    triton_cache_key.install()  # the cache is gone when this program is
     report: dict[str, Any] = {"triton": triton.__version__, "load": None, "results": []}
     name = Path(file).stem
     spec = importlib.util.spec_from_file_location(name, file)
@@ -82,10 +82,8 @@ def _host(file: str) -> AbstractContextManager[object]:
     text = Path(file).read_bytes()
     if b"torch" not in text and b"driver" not in text:
         return contextlib.nullcontext()  # it asks nothing; importing torch takes a second
-    if TYPE_CHECKING:
-        from grader.worker import triton_host
-    else:
-        import triton_host
+    from grader.worker import triton_host
+
     return triton_host.install(file)()
 
 

@@ -26,15 +26,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-if TYPE_CHECKING:
-    from grader.worker import triton_compiled, triton_device
-else:
-    import triton_compiled
-    import triton_device
+from grader.worker import triton_device, triton_launch_result
 
 MULTIPROCESSORS = 8
 _CAPABILITY = (8, 0)
@@ -276,7 +272,7 @@ def install(file: str) -> Callable[[], AbstractContextManager[object]]:
     from triton.runtime import driver
 
     driver.set_active(Driver())
-    triton_compiled.install()
+    triton_launch_result.install()
     for name, stand_in in _stand_ins().items():
         setattr(torch.cuda, name, stand_in)
     # What is under way on the CPU has ended; torch's own asks for an accelerator.

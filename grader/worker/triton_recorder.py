@@ -19,12 +19,9 @@ says why a launch cannot be recorded.
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from grader.worker import telling
-else:
-    import telling
+from grader.worker import worker_log
 
 _TOLD = 64
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
@@ -66,7 +63,7 @@ class Recorder:
         text = json.dumps(record, sort_keys=True)
         if text not in self._told and len(self._told) < _TOLD:
             self._told.add(text)
-            telling.tell("launch", **record)
+            worker_log.tell("launch", **record)
 
     def _constant(self, record: dict[str, Any], path: str, value: Any) -> str:
         record["constants"][path] = self._encode(value)

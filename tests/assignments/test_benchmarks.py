@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.check.speed import sets_for
+from grader.assignment.model import Assignment, Benchmark, Case
+from grader.assignment.reader import read_assignment
+from grader.checks.performance.check import sets_for
 from grader.judge.compare import accepts
 from grader.judge.oracle import Oracle
-from grader.spec import Assignment, Benchmark, Case
-from grader.spec_reader import read_assignment
-from grader.words import Language, Visibility
+from grader.vocabulary import Language, Visibility
 
 ASSIGNMENTS = [
     read_assignment(folder.parent)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from grader.assignment.model import Assignment, Case, Tolerance
+from grader.assignment.reader import read_assignment
 from grader.judge.compare import accepts, compare
 from grader.judge.oracle import CaseData, Oracle
-from grader.spec import Assignment, Case, Tolerance
-from grader.spec_reader import read_assignment
-from grader.words import Device, Language, Visibility
+from grader.vocabulary import Device, Language, Visibility
 
 GEMM = Path(__file__).resolve().parents[2] / "assignments" / "gemm"
 WHOLE = ("binary", "cancelling", "permutation", "identity")

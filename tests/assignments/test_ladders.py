@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalogue import ASSIGNMENTS, find_assignments
-from grader.fingerprint import REFERENCES, TEMPLATES
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
-from grader.words import Language
+from grader.assignment.catalogue import ASSIGNMENTS, find_assignments
+from grader.assignment.generated import REFERENCES, TEMPLATES
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.vocabulary import Language
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 # Beyond, a rung is a new file and no longer a step.

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from grader.assignment.model import Assignment, Case
+from grader.assignment.reader import read_assignment
 from grader.judge.compare import accepts
 from grader.judge.oracle import CaseData, Oracle
-from grader.spec import Assignment, Case
-from grader.spec_reader import read_assignment
-from grader.words import Device, Language, Visibility
+from grader.vocabulary import Device, Language, Visibility
 
 ASSIGNMENTS = Path(__file__).resolve().parents[2] / "assignments"
 NAMES = ("rms_norm_vector", "rms_norm_matrix")

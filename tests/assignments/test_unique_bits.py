@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
+from grader.assignment.model import Assignment, Case
+from grader.assignment.reader import read_assignment
 from grader.judge.compare import compare, poison_bytes
 from grader.judge.oracle import Oracle
-from grader.spec import Assignment, Case
-from grader.spec_reader import read_assignment
-from grader.words import Device, Language, Visibility
+from grader.vocabulary import Device, Language, Visibility
 
 ASSIGNMENTS = Path(__file__).resolve().parent.parent.parent / "assignments"
 NAMES = ("transpose", "copy_first_column")

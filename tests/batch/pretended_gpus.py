@@ -17,10 +17,10 @@ from pathlib import Path
 
 from fake_nvml import FakeGpu, FakeNvml
 
-from grader import gpu, gpu_turn
-from grader.batch.job import Answer, Job, Outcome, failed
-from grader.batch.slots import Places
-from grader.crew.pool import Pool
+from grader.commands.batch.gpu_slots import Places
+from grader.commands.batch.job import Answer, Job, Outcome, failed
+from grader.gpu import lock, nvml
+from grader.pool.process_pool import Pool
 
 CHECK_S = 0.05
 TIMING_S = 0.15
@@ -46,16 +46,16 @@ def uuids(count: int) -> tuple[str, ...]:
 def do(job: Job, _: object) -> Answer:
     """Check and time, on the GPU that this process is shown."""
     uuid, folder = os.environ["CUDA_VISIBLE_DEVICES"], job.source.parent
-    gpu_turn.FOLDER = folder
+    lock.FOLDER = folder
     _assemble(folder, uuid)
     if uuid in (folder / "lost").read_text().split():
         _note(folder, uuid, "failure", job.name, time.monotonic())
         return failed(job, "this machine has no usable NVIDIA GPU")
-    with gpu_turn.sharing(uuid):
+    with lock.sharing(uuid):
         begin_s = time.monotonic()
         time.sleep(CHECK_S)
         _note(folder, uuid, "check", job.name, begin_s)
-        with gpu_turn.alone(uuid):
+        with lock.alone(uuid):
             begin_s = time.monotonic()
             time.sleep(TIMING_S)
             _note(folder, uuid, "timing", job.name, begin_s)
@@ -97,10 +97,10 @@ def prepare(folder: Path, count: int) -> None:
 def pool(folder: Path, count: int) -> Pool[Job, Answer]:
     """As `grade batch` makes it: a member's slot is a GPU."""
 
-    def state() -> gpu.State:
+    def state() -> nvml.State:
         lost = (folder / "lost").read_text().split()
         left = [FakeGpu(uuid=uuid) for uuid in uuids(count) if uuid not in lost]
-        return gpu.state(FakeNvml(*left))
+        return nvml.state(FakeNvml(*left))
 
     slots: tuple[Mapping[str, str], ...] = tuple(
         {"CUDA_VISIBLE_DEVICES": uuid} for uuid in uuids(count)

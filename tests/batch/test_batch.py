@@ -20,16 +20,16 @@ import pytest
 from classrooms import GRADE, REPOSITORY, grade, surroundings
 from silu_points import KERNEL
 
-from grader.batch.hand_ins import find_hand_ins
-from grader.batch.job import Answer, Job, Key, Outcome, Terms
-from grader.batch.run import MOST_ATTEMPTS, missing, run_jobs
-from grader.batch.store import Store, open_store
-from grader.batch.summary import summarise
+from grader.assignment.reader import read_assignment
+from grader.commands.batch.job import Answer, Job, Key, Outcome, Terms
+from grader.commands.batch.run import MOST_ATTEMPTS, missing, run_jobs
+from grader.commands.batch.store import Store, open_store
+from grader.commands.batch.submissions import find_hand_ins
+from grader.commands.batch.summary import summarise
 from grader.errors import GraderError, UsageError
-from grader.progress import Progress
-from grader.spec_reader import read_assignment
-from grader.submission import read_submission
-from grader.words import Device
+from grader.grading.progress import Progress
+from grader.submission.reader import read_submission
+from grader.vocabulary import Device
 
 SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.json").read_text())
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
@@ -153,10 +153,10 @@ def test_a_killed_batch_goes_on_where_it_was(
 
 
 def test_a_killed_worker_costs_nothing(classroom: Path, tmp_path: Path) -> None:
-    from grader.batch.job import failed
-    from grader.crew.pool import Pool
+    from grader.commands.batch.job import failed
+    from grader.pool.process_pool import Pool
 
-    pool: Pool[Job, Answer] = Pool(1, "grader.batch.job:do", failed, deaths_end=False)
+    pool: Pool[Job, Answer] = Pool(1, "grader.commands.batch.job:do", failed, deaths_end=False)
     with open_store(tmp_path / "out") as store, pool:
         jobs = list(missing(store, find_hand_ins(classroom), [SILU], TERMS))
         killed: list[int] = []
@@ -305,7 +305,8 @@ def test_two_batches_on_one_folder_do_not_mix(classroom: Path, tmp_path: Path) -
 
 def test_the_lock_of_a_killed_batch_is_gone(tmp_path: Path) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from grader.batch.store import open_store\n"
+        "import sys, time; from pathlib import Path\n"
+        "from grader.commands.batch.store import open_store\n"
         "with open_store(Path(sys.argv[1])):\n    print('open', flush=True); time.sleep(600)"
     )
     process = subprocess.Popen(

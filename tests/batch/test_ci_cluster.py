@@ -21,19 +21,20 @@ from ci_course import SEED, make_course, surroundings_with_gpu
 from classrooms import grade, surroundings
 from test_slurm import certificates
 
-from grader import ci, score, unfinished
-from grader.batch.errand import Errand
-from grader.batch.job import Answer, Outcome
-from grader.ci_cluster import filled_in
-from grader.delivery import Format
+from grader.commands.batch.cluster_client import Errand
+from grader.commands.batch.job import Answer, Outcome
+from grader.commands.ci import run as ci
+from grader.commands.ci.cluster import filled_in
+from grader.commands.ci.delivery import Format
+from grader.commands.local import chosen_assignments
 from grader.errors import GraderError
-from grader.gpu import gpus, visible
-from grader.level import Level
-from grader.local import chosen_assignments
-from grader.plan import Options
-from grader.report import Report, to_json
-from grader.report_reader import read_report
-from grader.words import Language
+from grader.gpu.nvml import gpus, visible
+from grader.grading import partial, score
+from grader.grading.plan import Options
+from grader.report.model import Report, to_json
+from grader.report.reader import read_report
+from grader.sandbox.level import Level
+from grader.vocabulary import Language
 
 Worker = Callable[..., subprocess.Popen[bytes]]
 
@@ -263,7 +264,11 @@ def messengers() -> list[psutil.Process]:
     left = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):  # what a lost worker left behind, itself ended
-            left += [child] if "grader.batch.errand" in " ".join(child.cmdline()) else []
+            left += (
+                [child]
+                if "grader.commands.batch.cluster_client" in " ".join(child.cmdline())
+                else []
+            )
     return left
 
 
@@ -320,7 +325,7 @@ def test_an_answer_fills_in_what_there_was_no_time_for_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assignment = chosen_assignments(("silu",))[0]
-    waiting = unfinished.not_yet(assignment.kernels[0], (), Options())
+    waiting = partial.not_yet(assignment.kernels[0], (), Options())
     begun = score.assemble(
         assignment,
         [score.kernel_result(assignment.kernels[0], Language.CUDA, waiting)],

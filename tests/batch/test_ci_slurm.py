@@ -14,8 +14,8 @@ from ci_course import SEED, make_course, surroundings_with_gpu
 from classrooms import grade
 from test_slurm import certificates, jobqueue, slurm_or_skip
 
-from grader.report import Report
-from grader.report_reader import read_report
+from grader.report.model import Report
+from grader.report.reader import read_report
 
 NAME = "grade-test"
 _START_S = 60.0  # for a job to run

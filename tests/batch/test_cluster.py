@@ -20,16 +20,16 @@ from ci_course import surroundings_with_gpu
 from classrooms import REPOSITORY, grade, surroundings
 from silu_points import KERNEL
 
-from grader.batch import parcel
-from grader.batch.cluster import Cluster, Request, _security
-from grader.batch.hand_ins import find_hand_ins
-from grader.batch.job import Job, Outcome, Terms
-from grader.batch.run import run_jobs
-from grader.batch.store import open_store
-from grader.crew.hands import Hands
+from grader.commands.batch import job_codec
+from grader.commands.batch.cluster import Cluster, Request, _security
+from grader.commands.batch.job import Job, Outcome, Terms
+from grader.commands.batch.run import run_jobs
+from grader.commands.batch.store import open_store
+from grader.commands.batch.submissions import find_hand_ins
 from grader.errors import GraderError, UsageError
-from grader.progress import Progress
-from grader.words import Device
+from grader.grading.progress import Progress
+from grader.pool.state import Hands
+from grader.vocabulary import Device
 
 TERMS = Terms(device=Device.CPU, public_seed=0, secret_seed=7)
 
@@ -51,10 +51,10 @@ def jobs_of(folder: Path) -> list[Job]:
 
 
 def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, hands: Hands) -> None:
-    data = parcel.pack(next(job for job in jobs_of(classroom) if job.name == "cyd"))
+    data = job_codec.pack(next(job for job in jobs_of(classroom) if job.name == "cyd"))
     assert json.loads(data)["files"][0]["path"] == "silu.cu"
     assert str(classroom).encode() not in data
-    answer = parcel.unwrap(parcel.do(parcel.Parcel(data=data), hands))
+    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=data), hands))
     assert answer.outcome is Outcome.GRADED
     report = json.loads(answer.text)
     assert (report["score"], report["verdict"]) == (0, "wrong_answer")
@@ -62,17 +62,19 @@ def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, hands: Han
 
 
 def test_a_worker_of_another_version_does_not_grade(classroom: Path, hands: Hands) -> None:
-    data = parcel.pack(jobs_of(classroom)[0])
+    data = job_codec.pack(jobs_of(classroom)[0])
     other = json.dumps({**json.loads(data), "grader": "0.0.0"}).encode()
-    answer = parcel.unwrap(parcel.do(parcel.Parcel(data=other), hands))
+    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=other), hands))
     assert answer.outcome is Outcome.FAILED
     assert "not 0.0.0" in answer.problem
 
 
 def test_an_assignment_is_unpacked_into_its_own_folder_only(classroom: Path, hands: Hands) -> None:
-    values = json.loads(parcel.pack(jobs_of(classroom)[0]))
+    values = json.loads(job_codec.pack(jobs_of(classroom)[0]))
     values["folder"]["../outside"] = ""
-    answer = parcel.unwrap(parcel.do(parcel.Parcel(data=json.dumps(values).encode()), hands))
+    answer = job_codec.unwrap(
+        job_codec.do(job_codec.Parcel(data=json.dumps(values).encode()), hands)
+    )
     assert "../outside is no path within an assignment" in answer.problem
 
 
@@ -80,7 +82,7 @@ def test_an_assignment_is_unpacked_into_its_own_folder_only(classroom: Path, han
     "answer", [pickle.dumps("report"), "text", None, b"{}", b'{"outcome": "graded", "text": ""}']
 )
 def test_an_answer_in_no_known_form_is_a_failed_one(answer: object) -> None:
-    assert parcel.unwrap(answer).outcome is Outcome.FAILED
+    assert job_codec.unwrap(answer).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize(

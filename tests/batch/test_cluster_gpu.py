@@ -13,9 +13,9 @@ from ci_course import make_course
 from classrooms import GRADE, REPOSITORY, make_classroom, surroundings
 from test_ci_cluster import scheduler
 
-from grader.gpu import Gpu, gpus, visible
-from grader.report_reader import read_report
-from grader.verdict import Verdict
+from grader.gpu.nvml import Gpu, gpus, visible
+from grader.report.reader import read_report
+from grader.report.verdict import Verdict
 
 pytestmark = pytest.mark.gpu
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from classrooms import REPOSITORY
 
-from grader.batch.gradescope import METADATA, Student, read_metadata
-from grader.batch.hand_ins import asked_in, find_hand_ins
-from grader.batch.store import open_store
+from grader.assignment.reader import read_assignment
+from grader.commands.batch.gradescope_export import METADATA, Student, read_metadata
+from grader.commands.batch.store import open_store
+from grader.commands.batch.submissions import asked_in, find_hand_ins
 from grader.errors import UsageError
-from grader.spec_reader import read_assignment
 
 EXPORT = """\
 ---

@@ -13,10 +13,10 @@ import pytest
 import sample_reports as samples
 from classrooms import grade
 
-from grader.batch.leaderboard import read_boards, read_names, write_leaderboard
+from grader.commands.batch.leaderboard import read_boards, read_names, write_leaderboard
 from grader.errors import UsageError
-from grader.report import to_json
-from grader.verdict import Verdict
+from grader.report.model import to_json
+from grader.report.verdict import Verdict
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
 

@@ -10,12 +10,12 @@ import pytest
 from fake_nvml import FakeGpu, FakeNvml
 from pretended_gpus import Use, pool, prepare, used, uuids
 
-from grader import gpu
-from grader.batch.job import Answer, Job, Outcome, Terms
-from grader.batch.run import run_jobs
-from grader.batch.slots import Places
-from grader.progress import Progress
-from grader.words import Device
+from grader.commands.batch.gpu_slots import Places
+from grader.commands.batch.job import Answer, Job, Outcome, Terms
+from grader.commands.batch.run import run_jobs
+from grader.gpu import nvml
+from grader.grading.progress import Progress
+from grader.vocabulary import Device
 
 TERMS = Terms(device=Device.CUDA, public_seed=0, secret_seed=7)
 GRADED = Answer(outcome=Outcome.GRADED)
@@ -143,7 +143,7 @@ def test_the_last_gpu_is_kept(tmp_path: Path) -> None:
     ],
 )
 def test_a_gpu_that_only_fails_is_given_up(answers: list[Answer], words: str) -> None:
-    places = Places(lambda: gpu.state(FakeNvml(*(FakeGpu(uuid=uuid) for uuid in uuids(2)))))
+    places = Places(lambda: nvml.state(FakeNvml(*(FakeGpu(uuid=uuid) for uuid in uuids(2)))))
     slot = {"CUDA_VISIBLE_DEVICES": uuids(2)[0]}
     said = [places.unusable(slot, answer) for answer in answers]
     assert not any(said[:-1])

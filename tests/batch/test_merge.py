@@ -13,11 +13,11 @@ import pytest
 import sample_reports as samples
 from classrooms import grade
 
-from grader.batch.merge import merge, run_merge
+from grader.commands.batch.merge import merge, run_merge
 from grader.errors import UsageError
-from grader.report import CheckResult, Report, to_json
-from grader.verdict import Verdict, aggregate
-from grader.words import CheckName, Language, Visibility
+from grader.report.model import CheckResult, Report, to_json
+from grader.report.verdict import Verdict, aggregate
+from grader.vocabulary import CheckName, Language, Visibility
 
 SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.json").read_text())
 SAME = {"hand_in_hash": "a1", "spec_hash": "b2", "public_seed": 0, "secret_seed": 7}

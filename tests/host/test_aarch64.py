@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.host import Mode, Report, read_report, symbolize
-from grader.host.__main__ import runtime_object
-from grader.host.program import build
+from grader.emulation.cuda_cpp import Mode, Report, read_report, symbolize
+from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.emulation.cuda_cpp.standalone import build
 
 HERE = Path(__file__).parent
 COMPILER = "aarch64-linux-gnu-g++"

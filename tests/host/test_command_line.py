@@ -1,4 +1,4 @@
-"""`python -m grader.host FILE`, used with mistakes: sentences, no tracebacks."""
+"""`python -m grader.emulation.cuda_cpp FILE`, used with mistakes: sentences, no tracebacks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tool(
     (folder / "kernel.cu").write_bytes(text.encode() if isinstance(text, str) else text)
     (folder / "folder.cu").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "grader.host", *arguments],
+        [sys.executable, "-m", "grader.emulation.cuda_cpp", *arguments],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -92,7 +92,7 @@ def test_time_limit(tmp_path: Path) -> None:
 def test_interrupt_stops_the_program(tmp_path: Path) -> None:
     (tmp_path / "kernel.cu").write_text(SPINS)
     with subprocess.Popen(
-        [sys.executable, "-m", "grader.host", "kernel.cu"],
+        [sys.executable, "-m", "grader.emulation.cuda_cpp", "kernel.cu"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -114,7 +114,7 @@ def test_interrupt_stops_the_program(tmp_path: Path) -> None:
 def test_reader_that_goes_away(tmp_path: Path) -> None:
     (tmp_path / "kernel.cu").write_text(MAIN)
     with subprocess.Popen(
-        [sys.executable, "-m", "grader.host", "kernel.cu"],
+        [sys.executable, "-m", "grader.emulation.cuda_cpp", "kernel.cu"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

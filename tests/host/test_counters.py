@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.host import KernelCounters, Mode
-from grader.host.__main__ import runtime_object
-from grader.host.program import Program, build, run
+from grader.emulation.cuda_cpp import KernelCounters, Mode
+from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.emulation.cuda_cpp.standalone import Program, build, run
 
 KERNELS = Path(__file__).parent / "counters" / "kernels.cu"
 

@@ -21,7 +21,7 @@ def test_the_example_is_what_the_tool_prints(tmp_path: Path) -> None:
     name, source, shown = match.groups()
     (tmp_path / name).write_text(source + "\n")
     done = subprocess.run(
-        [sys.executable, "-m", "grader.host", name],
+        [sys.executable, "-m", "grader.emulation.cuda_cpp", name],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(PAGE.parents[1])},
         capture_output=True,

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.host import Mode
-from grader.host.__main__ import runtime_object
-from grader.host.program import Program, build, run
+from grader.emulation.cuda_cpp import Mode
+from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.emulation.cuda_cpp.standalone import Program, build, run
 
 HERE = Path(__file__).parent
 FAULTS = sorted((HERE / "faults").glob("*.cu"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.host import Mode, Report, compile_command, read_report, rewrite, symbolize
-from grader.host.__main__ import runtime_object
+from grader.emulation.cuda_cpp import Mode, Report, compile_command, read_report, rewrite, symbolize
+from grader.emulation.cuda_cpp.__main__ import runtime_object
 
 # A worker in miniature: `h_A` in host memory, read-only, between guards; `d_A` on the device.
 WORKER = """

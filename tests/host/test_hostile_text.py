@@ -7,16 +7,16 @@ import time
 import pytest
 from hand_in_bench import REPOSITORY
 
-from grader import host
+from grader.assignment.reader import read_assignment
 from grader.build import diagnostics
-from grader.build.entry import entry_problem, kernel_entry
-from grader.build.host import prepare
-from grader.build.product import Rejected
-from grader.host import tokens
-from grader.host.symbols import parse_frames
-from grader.spec_reader import read_assignment
-from grader.submission import HandIn
-from grader.verdict import Verdict
+from grader.build.artifact import Rejected
+from grader.build.entry_mismatch import entry_problem, kernel_entry
+from grader.build.host_compiler import prepare
+from grader.emulation import cuda_cpp
+from grader.emulation.cuda_cpp import tokens
+from grader.emulation.cuda_cpp.symbols import parse_frames
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn
 
 SIZE = 200_000
 # Ten times what these take, a tenth of what a quadratic scan does. Of this thread's processor
@@ -85,8 +85,8 @@ def test_no_text_keeps_the_judge_busy(name: str) -> None:
     signature = read_assignment(REPOSITORY / "assignments" / "silu").signature
     started_s = time.thread_time()
     try:
-        written = len(host.rewrite(text, file="silu.cu").text)
-    except host.TooComplicatedError:
+        written = len(cuda_cpp.rewrite(text, file="silu.cu").text)
+    except cuda_cpp.TooComplicatedError:
         written = 0
     kernel_entry(signature, "silu.cu", text)
     entry_problem(signature, "silu.cu", text, "")
@@ -96,8 +96,8 @@ def test_no_text_keeps_the_judge_busy(name: str) -> None:
 
 def test_too_many_tokens_are_a_compile_error() -> None:
     text = "()" * 250_000
-    with pytest.raises(host.TooComplicatedError, match="400,000 words and symbols"):
-        host.rewrite(text, file="silu.cu")
+    with pytest.raises(cuda_cpp.TooComplicatedError, match="400,000 words and symbols"):
+        cuda_cpp.rewrite(text, file="silu.cu")
     rejected = prepare(HandIn(path="silu.cu", text=text))
     assert isinstance(rejected, Rejected)
     assert rejected.verdict is Verdict.COMPILE_ERROR
@@ -106,8 +106,8 @@ def test_too_many_tokens_are_a_compile_error() -> None:
 
 def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_MOST_CPU_S", -1.0)
-    with pytest.raises(host.TooComplicatedError, match="too much work"):
-        host.rewrite("int a;", file="silu.cu")
+    with pytest.raises(cuda_cpp.TooComplicatedError, match="too much work"):
+        cuda_cpp.rewrite("int a;", file="silu.cu")
 
 
 def test_a_finding_at_every_word_is_told_a_few_times() -> None:
@@ -127,5 +127,5 @@ def test_lines_without_end_are_no_lines(digits: str) -> None:
 
 def test_the_innermost_declaration_is_still_registered() -> None:
     text = "__device__ const __constant__ int a = 1, b[] = {1, 2};\n__device__ float c;\n"
-    found = host.rewrite(text, file="silu.cu").text
+    found = cuda_cpp.rewrite(text, file="silu.cu").text
     assert [found.count(f'({name}, "{name}")') for name in "abc"] == [1, 1, 1]

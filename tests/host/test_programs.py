@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.host import Mode
-from grader.host.__main__ import runtime_object
-from grader.host.program import build, run
+from grader.emulation.cuda_cpp import Mode
+from grader.emulation.cuda_cpp.__main__ import runtime_object
+from grader.emulation.cuda_cpp.standalone import build, run
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.cu"))
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.host import rewrite
-from grader.host.tokens import Kind, tokenize
+from grader.emulation.cuda_cpp import rewrite
+from grader.emulation.cuda_cpp.tokens import Kind, tokenize
 
 
 def rewritten(text: str) -> str:

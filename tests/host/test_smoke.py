@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.host import Mode, compile_command, rewrite, runtime_command
+from grader.emulation.cuda_cpp import Mode, compile_command, rewrite, runtime_command
 
 GUARD = 65536
 KERNEL = """

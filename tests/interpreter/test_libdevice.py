@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from grader.worker.triton_libdevice import SYMBOLS
+from grader.worker.interpreter.libdevice import SYMBOLS
 
 from samples import records, result
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from grader.worker import triton_limits
+from grader.worker.interpreter import limits
 
 from samples import OPERATIONS, files, findings, marks, records, result
 
@@ -40,12 +40,12 @@ def test_an_operation_that_is_slow_here_is_nobodys_fault(
     """A single program that is late may never end, and is left to the judge's limit."""
     told: list[str] = []
     tell = SimpleNamespace(tell=lambda _, **words: told.append(words["message"]))
-    monkeypatch.setattr("grader.worker.triton_limits.telling", tell)
+    monkeypatch.setattr("grader.worker.interpreter.limits.telling", tell)
     clock = iter([0.0, *range(100)])
     # Not the clock of the whole process: other threads look at that one.
     clock_of = SimpleNamespace(monotonic=lambda: next(clock))
-    monkeypatch.setattr("grader.worker.triton_limits.time", clock_of)
-    budget = triton_limits.Budget(10_000, lambda _: None, seconds=3.0)
+    monkeypatch.setattr("grader.worker.interpreter.limits.time", clock_of)
+    budget = limits.Budget(10_000, lambda _: None, seconds=3.0)
     budget.begin()
     budget.launch(programs)
     budget.program()
@@ -53,7 +53,7 @@ def test_an_operation_that_is_slow_here_is_nobodys_fault(
     try:
         for _ in range(9_000):
             budget.spend()
-    except triton_limits.InterpreterLimit:
+    except limits.InterpreterLimit:
         caught = True
     words = "too much for the interpreter: 1,280 operations in 1 programs took 3 s"
     assert (caught, told) == (stopped, [words] if stopped else [])

@@ -52,8 +52,8 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(REPOSITORY))  # of the grader these two need nothing else
 
-from grader.verify.expectation import Expectation  # noqa: E402
-from grader.verify.samples import Sample, find_samples  # noqa: E402
+from grader.commands.verify.expectation import Expectation  # noqa: E402
+from grader.commands.verify.samples import Sample, find_samples  # noqa: E402
 
 SIZES = (33, 1025)
 FOUND = 86  # what compute-sanitizer exits with if it has found something

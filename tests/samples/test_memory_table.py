@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from grader.words import Device
+from grader.vocabulary import Device
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NEVER = "not captured yet"

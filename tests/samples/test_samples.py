@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalogue import find_assignments
-from grader.crew.hands import Hands
-from grader.spec import Assignment, CaseTemplate
-from grader.spec_reader import read_assignment
-from grader.verify.expectation import KINDS
-from grader.verify.lints import LEAST_SAMPLES
-from grader.verify.plan import Choice, plan
-from grader.verify.row import State
-from grader.verify.samples import Sample, find_samples
+from grader.assignment.catalogue import find_assignments
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.expectation import KINDS
+from grader.commands.verify.lints import LEAST_SAMPLES
+from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.row import State
+from grader.commands.verify.samples import Sample, find_samples
+from grader.pool.state import Hands
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")

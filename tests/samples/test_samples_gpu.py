@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.crew.hands import Hands
-from grader.gpu import Gpu
-from grader.spec_reader import read_assignment
-from grader.verify.plan import Choice, plan
-from grader.verify.row import State
-from grader.verify.samples import Sample, find_samples
-from grader.verify.tasks import SampleTask
-from grader.words import CheckName
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.row import State
+from grader.commands.verify.samples import Sample, find_samples
+from grader.commands.verify.tasks import SampleTask
+from grader.gpu.nvml import Gpu
+from grader.pool.state import Hands
+from grader.vocabulary import CheckName
 
 pytestmark = pytest.mark.gpu
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.fingerprint import generated_files
-from grader.spec import Assignment
-from grader.spec_reader import read_assignment
+from grader.assignment.generated import generated_files
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
 
 SPEC = """\
 format = 1
@@ -145,7 +145,7 @@ class Course:
         file.write_text(text.replace(old, new))
 
     def generate(self) -> None:
-        """Make stubs, header and fingerprints as `python -m grader.fingerprint` does."""
+        """Make stubs, header and fingerprints as `python -m grader.assignment.generated` does."""
         for path, text in generated_files(self.root):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

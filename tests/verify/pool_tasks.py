@@ -8,9 +8,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.crew.hands import Hands
+from grader.commands.verify.row import Row, State
 from grader.errors import GraderError
-from grader.verify.row import Row, State
+from grader.pool.state import Hands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

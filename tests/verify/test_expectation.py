@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.verify.expectation import Expectation, Planted, parse
-from grader.verify.samples import find_samples, samples_of, stray_files
+from grader.commands.verify.expectation import Expectation, Planted, parse
+from grader.commands.verify.samples import find_samples, samples_of, stray_files
 
 FAULT = 'kind=race line=13,16 cpu=warning gpu=blind why="shared memory only"'
 

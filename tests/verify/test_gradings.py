@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from course import CUDA, TORCH, Course
 
-from grader.crew.hands import Hands
-from grader.verify.plan import Choice, plan
-from grader.verify.row import Row, State
-from grader.verify.tasks import rows_of
-from grader.words import Language
+from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.row import Row, State
+from grader.commands.verify.tasks import rows_of
+from grader.pool.state import Hands
+from grader.vocabulary import Language
 
 pytestmark = pytest.mark.usefixtures("no_nvcc")
 
@@ -59,7 +59,7 @@ def test_a_stub_whose_fingerprint_is_not_known_is_told(course: Course, hands: Ha
     course.edit("student_template/affine/v1_simple.cu", "TODO", "TO DO")
     row = by_check(done(course, hands, IN_CUDA, "untouched"), "untouched")
     assert row.state is State.DIFFERS
-    assert "python -m grader.fingerprint" in row.note
+    assert "python -m grader.assignment.generated" in row.note
 
 
 def test_a_reference_that_fails_is_told_with_its_seed(course: Course, hands: Hands) -> None:

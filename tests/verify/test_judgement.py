@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import sample_reports as reports
 
-from grader.evidence import Finding
-from grader.report import Report
-from grader.verdict import Verdict
-from grader.verify.expectation import Planted, parse
-from grader.verify.judgement import judge_sample
-from grader.verify.row import State
-from grader.verify.samples import Sample
-from grader.words import Device
+from grader.commands.verify.expectation import Planted, parse
+from grader.commands.verify.judgement import judge_sample
+from grader.commands.verify.row import State
+from grader.commands.verify.samples import Sample
+from grader.report.evidence import Finding
+from grader.report.model import Report
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device
 
 ERROR, WARNING = "kind=race line=13,16 cpu=error gpu=racecheck", (
     'kind=race line=13,16 cpu=error gpu=racecheck:warning why="inside of a warp"'

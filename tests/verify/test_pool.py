@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pool_tasks import Trial
 
+from grader.commands.verify.row import Row, State
+from grader.commands.verify.workers import Pool
 from grader.errors import GraderError
-from grader.verify.pool import Pool
-from grader.verify.row import Row, State
 
 
 def results(pool: Pool, *tasks: Trial) -> dict[str, Row]:

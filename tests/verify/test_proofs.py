@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from course import ORACLE, Course
 
-from grader.verify.agreement import agreement_rows, parameters
-from grader.verify.junk import junk_rows
-from grader.verify.lints import lint_rows
-from grader.verify.oracle_proofs import oracle_rows
-from grader.verify.row import Row, State
-from grader.words import Device, Language
+from grader.commands.verify.agreement import agreement_rows, parameters
+from grader.commands.verify.lints import lint_rows
+from grader.commands.verify.mutants import junk_rows
+from grader.commands.verify.oracle_proofs import oracle_rows
+from grader.commands.verify.row import Row, State
+from grader.vocabulary import Device, Language
 
 TOML = "assignments/affine/assignment.toml"
 PYTHON = "assignments/affine/oracle.py"

@@ -6,8 +6,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from grader.verify.row import Row, State
-from grader.verify.table import print_rows
+from grader.commands.verify.row import Row, State
+from grader.commands.verify.table import print_rows
 
 CAUSE = "oracle.py: expected() gave `y` as torch.float32, wanted torch.float64"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.spec import Assignment, Kernel, Tiers
-from grader.spec_reader import read_assignment
+from grader.assignment.model import Assignment, Kernel, Tiers
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.row import State
+from grader.commands.verify.timing_lints import benchmarks, tiers
 from grader.timing.decision import Tier
-from grader.verify.row import State
-from grader.verify.timing_lints import benchmarks, tiers
-from grader.words import CheckName, Language
+from grader.vocabulary import CheckName, Language
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIERS = (Tier(speedup=0.5, share=0.6), Tier(speedup=1.0, share=1.0))

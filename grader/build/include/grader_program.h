@@ -9,7 +9,7 @@
 // run the same element of an array of one size gets the same change, so that
 // calling twice and comparing tells nothing.
 //
-// grader/check/program_page.py has the page's layout, too.
+// grader/checks/program/control_page.py has the page's layout, too.
 #pragma once
 
 #include <cmath>

@@ -13,14 +13,15 @@ from pathlib import Path
 
 from sample_reports import performance
 
-from grader import identity, local
-from grader.check.ending import Sentence
-from grader.check.speed import SpeedVerdict, not_measured
+from grader.checks.common.diagnosis import Sentence
+from grader.checks.performance.check import SpeedVerdict, not_measured
+from grader.commands import local
 from grader.errors import GraderError
-from grader.evidence import PerformanceEvidence
-from grader.gpu import Gpu
-from grader.verdict import Verdict
-from grader.workshop import Workshop
+from grader.gpu.nvml import Gpu
+from grader.grading import identity
+from grader.grading.context import Workshop
+from grader.report.evidence import PerformanceEvidence
+from grader.report.verdict import Verdict
 
 WRONG = os.environ.get("GRADE_TEST_GPU", "")
 _environment = Workshop.environment

@@ -1,0 +1,77 @@
+"""Which assignments there are, and where.
+
+An assignment is a folder with an `assignment.toml`; assignments stand side by
+side in a folder named `assignments`. Nothing is read here but names.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from grader.assignment.reader import SPEC_FILE
+from grader.assignment.toml_locations import did_you_mean
+from grader.errors import UsageError
+
+ASSIGNMENTS = "assignments"
+# For an installation away from the course's repository.
+ASSIGNMENTS_VARIABLE = "GRADE_ASSIGNMENTS"
+
+
+def find_assignments(root: Path) -> tuple[Path, ...]:
+    """Return the folders in `root` that hold a spec, by name."""
+    try:
+        return tuple(sorted(folder for folder in root.iterdir() if _holds_spec(folder)))
+    except OSError:
+        return ()
+
+
+def assignment_root(start: Path) -> Path | None:
+    """Return the folder of the assignments that are meant at `start`, None if unknown.
+
+    It is the nearest `assignments` in `start` or its parents that holds one (a
+    student may call a folder of hand-ins the same), else the one that
+    GRADE_ASSIGNMENTS names, else that of the repository this package is in.
+    """
+    here = start.absolute()
+    for folder in (here, *here.parents):
+        if find_assignments(folder / ASSIGNMENTS):
+            return folder / ASSIGNMENTS
+    named = os.environ.get(ASSIGNMENTS_VARIABLE)
+    if named:
+        root = Path(named).expanduser().absolute()
+        if not find_assignments(root):
+            raise UsageError(
+                f"{ASSIGNMENTS_VARIABLE} is {named}, where no folder holds an {SPEC_FILE}",
+                tip=f"set it to the course's `{ASSIGNMENTS}` folder, or unset it",
+            )
+        return root
+    own = Path(__file__).resolve().parent.parent / ASSIGNMENTS
+    return own if find_assignments(own) else None
+
+
+def assignment_folder(name: str, root: Path) -> Path:
+    """Return the folder of the assignment called `name`.
+
+    Raises UsageError, which lists the known ones, if there is none.
+    """
+    known = {folder.name: folder for folder in find_assignments(root)}
+    # A shell completes the folder's name with a slash.
+    plain = name.rstrip("/")
+    if plain in known:
+        return known[plain]
+    if not known:
+        raise UsageError(
+            f"there is no assignment in {root}", tip=f"each is a folder with an {SPEC_FILE}"
+        )
+    raise UsageError(
+        f"there is no assignment `{name}`{did_you_mean(plain, known)}",
+        tip=f"known: {', '.join(known)}",
+    )
+
+
+def _holds_spec(folder: Path) -> bool:
+    try:
+        return (folder / SPEC_FILE).is_file()
+    except OSError:  # a folder that this user may not enter
+        return False

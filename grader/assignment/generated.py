@@ -1,0 +1,135 @@
+"""How an untouched stub is told from work, and how the stubs are kept.
+
+A student who only opened and saved a stub has not handed it in, so a
+fingerprint ignores what editors change by themselves. The assignment's folder
+holds the fingerprints of its stubs (`stubs.json`), so that grading needs
+neither `student_template/` nor `reference/`.
+
+    reference/NAME/FILE ──stub──→ student_template/NAME/FILE ──→ assignments/NAME/stubs.json
+    assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
+                                     ──tiers──────→ assignments/NAME/README.md, its table
+
+`python -m grader.assignment.generated [COURSE]` writes everything on the right, of the course
+that is meant where it is started unless one is named; a test holds that it is current.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from grader.assignment.calibration import calibrations
+from grader.assignment.catalogue import ASSIGNMENTS, assignment_root, find_assignments
+from grader.assignment.handout import HANDOUT, with_figures, with_tiers
+from grader.assignment.model import PROGRAM_FILE, Assignment
+from grader.assignment.reader import read_assignment
+from grader.assignment.stub import stub_text
+from grader.errors import GraderError, SpecError, UsageError, not_utf8
+
+STUBS_FILE = "stubs.json"
+TEMPLATES = "student_template"
+REFERENCES = "reference"
+
+
+def fingerprint(text: str) -> str:
+    """Return 40 hex digits that are the same for texts equal to a reader.
+
+    Line ends, white space at the ends of lines, blank lines and a byte-order
+    mark make no difference; indentation does.
+    """
+    lines = (line.rstrip() for line in text.removeprefix("\ufeff").splitlines())
+    plain = "\n".join(line for line in lines if line)
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def read_stubs(folder: Path) -> Mapping[str, str]:
+    """Return the fingerprints of an assignment's stubs by path, {} if it has none."""
+    file = folder / STUBS_FILE
+    tip = "make it anew: python -m grader.assignment.generated"
+    try:
+        stubs = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SpecError(f"cannot be read: {error}", file=file, tip=tip) from error
+    if not isinstance(stubs, dict) or not all(isinstance(value, str) for value in stubs.values()):
+        raise SpecError("is not a fingerprint by path", file=file, tip=tip)
+    return stubs
+
+
+def generated_files(repository: Path) -> Iterator[tuple[Path, str]]:
+    """Yield path and text of every file that follows from another, for all assignments."""
+    for folder in find_assignments(repository / ASSIGNMENTS):
+        yield from generated_for(read_assignment(folder), repository)
+
+
+def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Path, str]]:
+    """Yield path and text of every file that follows from another, for one assignment."""
+    template = repository / TEMPLATES / assignment.name
+    stubs = dict(_stubs(assignment, repository))
+    for path, text in stubs.items():
+        yield template / path, text
+    if any(path.endswith(".cu") for path in stubs):
+        yield template / assignment.signature.header_name, assignment.signature.header()
+    prints = {path: fingerprint(text) for path, text in sorted(stubs.items())}
+    yield assignment.folder / STUBS_FILE, json.dumps(prints, indent=2) + "\n"
+    handout = assignment.folder / HANDOUT
+    if handout.is_file():
+        text = with_tiers(_text(handout), assignment)
+        yield handout, with_figures(text, assignment, calibrations(assignment.folder))
+
+
+def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and text: from the solved file, else what the template holds."""
+    kernels = [file for kernel in assignment.kernels for file in kernel.files.values()]
+    for path in (*kernels, PROGRAM_FILE):
+        solved = repository / REFERENCES / assignment.name / path
+        template = repository / TEMPLATES / assignment.name / path
+        if solved.is_file():
+            try:
+                yield path, stub_text(_text(solved))
+            except ValueError as error:
+                raise GraderError(f"{solved}: {error}") from None
+        elif template.is_file():
+            yield path, _text(template)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise not_utf8(error, file) from None
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}", file=file) from None
+
+
+def _course(arguments: list[str]) -> Path:
+    """Return the folder of the course that is named, else of the one that is meant here."""
+    root = Path(arguments[0], ASSIGNMENTS) if arguments else assignment_root(Path.cwd())
+    if root is None or not find_assignments(root):
+        raise UsageError(
+            f"there is no assignment in {root or ASSIGNMENTS}",
+            tip="name the course's folder: python -m grader.assignment.generated COURSE",
+        )
+    return root.parent
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files that are not current; name them. Returns the exit status."""
+    try:
+        for path, text in generated_files(_course(arguments)):
+            if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+                print(path)
+    except GraderError as error:
+        print(error, error.tip or "", sep="\n", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,59 @@
+"""What is wrong with a spec: a key and a sentence, told with file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.assignment import toml_locations
+from grader.assignment.toml_locations import KeyPath
+from grader.errors import SpecError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a spec, at a key; `message` says how to mend it.
+
+    `line` is for a problem of the oracle, which stands in a file of its own.
+    """
+
+    path: KeyPath
+    message: str
+    file: Path | None = None
+    line: int | None = None
+
+
+def spec_error(file: Path, text: str, problems: Iterable[Problem]) -> SpecError:
+    """Return one error that tells all problems, a line each, in the order of the file.
+
+    Its `file`, `key` and `line` are those of the first.
+    """
+    lines = toml_locations.key_lines(text)
+    errors = [
+        SpecError(
+            problem.message,
+            file=problem.file or file,
+            key=toml_locations.dotted(problem.path) or None,
+            line=problem.line if problem.file else toml_locations.line_of(lines, problem.path),
+        )
+        # A problem may be found twice, as jsonschema reports each missing key of a table.
+        for problem in dict.fromkeys(problems)
+    ]
+    errors.sort(key=lambda error: (error.file != file, error.line or 0))
+    first = errors[0]
+    first.message = "\n".join(error.message for error in errors)
+    first.args = (first.message,)
+    return first
+
+
+def named(words: Iterable[str]) -> str:
+    """Return the words as a list for people: `a`, `b`."""
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def choices(word: str, known: Iterable[str]) -> str:
+    """Return "; did you mean `x`?" for a near miss, else the list of what is known."""
+    known = list(known)
+    meant = toml_locations.did_you_mean(word, known)
+    return meant or (f"; known: {named(known)}" if known else "")

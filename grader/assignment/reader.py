@@ -1,0 +1,225 @@
+"""assignment.toml → Assignment, or one SpecError that names every problem.
+
+    text ─tomllib→ data ─spec_schema→ right form ─spec_checks→ makes sense ─→ Assignment
+
+A step that finds problems is the last: the next could only repeat them. Every
+problem is told with file, line and key.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from grader.assignment.counter_bounds import FIGURES, CounterBounds
+from grader.assignment.expression import Expression
+from grader.assignment.model import (
+    DEFAULT_VALUES,
+    PROGRAM_FILE,
+    PROGRAM_NAME,
+    PROGRAM_TITLE,
+    Assignment,
+    Benchmark,
+    CaseTemplate,
+    Kernel,
+    Limits,
+    Range,
+    Rules,
+    Tiers,
+    Tolerance,
+)
+from grader.assignment.problem import spec_error
+from grader.assignment.schema import schema_problems
+from grader.assignment.signature import Argument, ElementType, Signature
+from grader.assignment.toml_tips import toml_tip
+from grader.assignment.validate import meaning_problems
+from grader.errors import SpecError, not_utf8
+from grader.timing.decision import Tier
+from grader.vocabulary import CheckName, Device, Language, Memory, Role, Visibility
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SPEC_FILE = "assignment.toml"
+
+
+def read_assignment(folder: Path) -> Assignment:
+    """Read and validate the assignment in `folder`.
+
+    Raises SpecError with all problems found, in the order of their lines.
+    """
+    file = folder / SPEC_FILE
+    text = _text(file)
+    data = _parsed(text, file)
+    problems = list(schema_problems(data)) or list(meaning_problems(data, folder))
+    if problems:
+        raise spec_error(file, text, problems)
+    return _assignment(data, folder)
+
+
+def _text(file: Path) -> str:
+    try:
+        # Editors on Windows put a byte-order mark first, which TOML does not know.
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        tip = "every assignment folder holds one"
+        raise SpecError("is not there", file=file, tip=tip) from None
+    except UnicodeDecodeError as error:
+        raise not_utf8(error, file) from None
+    except OSError as error:
+        raise SpecError(f"cannot be read: {error.strerror}", file=file) from error
+
+
+def _parsed(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise SpecError("is nested too deeply", file=file) from None
+    # Not all are TOMLDecodeError: Python refuses numbers of thousands of digits by itself.
+    except ValueError as error:
+        message = str(error)
+        place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+        if place is None:
+            raise SpecError(f"is not TOML: {message}", file=file) from None
+        line = int(place[1]) if place[1] else text.rstrip().count("\n") + 1
+        what = message[: place.start()]
+        tip = toml_tip(what, [*text.splitlines(), ""][line - 1])
+        raise SpecError(f"is not TOML: {what}", file=file, line=line, tip=tip) from None
+
+
+def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
+    return Assignment(
+        name=data["name"],
+        title=data["title"],
+        folder=folder.resolve(),
+        signature=_signature(data["signature"]),
+        kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
+        tolerances={language: _tolerance(data["tolerance"], language) for language in Language},
+        limits=Limits(**data.get("limits", {})),
+        cases=tuple(template for case in data["cases"] for template in _templates(case)),
+        benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
+        program=_program(data["program"]) if "program" in data else None,
+    )
+
+
+def _signature(data: Mapping[str, Any]) -> Signature:
+    return Signature(
+        entry=data["entry"],
+        arguments=tuple(_argument(argument) for argument in data["arguments"]),
+        types={
+            name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
+            for name, bound in data.get("types", {}).items()
+        },
+    )
+
+
+def _argument(data: Mapping[str, Any]) -> Argument:
+    return Argument(
+        name=data["name"],
+        type=data["type"],
+        shape=tuple(Expression.parse(e) for e in data["shape"]) if "shape" in data else None,
+        role=Role(data.get("role", "in")),
+        memory=Memory(data.get("memory", "device")),
+        default=data.get("default"),
+    )
+
+
+def _kernel(data: Mapping[str, Any]) -> Kernel:
+    return Kernel(
+        name=data["name"],
+        title=data["title"],
+        files={Language(word): file for word, file in data["files"].items()},
+        points={CheckName(check): float(points) for check, points in data["points"].items()},
+        tiers=_tiers(data.get("tiers", {})),
+        counters=_counters(data["counters"]) if "counters" in data else None,
+        rules=Rules(torch_allowed=data.get("rules", {}).get("torch") == "allowed"),
+    )
+
+
+def _tiers(data: Mapping[str, Any]) -> Tiers:
+    return Tiers(
+        default=_by_language(data),
+        on={name: _by_language(tiers) for name, tiers in data.get("on", {}).items()},
+    )
+
+
+def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
+    """Return the tiers by language, slowest first, each knowing whether it is accepted."""
+    found = {}
+    for language in Language:
+        if language in data:
+            tiers = sorted(data[language], key=lambda tier: float(tier["speedup"]))
+            marked = [place for place, tier in enumerate(tiers) if tier.get("accepted")]
+            found[language] = tuple(
+                Tier(
+                    speedup=float(tier["speedup"]),
+                    share=float(tier["share"]),
+                    accepted=place >= (marked[0] if marked else 0),
+                )
+                for place, tier in enumerate(tiers)
+            )
+    return found
+
+
+def _benchmark(data: Mapping[str, Any]) -> Benchmark:
+    name = ", ".join(f"{key}={value}" for key, value in data["sizes"].items())
+    values = data.get("values", DEFAULT_VALUES)
+    return Benchmark(
+        name=name if values == DEFAULT_VALUES else f"{name}, {values}",
+        sizes=dict(data["sizes"]),
+        values=values,
+        bytes=Expression.parse(data["bytes"]),
+        flops=Expression.parse(data["flops"]) if "flops" in data else None,
+        languages=frozenset(map(Language, data.get("languages", Language))),
+    )
+
+
+def _counters(data: Mapping[str, Any]) -> CounterBounds:
+    most = {name: float(data[name]) for name in FIGURES if name in data}
+    return CounterBounds(sizes=dict(data["sizes"]), most=most)
+
+
+def _program(data: Mapping[str, Any]) -> Kernel:
+    return Kernel(
+        name=PROGRAM_NAME,
+        title=PROGRAM_TITLE,
+        files={Language.CUDA: PROGRAM_FILE},
+        points={CheckName.PROGRAM: float(data["points"])},
+    )
+
+
+def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
+    """Return the general bounds with the language's own put in their place."""
+    own = data.get(language.value, {})
+    if "exact" in own or ("exact" in data and not own):
+        return Tolerance(exact=True)
+    bounds = {**data, **own}
+    return Tolerance(atol=float(bounds.get("atol", 0)), rtol=float(bounds.get("rtol", 0)))
+
+
+def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
+    """Yield the case, or one for each position of its lists, or `count` of it."""
+    lists = {name: value for name, value in data["sizes"].items() if isinstance(value, list)}
+    repeat = len(next(iter(lists.values()))) if lists else data.get("count", 1)
+    for position in range(repeat):
+        yield CaseTemplate(
+            sizes={
+                name: value[position]
+                if isinstance(value, list)
+                else Range(value["min"], value["max"])
+                if isinstance(value, dict)
+                else value
+                for name, value in data["sizes"].items()
+            },
+            values=data.get("values", DEFAULT_VALUES),
+            memory=data.get("memory", False),
+            exact=data.get("exact", False),
+            visibility=Visibility(data.get("visibility", "visible")),
+            devices=frozenset(map(Device, data.get("devices", Device))),
+            languages=frozenset(map(Language, data.get("languages", Language))),
+        )

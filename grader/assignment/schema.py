@@ -1,0 +1,169 @@
+"""The JSON Schema's view of a spec, in sentences a course's staff can act on.
+
+jsonschema finds what is wrong; its own words are for programmers. TOML differs
+from JSON in three ways that matter here: 4.0 is not a whole number, `nan` and
+`inf` are numbers that nobody wants, and `$` must not match before a last line
+break.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from typing import Any
+
+import jsonschema
+
+from grader.assignment.problem import Problem, choices, named
+from grader.assignment.toml_locations import KeyPath, did_you_mean
+
+# By jsonschema's word for a type.
+_TYPE_WORDS = {
+    "object": "a table { key = … }",
+    "number": "a finite number",
+    "integer": "a whole number",
+    "string": 'text in quotes ("…")',
+    "array": "an array [ … ]",
+    "boolean": "true or false",
+}
+# By keyword of the schema; {limit} is the schema's, {value} what the spec says.
+_LIMIT_SENTENCES = {
+    "minimum": "is {value}, must be {limit} or more",
+    "maximum": "is {value}, must be {limit} or less",
+    "exclusiveMinimum": "is {value}, must be more than {limit}",
+    "exclusiveMaximum": "is {value}, must be less than {limit}",
+    "minItems": "must have {limit} or more elements",
+    "maxItems": "must have at most {limit} elements",
+    "minLength": "must have {limit} or more characters",
+    "maxLength": "must have at most {limit} characters",
+    "minProperties": "must have {limit} or more keys",
+    "uniqueItems": "names something twice",
+}
+
+
+def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what the package's JSON Schema finds wrong with a parsed spec."""
+    beyond = [Problem(path, "is beyond 64 bits") for path in _beyond_64_bits(data, ())]
+    if beyond:
+        # Python does not print numbers of thousands of digits, which jsonschema tries to.
+        yield from beyond
+        return
+    for error in _validator().iter_errors(data):
+        yield from _problems(error)
+
+
+def _beyond_64_bits(value: object, path: KeyPath) -> Iterator[KeyPath]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _beyond_64_bits(inner, (*path, key))
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _beyond_64_bits(inner, (*path, position))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield path
+
+
+@functools.cache
+def _validator() -> Any:
+    schema = json.loads(
+        resources.files("grader").joinpath("schemas/assignment.schema.json").read_text("utf-8")
+    )
+    base = jsonschema.Draft202012Validator
+    types = base.TYPE_CHECKER.redefine_many({"integer": _is_whole, "number": _is_number})
+    strict = jsonschema.validators.extend(base, {"pattern": _pattern}, type_checker=types)
+    return strict(schema)
+
+
+def _is_whole(_: Any, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(checker: Any, value: object) -> bool:
+    return _is_whole(checker, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _pattern(validator: Any, pattern: str, instance: object, _: Any) -> Iterator[Any]:
+    if validator.is_type(instance, "string") and not re.fullmatch(pattern, str(instance)):
+        yield jsonschema.ValidationError(f"does not match {pattern}")
+
+
+def _problems(error: Any) -> Iterator[Problem]:
+    path: KeyPath = tuple(error.absolute_path)
+    value = error.instance
+    if "propertyNames" in error.absolute_schema_path:
+        path += (str(value),)
+    match error.validator:
+        case "additionalProperties" if error.validator_value is False:
+            known = error.schema["properties"]
+            for key in value:
+                if key not in known:
+                    yield Problem((*path, key), f"is no key of this table{choices(key, known)}")
+        case "required":
+            for key in error.validator_value:
+                if key not in value:
+                    yield Problem((*path, key), f"is missing{_purpose(error.schema, key)}")
+        case "enum":
+            allowed = [str(word) for word in error.validator_value]
+            meant = did_you_mean(str(value), allowed)
+            yield Problem(path, f"is {_shown(value)}, must be one of {named(allowed)}{meant}")
+        case "const":
+            yield Problem(path, f"is {_shown(value)}, must be {_shown(error.validator_value)}")
+        case "type" if isinstance(value, dict) and len(path) == 1:
+            # One table of those that there may be several of.
+            yield Problem(path, f"is one table, needs double brackets: [[{path[0]}]]")
+        case "type":
+            wanted = error.validator_value
+            words = [wanted] if isinstance(wanted, str) else wanted
+            text = " or ".join(_TYPE_WORDS[word] for word in words)
+            yield Problem(path, f"is {_shown(value)}, must be {text}")
+        case "pattern":
+            # The schema says in words what the pattern wants.
+            yield Problem(path, f"is {_shown(value)}, must be {error.schema['$comment']}")
+        case "anyOf":
+            yield from _nearest_branch(error)
+        case keyword if keyword in _LIMIT_SENTENCES:
+            sentence = _LIMIT_SENTENCES[keyword]
+            yield Problem(path, sentence.format(value=_shown(value), limit=error.validator_value))
+        case _:
+            yield Problem(path, error.message)
+
+
+def _purpose(schema: Mapping[str, Any], key: str) -> str:
+    """Return ": " and what a key is for, in the schema's words; "" if it has none."""
+    text = str(schema["properties"][key].get("description", "")).rstrip(".")
+    # "The name" is a sentence's start, "CUDA" a name.
+    begin = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
+    return f": {begin}{text[1:]}" if text else ""
+
+
+def _nearest_branch(error: Any) -> Iterator[Problem]:
+    """Tell what is wrong within the alternative that has the right type, if any has."""
+    branches: dict[int, list[Any]] = {}
+    for inner in error.context:
+        branches.setdefault(inner.schema_path[0], []).append(inner)
+    for inners in branches.values():
+        if not any(inner.validator == "type" and not inner.path for inner in inners):
+            for inner in inners:
+                yield from _problems(inner)
+            return
+    yield Problem(
+        tuple(error.absolute_path),
+        f"is {_shown(error.instance)}, must be a number, a list of numbers, "
+        "or { min = …, max = … }",
+    )
+
+
+def _shown(value: object) -> str:
+    """Return a value much as TOML writes it, cut to a length that fits a line."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "an array"
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,167 @@
+"""One signature, every form it takes.
+
+An assignment states its entry once: a name and arguments in order. From that
+follow the C declaration in the header, the C++ trampoline (`build`), the
+Python call (`worker`) and the buffers (`judge`). Outputs are arguments, so
+that they belong to the grader in every language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from grader.assignment.expression import Expression
+from grader.vocabulary import Language, Memory, Role
+
+
+class ElementType(Enum):
+    """The types an argument may have: value, C++ spelling, bytes."""
+
+    FLOAT16 = ("float16", "__half", 2)
+    BFLOAT16 = ("bfloat16", "__nv_bfloat16", 2)
+    FLOAT32 = ("float32", "float", 4)
+    FLOAT64 = ("float64", "double", 8)
+    INT8 = ("int8", "signed char", 1)
+    INT32 = ("int32", "int", 4)
+    INT64 = ("int64", "long long", 8)
+
+    def __init__(self, word: str, c_name: str, size: int) -> None:
+        self.word = word
+        self.c_name = c_name
+        self.size = size
+
+    @property
+    def is_float(self) -> bool:
+        """True if values are floating point."""
+        return "float" in self.word
+
+    @classmethod
+    def named(cls, word: str) -> ElementType:
+        """Return the type called `word` in a spec; KeyError if there is none."""
+        return {member.word: member for member in cls}[word]
+
+
+# The headers a C declaration needs for types that are not built in.
+_HEADERS = {
+    ElementType.FLOAT16: "cuda_fp16.h",
+    ElementType.BFLOAT16: "cuda_bf16.h",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument as the spec states it; `type` may be a name bound per language.
+
+    `shape` is None for a scalar. A scalar's value is the case's size of the
+    same name, else `default`.
+    """
+
+    name: str
+    type: str
+    shape: tuple[Expression, ...] | None = None
+    role: Role = Role.IN
+    memory: Memory = Memory.DEVICE
+    default: int | float | None = None
+
+    @property
+    def is_array(self) -> bool:
+        """True for a pointer (CUDA C++) or tensor (Triton)."""
+        return self.shape is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """The entry's name, its arguments in order, and the types bound by language."""
+
+    entry: str
+    arguments: tuple[Argument, ...]
+    types: Mapping[str, Mapping[Language, ElementType]]
+
+    @property
+    def arrays(self) -> tuple[Argument, ...]:
+        """The array arguments, in order."""
+        return tuple(argument for argument in self.arguments if argument.is_array)
+
+    @property
+    def scalars(self) -> tuple[Argument, ...]:
+        """The scalar arguments, in order."""
+        return tuple(argument for argument in self.arguments if not argument.is_array)
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        """The arrays that the kernel writes, in order."""
+        return tuple(argument for argument in self.arrays if argument.role.written)
+
+    def element_type(self, argument: Argument, language: Language) -> ElementType:
+        """Return the type of `argument` in `language`."""
+        if argument.type in self.types:
+            return self.types[argument.type][language]
+        return ElementType.named(argument.type)
+
+    def shape(self, argument: Argument, sizes: Mapping[str, int | float]) -> tuple[int, ...]:
+        """Return the shape of an array for a case's sizes."""
+        assert argument.shape is not None
+        return tuple(extent.evaluate(sizes) for extent in argument.shape)
+
+    def scalar(self, argument: Argument, sizes: Mapping[str, int | float]) -> int | float:
+        """Return the value of a scalar for a case's sizes."""
+        value = sizes.get(argument.name, argument.default)
+        assert value is not None, argument.name  # the spec's validation holds this
+        return value
+
+    def c_parameter(self, argument: Argument) -> str:
+        """Return the argument as it stands in the C declaration."""
+        c_name = self.element_type(argument, Language.CUDA).c_name
+        if not argument.is_array:
+            return f"{c_name} {argument.name}"
+        const = "const " if argument.role is Role.IN else ""
+        return f"{const}{c_name}* {argument.name}"
+
+    @property
+    def c_declaration(self) -> str:
+        """`void silu(const float* input, float* output, int n)`."""
+        return f"void {self.entry}({', '.join(map(self.c_parameter, self.arguments))})"
+
+    @property
+    def python_declaration(self) -> str:
+        """`def silu(input, output, n)`."""
+        return f"def {self.entry}({', '.join(argument.name for argument in self.arguments)})"
+
+    @property
+    def header_name(self) -> str:
+        """`silu.h`."""
+        return f"{self.entry}.h"
+
+    @property
+    def c_includes(self) -> str:
+        """The lines that the declaration needs ahead of it, for types that are not built in."""
+        wanted = {self.element_type(argument, Language.CUDA) for argument in self.arguments}
+        return "".join(
+            f"#include <{_HEADERS[kind]}>\n"
+            for kind in ElementType
+            if kind in wanted & set(_HEADERS)
+        )
+
+    def header(self) -> str:
+        """Return the C++ header that a student's kernel and `main.cu` include."""
+        comments = "".join(f"//   {line}\n" for line in self._describe())
+        return (
+            f"// {self.header_name}: the function to implement (generated from assignment.toml).\n"
+            f"{comments}#pragma once\n{self.c_includes}\n"
+            f'extern "C" {self.c_declaration};\n'
+        )
+
+    def _describe(self) -> list[str]:
+        width = max(len(argument.name) for argument in self.arguments)
+        lines = []
+        for argument in self.arguments:
+            if argument.shape is None:
+                what = "scalar"
+            else:
+                extents = ", ".join(extent.text for extent in argument.shape)
+                layout = " row-major" if len(argument.shape) > 1 else ""
+                what = f"({extents}){layout}, {argument.role}, {argument.memory} memory"
+            lines.append(f"{argument.name:<{width}}  {what}")
+        return lines

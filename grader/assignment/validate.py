@@ -1,0 +1,232 @@
+"""What a schema cannot say about a spec: signature, kernels, tolerance, oracle.
+
+Every check yields problems and never raises; all run on data that the JSON
+Schema has accepted. Cases have a module of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from grader.assignment.expression import Expression
+from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
+from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
+from grader.assignment.problem import Problem
+from grader.assignment.signature import ElementType
+from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.validate_cases import case_problems, scalar_problem, scalar_types
+from grader.assignment.validate_counters import counter_problems
+from grader.assignment.validate_timing import timing_problems
+from grader.vocabulary import Language
+
+# What the oracle must define, with the arguments it is called with.
+ORACLE_FUNCTIONS = {
+    "inputs": ("case", "dtype", "generator"),
+    "expected": ("inputs",),
+    "baseline": ("inputs", "outputs"),
+}
+
+# What it may define besides: cheaper ways for timed calls.
+ORACLE_HOOKS = {
+    "refresh": ("inputs", "generator"),
+    "verify": ("inputs", "outputs", "generator"),
+}
+
+
+def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
+    """Yield everything that is wrong with a spec that has the right form."""
+    name = folder.resolve().name
+    if data["name"] != name:
+        yield Problem(
+            ("name",), f'is "{data["name"]}" but the folder is "{name}": rename one of them'
+        )
+    signature = [*_signature_problems(data), *_type_problems(data)]
+    yield from signature
+    yield from _kernel_problems(data["kernels"])
+    yield from _tolerance_problems(data)
+    if "program" in data and not signature:
+        yield from _program_problems(data)
+    # Sizes mean something only under a signature that does.
+    if not signature:
+        yield from case_problems(data)
+        yield from timing_problems(data)
+        yield from counter_problems(data)
+    yield from _oracle_problems(folder / ORACLE_FILE)
+
+
+def _signature_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    signature = data["signature"]
+    entry, arguments = signature["entry"], signature["arguments"]
+    languages = {Language(word) for kernel in data["kernels"] for word in kernel["files"]}
+    why = reserved_entry(entry, languages)
+    if why:
+        yield Problem(("signature", "entry"), f'is "{entry}", {why}')
+    seen = {entry: "the entry's name"}
+    for index, argument in enumerate(arguments):
+        at: KeyPath = ("signature", "arguments", index)
+        name = argument["name"]
+        why = reserved(name, languages)
+        if why:
+            yield Problem((*at, "name"), f'is "{name}", {why}')
+        if name in seen:
+            yield Problem((*at, "name"), f'is "{name}", which is {seen[name]}: choose another')
+        seen[name] = "also the name of an argument before it"
+        yield from _argument_problems(argument, at, signature)
+    if all(argument.get("role", "in") == "in" for argument in arguments):
+        yield Problem(("signature", "arguments"), 'has no output: one needs role = "out"')
+
+
+def _argument_problems(
+    argument: Mapping[str, Any], at: KeyPath, signature: Mapping[str, Any]
+) -> Iterator[Problem]:
+    types = signature.get("types", {})
+    elements = [kind.word for kind in ElementType]
+    if argument["type"] not in types and argument["type"] not in elements:
+        meant = type_meant(argument["type"], [*types, *elements])
+        yield Problem((*at, "type"), f'is "{argument["type"]}", which is no type{meant}')
+        return
+    if "shape" not in argument:
+        for key in ("role", "memory"):
+            if key in argument:
+                yield Problem((*at, key), "is for arrays: give a `shape`, or take it away")
+        for kind in sorted(scalar_types(argument, signature)):
+            if kind in ("float16", "bfloat16"):
+                yield Problem(
+                    (*at, "type"), f"makes a scalar {kind}; pass it as float32, or as an array"
+                )
+        if "default" in argument:
+            wrong = scalar_problem(argument["default"], scalar_types(argument, signature))
+            if wrong:
+                yield Problem((*at, "default"), wrong)
+        return
+    if "default" in argument:
+        yield Problem((*at, "default"), "is for scalars: take it, or the `shape`, away")
+    arrays = {other["name"] for other in signature["arguments"] if "shape" in other}
+    for position, extent in enumerate(argument["shape"]):
+        try:
+            names = Expression.parse(extent).names
+        except ValueError as error:
+            yield Problem((*at, "shape", position), str(error))
+            continue
+        for name in sorted(names & arrays):
+            yield Problem((*at, "shape", position), f"uses `{name}`, which is an array: use sizes")
+
+
+def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    types = data["signature"].get("types", {})
+    used = {argument["type"] for argument in data["signature"]["arguments"]}
+    languages = {language for kernel in data["kernels"] for language in kernel["files"]}
+    for name, bound in types.items():
+        at: KeyPath = ("signature", "types", name)
+        if name in {kind.word for kind in ElementType}:
+            yield Problem(at, "is the name of an element type: choose another")
+        elif name not in used:
+            yield Problem(at, "is the type of no argument: use it, or take it away")
+        for language in sorted(languages - set(bound)):
+            yield Problem((*at, language), "is missing: a kernel has a file in this language")
+
+
+def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
+    names: set[str] = set()
+    # By path as a file system sees it that does not tell capitals apart.
+    owners: dict[str, str] = {}
+    for index, kernel in enumerate(kernels):
+        name = kernel["name"]
+        if name in names:
+            yield Problem(
+                ("kernels", index, "name"), f'is "{name}", as is one before it: choose another'
+            )
+        names.add(name)
+        for language, file in kernel["files"].items():
+            at: KeyPath = ("kernels", index, "files", language)
+            path = PurePosixPath(file)
+            if ".." in path.parts:
+                yield Problem(at, "must not contain `..`: files stay in the assignment's folder")
+            elif str(path) != file:
+                yield Problem(at, f'is "{file}", write it as "{path}"')
+            if file.lower() in owners:
+                yield Problem(
+                    at,
+                    f'is "{file}", which is also the file of `{owners[file.lower()]}` (capitals '
+                    "are not told apart everywhere)",
+                )
+            owners[file.lower()] = name
+            if file.lower() == PROGRAM_FILE:
+                yield Problem(at, f'is "{file}", the name of the student\'s own program')
+            if language == Language.TRITON and path.stem in MODULES:
+                yield Problem(at, f'is "{file}", which would hide the module `{path.stem}`')
+
+
+def _program_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield why main.cu cannot be graded: its shim knows the entry's arguments and no more."""
+    signature, kernels = data["signature"], data["kernels"]
+    if not any(Language.CUDA in kernel["files"] for kernel in kernels):
+        yield Problem(
+            ("program",), "needs a kernel with a file in CUDA C++: add one, or take the table away"
+        )
+    for index, kernel in enumerate(kernels):
+        if kernel["name"] == PROGRAM_NAME:
+            yield Problem(
+                ("kernels", index, "name"),
+                f'is "{PROGRAM_NAME}", the name of the student\'s own program: choose another',
+            )
+    scalars = {a["name"] for a in signature["arguments"] if "shape" not in a}
+    for argument in signature["arguments"]:
+        if argument.get("role", "in") == "in":
+            continue
+        names = {name for e in argument["shape"] for name in Expression.parse(e).names}
+        for name in sorted(names - scalars):
+            yield Problem(
+                ("program",),
+                f"cannot know the size of `{argument['name']}`: `{name}` is no argument; "
+                "make it one, or take the table away",
+            )
+
+
+def _tolerance_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    tolerance = data["tolerance"]
+    bounds = {"exact", "atol", "rtol"}
+    for at, table in (
+        (("tolerance",), tolerance),
+        *((("tolerance", word.value), tolerance[word]) for word in Language if word in tolerance),
+    ):
+        if "exact" in table and ("atol" in table or "rtol" in table):
+            yield Problem((*at, "exact"), "excludes atol and rtol: take it, or them, away")
+    for language in sorted({word for kernel in data["kernels"] for word in kernel["files"]}):
+        if not bounds & set(tolerance) and language not in tolerance:
+            yield Problem(
+                ("tolerance", language), "is missing: a kernel has a file in this language"
+            )
+
+
+def _oracle_problems(oracle: Path) -> Iterator[Problem]:
+    """Look at the oracle without running it: listing must not import torch."""
+    try:
+        tree = ast.parse(oracle.read_bytes())
+    except FileNotFoundError:
+        yield Problem((), "is not there: it gives the inputs and the expected results", oracle)
+        return
+    except SyntaxError as error:
+        yield Problem((), f"is not Python: {error.msg}", oracle, error.lineno)
+        return
+    except (OSError, ValueError) as error:
+        yield Problem((), f"cannot be read: {error}", oracle)
+        return
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    others = set(functions) - set(ORACLE_FUNCTIONS) - set(ORACLE_HOOKS)
+    hooks = {name: ORACLE_HOOKS[name] for name in sorted(set(functions) & set(ORACLE_HOOKS))}
+    for name, arguments in {**ORACLE_FUNCTIONS, **hooks}.items():
+        wanted = f"def {name}({', '.join(arguments)})"
+        if name not in functions:
+            yield Problem((), f"lacks `{wanted}`{did_you_mean(name, others)}", oracle)
+            continue
+        found = functions[name].args
+        most = len(found.posonlyargs) + len(found.args)
+        least = most - len(found.defaults)
+        fits = least <= len(arguments) and (found.vararg or len(arguments) <= most)
+        if not fits or any(default is None for default in found.kw_defaults):
+            line = functions[name].lineno
+            yield Problem((), f"has `{name}` with other arguments: write `{wanted}`", oracle, line)

@@ -1,0 +1,104 @@
+"""What a schema cannot say about tiers and `[[benchmarks]]`.
+
+Points for performance need tiers in every language and a benchmark to measure;
+a better tier earns more than a worse one, and the best earns everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from grader.assignment.expression import Expression
+from grader.assignment.problem import Problem
+from grader.assignment.signature import ElementType
+from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.validate_cases import scalar_types, size_problems
+from grader.vocabulary import Language
+
+Table = Mapping[str, Any]
+
+# What a benchmark's expressions may use beside the sizes: the bytes of an element.
+ELEMENT_SIZE = "size"
+
+
+def timing_problems(data: Table) -> Iterator[Problem]:
+    """Yield what is wrong with tiers and benchmarks, on a spec with a sound signature."""
+    for index, kernel in enumerate(data["kernels"]):
+        yield from _kernel_problems(kernel, ("kernels", index), data)
+    for index, benchmark in enumerate(data.get("benchmarks", ())):
+        yield from _benchmark_problems(benchmark, ("benchmarks", index), data)
+    if "benchmarks" in data:
+        roles = {a.get("role", "in") for a in data["signature"]["arguments"] if "shape" in a}
+        if "inout" in roles:
+            yield Problem(
+                ("benchmarks",),
+                'cannot be timed: an array with role "inout" changes from call to call',
+            )
+
+
+def _kernel_problems(kernel: Table, at: KeyPath, data: Table) -> Iterator[Problem]:
+    tiers = kernel.get("tiers", {})
+    scored = "performance" in kernel["points"]
+    if scored and "benchmarks" not in data:
+        yield Problem(
+            (*at, "points", "performance"), "needs something to measure: add [[benchmarks]]"
+        )
+    for language in sorted(kernel["files"]):
+        if scored and language not in tiers:
+            yield Problem((*at, "tiers", language), "is missing: there are points for performance")
+    if tiers and not scored:
+        yield Problem((*at, "tiers"), "earn nothing: give `points` for performance")
+    groups = {(*at, "tiers"): tiers} | {
+        (*at, "tiers", "on", name): group for name, group in tiers.get("on", {}).items()
+    }
+    for place, group in groups.items():
+        for language in sorted({word.value for word in Language} & set(group)):
+            if language not in kernel["files"]:
+                yield Problem((*place, language), f"is for {language}, in which there is no file")
+            yield from _tier_problems(group[language], (*place, language))
+
+
+def _tier_problems(tiers: list[Table], at: KeyPath) -> Iterator[Problem]:
+    for position, (worse, better) in enumerate(pairwise(tiers), start=1):
+        if better["speedup"] <= worse["speedup"]:
+            yield Problem(
+                (*at, position, "speedup"),
+                f"is {better['speedup']}, and the tier before it has {worse['speedup']}: "
+                "write them from slow to fast",
+            )
+        if better["share"] <= worse["share"]:
+            yield Problem(
+                (*at, position, "share"),
+                f"is {better['share']}, no more than the slower tier before it",
+            )
+    if tiers and tiers[-1]["share"] != 1:
+        yield Problem((*at, len(tiers) - 1, "share"), "must be 1: the fastest tier earns all")
+    marked = [position for position, tier in enumerate(tiers) if tier.get("accepted")]
+    for position in marked[1:]:
+        yield Problem((*at, position, "accepted"), "stands at another tier already: mark one")
+
+
+def _benchmark_problems(benchmark: Table, at: KeyPath, data: Table) -> Iterator[Problem]:
+    signature = data["signature"]
+    yield from size_problems(benchmark["sizes"], signature, (*at, "sizes"))
+    used = {language for kernel in data["kernels"] for language in kernel["files"]}
+    for language in sorted(set(benchmark.get("languages", used)) - used):
+        yield Problem((*at, "languages"), f"names {language}, in which no kernel has a file")
+    first = next((a for a in signature["arguments"] if "shape" in a), None)
+    size = ElementType.named(min(scalar_types(first, signature))).size if first else 1
+    known = {**benchmark["sizes"], ELEMENT_SIZE: size}
+    for key in ("bytes", "flops"):
+        if key not in benchmark:
+            continue
+        try:
+            expression = Expression.parse(benchmark[key])
+            unknown = sorted(expression.names - set(known))
+            if unknown:
+                meant = did_you_mean(unknown[0], known)
+                yield Problem((*at, key), f"uses `{unknown[0]}`, which is no size{meant}")
+            elif expression.evaluate(known) < 1:
+                yield Problem((*at, key), "is less than 1: leave it out, or count again")
+        except ValueError as error:
+            yield Problem((*at, key), str(error))

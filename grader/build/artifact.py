@@ -1,0 +1,43 @@
+"""What building a hand-in's file comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.sandbox.compiled_kernels import Compiled
+from grader.vocabulary import Device, Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """Something a worker can run: a shared library, or a Python file.
+
+    `doubts` is what in its text staff may want to look at. `compiled` is what
+    its workers on a GPU have compiled so far.
+    """
+
+    language: Language
+    device: Device
+    path: Path
+    file: str
+    entry: str
+    evidence: BuildEvidence
+    doubts: tuple[str, ...] = ()
+    compiled: Compiled = field(default_factory=Compiled, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A hand-in that cannot be run, and the sentence that says why.
+
+    `verdict` is compile_error, or what an exhausted limit calls for, or
+    not_measured if this machine cannot tell.
+    """
+
+    verdict: Verdict
+    message: str
+    hint: str = ""
+    evidence: BuildEvidence

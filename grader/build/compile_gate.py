@@ -1,0 +1,196 @@
+"""Would a GPU's compiler take the Triton kernels that the interpreter ran?
+
+The interpreter is more lenient than the compiler: it accepts types that do not
+fit, `break`, a tile that is no power of two. So the launches it recorded are
+compiled for a GPU that need not be there, and the compiler has the last word,
+as nvcc has for CUDA C++.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import re
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from grader.build.artifact import Built, Rejected
+from grader.protocol import programs
+from grader.report.evidence import BuildEvidence, Diagnostic
+from grader.report.verdict import Verdict
+from grader.sandbox import spawn
+from grader.sandbox.scratch_dir import box
+from grader.system import untrusted_json
+from grader.system.cache import cached_folder, content_key
+
+_WALL_S = 120.0
+_MOST_LAUNCHES = 12
+_MOST_WARNINGS = 10
+_MOST_LINES = 10_000_000  # a line number beyond is no line number
+_RUN = 'exec "$@" < launches.json'
+
+
+def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
+    """Compile each distinct launch; return why one is rejected, else the hand-in.
+
+    The same file with the same launches is compiled once and remembered.
+    What cannot be tried (an argument that cannot be rebuilt, a compiler that
+    breaks down) is nobody's fault and rejects nothing, but is told as a warning.
+    """
+    distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
+    chosen = _of_each_kernel(distinct)[:_MOST_LAUNCHES]
+    asked = json.dumps(chosen)
+    text = built.path.read_bytes()
+    reports: list[dict[str, Any]] = []
+
+    def make(folder: Path) -> None:
+        reports.append(_compile(built, asked))
+        results = reports[0].get("results", [])
+        if not results or any(result.get("error") for result in results):
+            raise _NotAcceptedError
+        (folder / "launches.json").write_text(asked)
+        (folder / "report.json").write_text(json.dumps(reports[0]))
+
+    try:
+        entry = cached_folder("triton-gate", content_key(_version(), text, asked), make)
+        report = json.loads((entry / "report.json").read_text())
+    except _NotAcceptedError:
+        report = reports[0]
+    for result in report.get("results", []):
+        if result.get("error"):
+            return _rejected(built, result["error"], str(report.get("triton"))[:40])
+    return _with_warnings(built, _untried(distinct, report))
+
+
+def _of_each_kernel(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first launch of each kernel, then the second of each, and so on."""
+    seen: Counter[str] = Counter()
+    ranks = []
+    for launch in launches:
+        name = str(launch.get("kernel"))
+        ranks.append(seen[name])
+        seen[name] += 1
+    order = sorted(range(len(launches)), key=ranks.__getitem__)
+    return [launches[number] for number in order]
+
+
+def _untried(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
+    """Say of each kernel that was not compiled why not."""
+    results = report.get("results", [])
+    why = "the compiler's program ended early"
+    if results:
+        why = f"no more than {_MOST_LAUNCHES} launches are compiled"
+    elif report.get("load"):
+        why = f"the file does not load without the interpreter: {report['load']}"
+    reasons = [
+        (str(result.get("kernel")), str(result.get("problem")))
+        for result in results
+        if not result.get("ok")
+    ]
+    tried = {str(result.get("kernel")) for result in results}
+    names = (str(launch.get("kernel")) for launch in launches)
+    reasons += [(name, why) for name in names if name not in tried]
+    return [
+        f"kernel `{name[:100]}` was not compiled, so whether a GPU's compiler takes it is "
+        f"not known: {(reason.splitlines() or [''])[0][:300]}"
+        for name, reason in dict.fromkeys(reasons)
+    ]
+
+
+def _with_warnings(built: Built, messages: list[str]) -> Built:
+    if not messages:
+        return built
+    warnings = tuple(
+        Diagnostic(file=built.file, line=None, severity="warning", message=message)
+        for message in messages[:_MOST_WARNINGS]
+    )
+    evidence = replace(
+        built.evidence,
+        diagnostics=built.evidence.diagnostics + warnings,
+        diagnostics_total=built.evidence.diagnostics_total + len(messages),
+    )
+    return replace(built, evidence=evidence)
+
+
+class _NotAcceptedError(Exception):
+    """Not everything compiled: nothing to remember."""
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
+def _compile(built: Built, launches: str) -> dict[str, Any]:
+    """Compile the launches, a JSON list, and return what the compiler's program reported."""
+    with box("grade-gate-") as folder:
+        (folder / "launches.json").write_text(launches)
+        shutil.copyfile(built.path, folder / built.path.name)
+        program = [sys.executable, "-I", str(programs.TRITON_COMPILE), built.path.name]
+        ended = spawn.run(
+            ["/bin/sh", "-c", _RUN, "sh", *program],
+            cwd=folder,
+            environment=spawn.clean_environment(folder),
+            wall_s=_WALL_S,
+        )
+    return _report(ended.output)
+
+
+def _report(output: str) -> dict[str, Any]:
+    """Return the program's JSON, which follows whatever the hand-in printed; {} if there is none.
+
+    The hand-in runs in the same process and may end it, so nothing here is
+    sure to be the program's.
+    """
+    for line in reversed(output.splitlines()):
+        try:
+            report = untrusted_json.parse(line)
+        except ValueError:
+            continue
+        if isinstance(report, dict) and isinstance(report.get("results"), list):
+            return report if all(map(_is_result, report["results"])) else {}
+    return {}
+
+
+def _is_result(result: object) -> bool:
+    """True if it has the form that `triton_compile` gives to what became of a launch."""
+    return isinstance(result, dict) and isinstance(result.get("error"), (dict, type(None)))
+
+
+def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
+    line = error.get("line")
+    line = line if type(line) is int and 0 < line < _MOST_LINES else None
+    text = str(error.get("message", "")).strip().splitlines() or ["no reason was given"]
+    reason = _reason(text)[:500]
+    place = f"{built.file}:{line}" if line else built.file
+    diagnostic = Diagnostic(file=built.file, line=line, message=reason)
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message=f"{place}: the interpreter runs it, but it does not compile for a GPU: {reason}",
+        hint=str(error.get("hint", ""))[:500],
+        evidence=BuildEvidence(
+            tool=f"triton {version}",
+            cached=False,
+            diagnostics=(diagnostic,),
+            diagnostics_total=1,
+            output="\n".join(text)[:8000],
+        ),
+    )
+
+
+def _reason(lines: list[str]) -> str:
+    """Return the line that says why: ptxas's own, which triton puts below a heading of its own."""
+    if not any("`ptxas` stderr" in line for line in lines):
+        return lines[0]
+    for word in ("error", "fatal"):
+        for line in lines:
+            if found := re.search(rf"\b{word}\s*:\s*(\S.*)", line):
+                return f"ptxas: {found[1]}"
+    return lines[0]

@@ -1,0 +1,106 @@
+"""Why the entry cannot be called, in one sentence: what was found, what is wanted.
+
+Compilers answer a missing or mistaken entry with a page about templates. The
+trampoline makes them print the type they found; this reads it back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from grader.assignment.signature import Signature
+from grader.assignment.toml_locations import did_you_mean
+from grader.build.trampoline import SIGNATURE_MARK
+
+# g++: mark<void (*)(float*)>  ·  nvcc: mark<R (*)(P...)> [with R=void, P=<float *>]
+_FOUND = (
+    re.compile(
+        rf"{SIGNATURE_MARK}<(?P<returns>[^()<>]+?) ?\(\*\)\((?P<parameters>(?!P\.\.\.)[^()]*)\)"
+    ),
+    re.compile(r"\[with R ?= ?(?P<returns>[^,;]+), P ?= ?<(?P<parameters>.*)>\]"),
+)
+# These run in the judge on whatever was handed in: each part has an end, a comment or string too
+# that is never closed, so that no text is looked at more than a few times.
+_COMMENT = re.compile(
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,8}'", re.S
+)
+_DEFINITION = re.compile(
+    r"\b([A-Za-z_]\w*)\s*\([^;{}()]{0,2000}(?:\([^()]{0,200}\)[^;{}()]{0,200}){0,20}\)\s{0,200}\{"
+)
+_KERNEL = (
+    r"__global__[^;{{}}()]{{0,500}}"
+    r"(?:__launch_bounds__\s{{0,20}}\([^()]{{0,200}}\)[^;{{}}()]{{0,500}})?\b{entry}\s{{0,200}}\("
+)
+_MOST_DEFINITIONS = 10
+_KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "defined"}
+# g++'s words and nvcc's for a name that is only known inside something, and for two of a name.
+_HIDDEN = re.compile(r"has not been declared|the global scope has no")
+_AMBIGUOUS = re.compile(r"address of overloaded function|instance of overloaded function")
+
+
+def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] | None:
+    """Return (message, hint) if the entry itself is a kernel.
+
+    Asked before compiling: the host device would take it for a function.
+    """
+    code = _without_comments(text)
+    kernel = re.search(_KERNEL.format(entry=re.escape(signature.entry)), code)
+    if kernel is None or len(_definitions(code, signature.entry)) > 1:
+        return None
+    return (
+        f"{file}:{_line(code, kernel.end())}: `{signature.entry}` is a __global__ kernel; "
+        "it must be an ordinary function that launches one",
+        _wanted(signature),
+    )
+
+
+def entry_problem(
+    signature: Signature, file: str, text: str, output: str
+) -> tuple[str, str] | None:
+    """Return (message, hint) if `output` complains of the entry, else None."""
+    code = _without_comments(text)
+    wanted = _wanted(signature)
+    entry = signature.entry
+    names = [name for name in _DEFINITION.findall(code) if name not in _KEYWORDS]
+    if not code.strip():
+        return f"{file} is empty", wanted
+    if entry not in names and not re.search(rf"\b{re.escape(entry)}\b", code):
+        return f"{file} defines no function `{entry}`{did_you_mean(entry, names)}", wanted
+    lines = _definitions(code, entry)
+    place = f"{file}:{lines[0]}" if lines else file
+    about_entry = "\n".join(
+        line for line in output.splitlines() if entry in line or "decltype" in line
+    )
+    if _AMBIGUOUS.search(about_entry) and len(lines) > 1:
+        also = ", ".join(map(str, lines[1:]))
+        return f"{place}: `{entry}` is defined more than once, see line {also}", wanted
+    if _HIDDEN.search(about_entry) and lines:
+        return f"{place}: `{entry}` is inside a namespace or class; it must stand outside", wanted
+    if SIGNATURE_MARK not in output:
+        return None
+    match = next((m for pattern in _FOUND if (m := pattern.search(output))), None)
+    if match is None:
+        return None
+    parameters = re.sub(r"\s*\*", "*", match["parameters"])
+    found = f"{match['returns']} {entry}({parameters})"
+    return f"{place}: `{entry}` has another parameter list; found: {found}", wanted
+
+
+def _wanted(signature: Signature) -> str:
+    return f"wanted: {signature.c_declaration}"
+
+
+def _without_comments(text: str) -> str:
+    """Return the code without comments and strings, every line where it was."""
+    return _COMMENT.sub(lambda match: " " + "\n" * match[0].count("\n"), text)
+
+
+def _definitions(code: str, name: str) -> list[int]:
+    """Return the lines where functions called `name` are defined, the first ones."""
+    found = (match for match in _DEFINITION.finditer(code) if match[1] == name)
+    return [_line(code, match.start()) for match in itertools.islice(found, _MOST_DEFINITIONS)]
+
+
+def _line(code: str, position: int) -> int:
+    return code.count("\n", 0, position) + 1

@@ -1,0 +1,133 @@
+"""The C++ between a student's main and the student's kernel, generated from the signature.
+
+    main.o ──entry──→ shim ──grader_program_kernel──→ the kernel's file, its entry renamed
+                       └─ afterwards: one element of an output, changed or not
+
+The kernel's file is compiled with its entry under another name, so that the
+entry that main.cu calls is the shim's. `include/grader_program.h` is the part
+that is the same for all assignments.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from grader.assignment.signature import Argument, Signature
+from grader.vocabulary import Language, Memory
+
+SHIM_HEADER = "grader_program.h"
+SHIM_FILE = "grader_shim.cpp"
+KERNEL_FILE = "grader_kernel"
+# What the kernel's own entry is called in the program.
+RENAMED = "grader_renamed_{entry}"
+
+_FUNCTIONS = {
+    "+": "plus",
+    "-": "minus",
+    "*": "times",
+    "//": "divide",
+    "%": "modulo",
+    "**": "power",
+    "min": "least",
+    "max": "most",
+}
+
+_SHIM = """\
+// Generated: the entry that main.cu calls.
+#include "{shim_header}"
+
+#include "{header}"
+
+extern "C" void grader_program_kernel({parameters});
+
+extern "C" {declaration}
+{{
+    ::grader_program_kernel({arguments});
+    if (!::grader_program::called()) return;
+    switch (::grader_program::orders.output) {{
+{outputs}
+    }}
+}}
+"""
+
+_OUTPUT = """\
+        case {number}:
+            ::grader_program::after_call<::grader_program::{kind}>(
+                {name}, {{{extents}}}, {on_host});
+            break;
+"""
+
+# The runtime's own headers come first: a name in them is not to be renamed.
+_KERNEL = """\
+// Generated: the student's kernel under another name.
+#include <cuda_runtime.h>
+#define {entry} {renamed}
+#include "{file}"
+
+extern "C" void grader_program_kernel({parameters})
+{{
+    ::{entry}({names});
+}}
+"""
+
+
+def shim_header() -> str:
+    """Return the part of the shim that is the same for all assignments."""
+    path = resources.files("grader") / "build" / "include" / SHIM_HEADER
+    return path.read_text(encoding="utf-8")
+
+
+def shim_source(signature: Signature) -> str:
+    """Return the file that defines the entry."""
+    return _SHIM.format(
+        shim_header=SHIM_HEADER,
+        header=signature.header_name,
+        declaration=signature.c_declaration,
+        parameters=_parameters(signature),
+        arguments=", ".join(_argument(signature, argument) for argument in signature.arguments),
+        outputs="".join(
+            _output(signature, number, argument)
+            for number, argument in enumerate(signature.outputs)
+        ).rstrip("\n"),
+    )
+
+
+def kernel_source(signature: Signature, file: str) -> str:
+    """Return the file that includes the student's kernel and calls its entry."""
+    return _KERNEL.format(
+        entry=signature.entry,
+        renamed=RENAMED.format(entry=signature.entry),
+        file=file,
+        parameters=_parameters(signature),
+        names=", ".join(argument.name for argument in signature.arguments),
+    )
+
+
+def _parameters(signature: Signature) -> str:
+    """Return the parameters without const, which is the student's choice."""
+    return ", ".join(f"{_type(signature, a)} {a.name}" for a in signature.arguments)
+
+
+def _type(signature: Signature, argument: Argument) -> str:
+    c_name = signature.element_type(argument, Language.CUDA).c_name
+    return f"{c_name}*" if argument.is_array else c_name
+
+
+def _argument(signature: Signature, argument: Argument) -> str:
+    if not argument.is_array:
+        return argument.name
+    return f"const_cast<{_type(signature, argument)}>({argument.name})"
+
+
+def _output(signature: Signature, number: int, argument: Argument) -> str:
+    assert argument.shape is not None
+    sizes = {a.name: f"::grader_program::Size({a.name})" for a in signature.scalars}
+    functions = {symbol: f"::grader_program::{name}" for symbol, name in _FUNCTIONS.items()}
+    kind = signature.element_type(argument, Language.CUDA)
+    return _OUTPUT.format(
+        number=number,
+        kind="Real" if kind.is_float else "Whole",
+        name=argument.name,
+        extents=", ".join(extent.calls(sizes, functions) for extent in argument.shape),
+        on_host="true" if argument.memory is Memory.HOST else "false",
+    )

@@ -1,0 +1,137 @@
+"""What can be said of a Python hand-in before it runs: syntax, and its entry.
+
+The file is parsed in the sandbox, in a process of its own, and not executed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from grader.assignment.signature import Signature
+from grader.assignment.toml_locations import did_you_mean
+from grader.build.artifact import Built, Rejected
+from grader.errors import GraderError
+from grader.protocol import programs
+from grader.report.evidence import BuildEvidence, Diagnostic
+from grader.report.verdict import Verdict
+from grader.sandbox import spawn
+from grader.sandbox.scratch_dir import box
+from grader.submission.reader import HandIn
+from grader.vocabulary import Device, Language
+
+_WALL_S = 10.0
+
+
+def build_python(
+    signature: Signature, hand_in: HandIn, device: Device, scratch: Path
+) -> Built | Rejected:
+    """Check the file and lay it down in `scratch` for a worker to import."""
+    path = scratch / hand_in.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(hand_in.text, encoding="utf-8")
+    found = _inspect(path, signature.entry)
+    problem = _problem(signature, hand_in.path, found)
+    if problem is not None:
+        message, hint, line = problem
+        diagnostic = Diagnostic(file=hand_in.path, line=line, message=message)
+        return Rejected(
+            verdict=Verdict.COMPILE_ERROR,
+            message=message,
+            hint=hint,
+            evidence=_evidence((diagnostic,)),
+        )
+    foreign = found["foreign"]
+    return Built(
+        language=Language.TRITON,
+        device=device,
+        path=path,
+        file=hand_in.path,
+        entry=signature.entry,
+        evidence=_evidence(tuple(_no_tritons(hand_in.path, call) for call in foreign)),
+        doubts=tuple(f"line {call['line']}: {call['what']}" for call in foreign),
+    )
+
+
+def _no_tritons(file: str, call: dict[str, Any]) -> Diagnostic:
+    message = f"{call['what']}: a GPU's compiler refuses that"
+    return Diagnostic(file=file, line=call["line"], severity="warning", message=message)
+
+
+def _evidence(diagnostics: tuple[Diagnostic, ...]) -> BuildEvidence:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return BuildEvidence(
+        tool=f"Python {version}",
+        cached=False,
+        diagnostics=diagnostics,
+        diagnostics_total=len(diagnostics),
+    )
+
+
+def _inspect(path: Path, entry: str) -> dict[str, Any]:
+    with box("grade-inspect-") as folder:
+        shutil.copyfile(path, folder / path.name)
+        ended = spawn.run(
+            # A warning about the file would stand before the answer.
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-W",
+                "ignore",
+                str(programs.INSPECT_PYTHON),
+                path.name,
+                entry,
+            ],
+            cwd=folder,
+            environment=spawn.clean_environment(folder),
+            wall_s=_WALL_S,
+        )
+    if ended.signal is not None or ended.end is not spawn.End.EXITED:
+        return {"syntax": {"message": "Python's parser gives up on it", "line": None}}
+    try:
+        result: dict[str, Any] = json.loads(ended.output) if ended.ok else {}
+    except ValueError:
+        result = {}
+    if not result:
+        raise GraderError(f"inspecting {path.name} failed: {ended.output[-500:]}")
+    return result
+
+
+def _problem(
+    signature: Signature, file: str, found: dict[str, Any]
+) -> tuple[str, str, int | None] | None:
+    """Return (message, hint, line) of what is wrong, if anything is."""
+    if "syntax" in found:
+        syntax = found["syntax"]
+        place = f"{file}:{syntax['line']}" if syntax["line"] else file
+        return f"{place}: syntax error: {syntax['message']}", "", syntax["line"]
+    wanted = f"wanted: {signature.python_declaration}"
+    entry = found["entry"]
+    if entry is None:
+        if signature.entry in found["assigned"]:
+            return None  # bound by other means: the call will show
+        names = [*found["functions"], *found["assigned"]]
+        meant = did_you_mean(signature.entry, names)
+        return f"{file} defines no function `{signature.entry}`{meant}", wanted, None
+    if any(name.split("(")[0].endswith("jit") for name in entry["decorators"]):
+        return (
+            f"{file}:{entry['line']}: `{signature.entry}` is a @triton.jit kernel; "
+            "it must be an ordinary function that launches one",
+            wanted,
+            entry["line"],
+        )
+    count = len(signature.arguments)
+    positional = len(entry["positional"])
+    fits = positional - entry["defaults"] <= count and (positional >= count or entry["variadic"])
+    if fits and not entry["required_keywords"]:
+        return None
+    return (
+        f"{file}:{entry['line']}: `{signature.entry}` has another parameter list; "
+        f"found: {entry['text']}",
+        wanted,
+        entry["line"],
+    )

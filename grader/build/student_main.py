@@ -1,0 +1,251 @@
+"""A student's own main.cu → an object file, and with a kernel of the student's, a program.
+
+    main.cu ─────────────→ main.o ─┐
+    kernel, entry renamed ─────────┼─→ program, the same one for every run
+    shim (defines the entry) ──────┘
+
+In two steps, because main.cu can be compiled before anybody knows which of the
+student's kernels is right.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from grader.assignment.model import Assignment
+from grader.build import diagnostics, main_shim
+from grader.build.artifact import Built, Rejected
+from grader.build.compiler import Compiled, Compiler, compile_sources, limit_verdict
+from grader.build.host_compiler import host_object_compiler, host_program_compiler, prepare
+from grader.build.kernel_file import first_error, last_word, missing, unfit
+from grader.build.nvcc import nvcc_gate, nvcc_object_compiler, nvcc_program_compiler
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn
+from grader.system import toolchain
+from grader.system.retry import Pool
+from grader.vocabulary import Device, Language
+
+_OBJECT = "main.o"
+_PROGRAM = "program"
+
+# The linker's words; a file of the student's may stand before them, with a line.
+_UNDEFINED = re.compile(
+    r"^(?:.*?(?P<file>[^\s/:]+):(?P<line>\d+): )?.*undefined reference to [`‘'](?P<name>.+?)['’]$",
+    re.M,
+)
+_TWICE = re.compile(r"multiple definition of [`‘'](?P<name>.+?)['’]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What programs are built for; `architecture` is a GPU's compute capability."""
+
+    device: Device
+    architecture: tuple[int, int] | None = None
+
+
+class ProgramBuilds:
+    """main.cu and its programs under way: `part` is the object, one program for each kernel."""
+
+    def __init__(self, assignment: Assignment, main: HandIn, target: Target, pool: Pool) -> None:
+        self._assignment = assignment
+        self._main = main
+        self._target = target
+        self._pool = pool
+        self._programs: dict[str, Future[Built | Rejected]] = {}
+        self.part = pool.submit(build_main, assignment, main, target)
+
+    @property
+    def futures(self) -> tuple[Future[Built | Rejected], ...]:
+        """All builds that were started."""
+        return (self.part, *self._programs.values())
+
+    def start(self, kernel: HandIn) -> Future[Built | Rejected]:
+        """Start to link with a kernel that builds, if that has not been done yet."""
+        if kernel.path not in self._programs:
+            self._programs[kernel.path] = self._pool.submit(self._link, kernel)
+        return self._programs[kernel.path]
+
+    def _link(self, kernel: HandIn) -> Built | Rejected:
+        # `part` was submitted before this, so it is under way: no deadlock.
+        part = self.part.result()
+        if isinstance(part, Rejected):
+            return part
+        return build_program(self._assignment, self._main, part, kernel, self._target)
+
+
+def build_main(assignment: Assignment, hand_in: HandIn, target: Target) -> Built | Rejected:
+    """Compile main.cu by itself; the product is an object file.
+
+    Raises GraderError if a compiler breaks down.
+    """
+    if hand_in.problem is not None:
+        return unfit(hand_in.problem, hand_in.hint)
+    if target.device is Device.CUDA:
+        nvcc = toolchain.find_nvcc()
+        if nvcc is None:
+            return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+        assert target.architecture is not None
+        compiler = nvcc_object_compiler(nvcc, target.architecture)
+        return _compile_main(assignment, hand_in, target, compiler, hand_in.text)
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        return missing("g++", "CUDA C++ cannot run on this machine's processor")
+    gate = toolchain.find_nvcc()
+    with Pool(1, thread_name_prefix="gate") as side:
+        theirs = (
+            side.submit(_compile_main, assignment, hand_in, target, nvcc_gate(gate), hand_in.text)
+            if gate is not None
+            else None
+        )
+        prepared = prepare(hand_in)
+        ours = (
+            prepared
+            if isinstance(prepared, Rejected)
+            else _compile_main(
+                assignment, hand_in, target, host_object_compiler(cxx), prepared.text
+            )
+        )
+        return last_word(ours, theirs.result() if theirs is not None else None, hand_in.path)
+
+
+def _compile_main(
+    assignment: Assignment, hand_in: HandIn, target: Target, compiler: Compiler, text: str
+) -> Built | Rejected:
+    signature = assignment.signature
+    compiled = compile_sources(
+        compiler,
+        {hand_in.path: text, signature.header_name: signature.header()},
+        hand_in.path,
+        _OBJECT,
+        file=hand_in.path,
+        wall_s=assignment.limits.build_s,
+    )
+    if compiled.library is not None:
+        return Built(
+            language=Language.CUDA,
+            device=target.device,
+            path=compiled.library,
+            file=hand_in.path,
+            entry=signature.entry,
+            evidence=compiled.evidence,
+        )
+    message = first_error(compiled)
+    files = [PurePosixPath(f).name for k in assignment.kernels for f in k.files.values()]
+    # Of a header that is not there g++ and nvcc both quote the name.
+    kernel = next((file for file in files if file in message), None)
+    hint = diagnostics.advice(message)
+    if hint and kernel is not None:
+        hint = f'write #include "{signature.header_name}": {kernel} is linked by the grader'
+    return _rejected(compiled, message, hint)
+
+
+def build_program(
+    assignment: Assignment,
+    main: HandIn,
+    part: Built,
+    kernel: HandIn,
+    target: Target,
+) -> Built | Rejected:
+    """Link the object `part`, made of `main`, with a kernel that builds, and our shim.
+
+    What only the linker sees is the verdict on main.cu. If the kernel itself
+    cannot be compiled this way, that is not_measured: it was accepted before.
+    """
+    signature = assignment.signature
+    text = kernel.text
+    part_key = part.path.parent.name
+    if target.device is Device.CUDA:
+        nvcc = toolchain.find_nvcc()
+        assert nvcc is not None  # it has made `part`
+        assert target.architecture is not None
+        compiler = nvcc_program_compiler(
+            nvcc, target.architecture, main_shim.SHIM_FILE, part.path, part_key
+        )
+    else:
+        cxx = toolchain.find_cxx()
+        assert cxx is not None
+        prepared = prepare(kernel)
+        if isinstance(prepared, Rejected):
+            return prepared
+        text = prepared.text
+        compiler = host_program_compiler(cxx, main_shim.SHIM_FILE, part.path, part_key)
+    file = PurePosixPath(kernel.path).name
+    source = f"{main_shim.KERNEL_FILE}{compiler.suffix}"
+    compiled = compile_sources(
+        compiler,
+        {
+            main_shim.SHIM_FILE: main_shim.shim_source(signature),
+            main_shim.SHIM_HEADER: main_shim.shim_header(),
+            source: main_shim.kernel_source(signature, file),
+            file: text,
+            signature.header_name: signature.header(),
+        },
+        source,
+        _PROGRAM,
+        file=file,
+        wall_s=assignment.limits.build_s,
+    )
+    if compiled.library is not None:
+        # What was said of main.cu is what its author wants to read.
+        return replace(part, path=compiled.library)
+    found = link_problem(assignment, main.path, kernel.path, compiled)
+    if found is not None:
+        return _rejected(compiled, *found)
+    rejected = _rejected(compiled, f"{main.path} and {kernel.path} cannot be linked here", "")
+    if rejected.verdict is not Verdict.COMPILE_ERROR:
+        return rejected
+    return Rejected(
+        verdict=Verdict.NOT_MEASURED,
+        message=f"{rejected.message}: {first_error(compiled)}",
+        evidence=compiled.evidence,
+    )
+
+
+def link_problem(
+    assignment: Assignment, main: str, kernel: str, compiled: Compiled
+) -> tuple[str, str] | None:
+    """Return (message, hint) if the linker's words are about the student's own names."""
+    assert compiled.ended is not None
+    output = compiled.ended.output
+    entry, header = assignment.signature.entry, assignment.signature.header_name
+    twice = _TWICE.search(output)
+    if twice is not None:
+        name = twice["name"]
+        if name.split("(")[0] == entry:
+            return (
+                f"{main} defines `{entry}` itself: it must call the one in {kernel}",
+                f'take it out, and write #include "{header}"',
+            )
+        if name == "main":
+            return f"{kernel} defines `main`, too: {main} is the program", "take it out"
+        return (
+            f"{main} and {kernel} both define `{name}`",
+            "put `static` before it in both files",
+        )
+    missed = list(_UNDEFINED.finditer(output))
+    if any(match["name"] == "main" for match in missed):
+        return f"{main} defines no function `main`", "wanted: int main()"
+    for match in missed:
+        name = match["name"]
+        place = f"{main}:{match['line']}" if match["file"] == main else main
+        if name.split("(")[0] == entry:
+            return (
+                f"{place}: `{name}` is declared here in another way than it is defined",
+                f'write #include "{header}" instead of a declaration',
+            )
+        return f"{place}: `{name}` is used but not defined", "write its body into the file"
+    return None
+
+
+def _rejected(compiled: Compiled, message: str, hint: str) -> Rejected:
+    assert compiled.ended is not None
+    limit = limit_verdict(compiled.ended)
+    if limit is not None:
+        return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
+    return Rejected(
+        verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=compiled.evidence
+    )

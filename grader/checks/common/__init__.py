@@ -1,0 +1,1 @@
+"""What several checks need: a case laid out in memory, diagnoses, findings."""

@@ -1,0 +1,167 @@
+"""One case laid out in memory for a worker: what every running check needs.
+
+Buffers guarded, inputs filled, outputs poisoned, arguments packed, and the
+outputs' snapshots compared. What is made of it is the check's business.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from grader.assignment.model import Assignment, Case
+from grader.build.artifact import Built
+from grader.checks.common.diagnosis import Sentence
+from grader.errors import GraderError
+from grader.judge.arguments import call_arguments
+from grader.judge.buffers import Buffer, make_buffer
+from grader.judge.compare import Comparison, compare, poison_bytes
+from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.judge.oracle import CaseData
+from grader.judge.python_server import PythonServer
+from grader.judge.session import Session
+from grader.protocol import cuda_driver
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What a check of one built hand-in works with.
+
+    `server` is needed for Python hand-ins, `driver` for shared memory on a
+    GPU; `private` chooses the transport.
+    """
+
+    assignment: Assignment
+    built: Built
+    server: PythonServer | None
+    driver: cuda_driver.Driver | None
+    private: bool
+
+
+# A process that is dead has given its memory back, but the driver may be tidying up.
+_FREED_S = 3.0
+_AGAIN_S = 0.1
+
+
+def who_held_it(built: Built, again: Callable[[], object]) -> Sentence:
+    """Say that the hand-in, whose worker has ended, held all of the GPU's memory.
+
+    `again` is what had failed for want of memory. Raises NoRoomError if it
+    still fails: then it was not the hand-in.
+    """
+    deadline_s = time.monotonic() + _FREED_S
+    while True:
+        try:
+            with gpu_errors():
+                again()
+        except NoRoomError:
+            if time.monotonic() >= deadline_s:
+                raise
+            time.sleep(_AGAIN_S)
+        else:
+            return Sentence(
+                verdict=Verdict.MEMORY_LIMIT,
+                message=f"{built.entry} kept so much of the GPU's memory from earlier calls that "
+                "too little was left for this one",
+                hint=f"{built.entry} frees what it allocates (cudaFree, or `del` in Python) "
+                "before it returns",
+            )
+
+
+class Stage:
+    """One case of one hand-in.
+
+    `poisons` holds two bytes for each output, neither of which would be right
+    in any of its elements. Raises GraderError if the case has no such bytes.
+    """
+
+    def __init__(self, bench: Bench, case: Case, data: CaseData) -> None:
+        self._bench = bench
+        self._case = case
+        self._data = data
+        self._signature = bench.assignment.signature
+        self._language = bench.built.language
+        self.tolerance = bench.assignment.tolerance(case, self._language)
+        self.poisons = {
+            name: self._poison_pair(name, expected) for name, expected in data.expected.items()
+        }
+
+    def _poison_pair(self, name: str, expected: torch.Tensor) -> tuple[int, int]:
+        argument = next(a for a in self._signature.outputs if a.name == name)
+        kind = self._signature.element_type(argument, self._language)
+        try:
+            return poison_bytes(expected, getattr(torch, kind.word), self.tolerance)
+        except ValueError as error:
+            oracle = self._bench.assignment.oracle
+            raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
+
+    @contextmanager
+    def buffers(self) -> Iterator[list[Buffer]]:
+        """Make the case's buffers for the time of the block.
+
+        Raises NoRoomError if the GPU has no memory left for them, or for what
+        the block does with them; GraderError if it fails otherwise.
+        """
+        made: list[Buffer] = []
+        with gpu_errors():
+            try:
+                for argument in self._signature.arrays:
+                    made.append(
+                        make_buffer(
+                            name=argument.name,
+                            role=argument.role,
+                            kind=self._signature.element_type(argument, self._language),
+                            shape=self._signature.shape(argument, self._case.sizes),
+                            memory=argument.memory,
+                            device=self._bench.built.device,
+                            private=self._bench.private,
+                            driver=self._bench.driver,
+                        )
+                    )
+                yield made
+            finally:
+                for buffer in made:
+                    buffer.close()
+
+    def without(self, session: Session, error: NoRoomError) -> Sentence:
+        """End the worker and say that it held the memory which `error` says is missing.
+
+        Raises NoRoomError if there is no more room without it: then it was not
+        the hand-in, nor if it had ended before.
+        """
+        if not session.alive:
+            raise error
+        session.close()
+        return who_held_it(self._bench.built, self._try_again)
+
+    def _try_again(self) -> None:
+        with self.buffers() as buffers:
+            for buffer in buffers:
+                buffer.breach()  # takes memory of torch's own
+
+    def fill(self, buffers: list[Buffer], *, poison: int) -> None:
+        """Set all buffers for a call; `poison` chooses the first or second byte."""
+        for buffer in buffers:
+            if buffer.role.read:
+                buffer.fill(self._data.inputs[buffer.name])
+            else:
+                buffer.poison(self.poisons[buffer.name][poison])
+        if self._bench.built.device is Device.CUDA:
+            torch.cuda.synchronize()  # the worker's streams know nothing of ours
+
+    def arguments(self) -> bytes:
+        """Return the payload of CALL."""
+        return call_arguments(self._signature, self._language, self._case.sizes)
+
+    def compare(self, snapshots: Mapping[str, torch.Tensor]) -> list[Comparison]:
+        """Compare each output with the oracle's values."""
+        return [
+            compare(name, snapshots[name], expected, self.tolerance)
+            for name, expected in self._data.expected.items()
+        ]

@@ -1,0 +1,204 @@
+"""Why a worker died: from what it left behind to a sentence with a line in it.
+
+Three witnesses, none of them trusted: the host runtime's last record (which
+access, of which buffer, at which instruction), Python's fault handler (a
+stack), and what the C++ library prints on its way out (an exception's text, a
+failed assertion). They only explain a death that the judge has seen by itself.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from grader.build.artifact import Built
+from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.source_lines import find_places
+from grader.judge.outcome import Outcome
+from grader.vocabulary import Device, Language
+
+_MOST_CHARACTERS = 300
+_MOST_LINES = 10_000_000  # a line number beyond is no line number
+
+_SIGNAL_WORDS = {
+    signal.SIGSEGV: "segmentation fault",
+    signal.SIGBUS: "bus error",
+    signal.SIGFPE: "arithmetic error, such as an integer division by zero",
+    signal.SIGABRT: "aborted",
+    signal.SIGILL: "illegal instruction",
+    signal.SIGKILL: "killed",
+    signal.SIGTERM: "terminated",
+    signal.SIGXFSZ: "a file grew too large",
+}
+_PYTHON_FRAME = re.compile(
+    r'^  File "(?P<file>[^"\n]+)", line (?P<line>\d+) in (?P<name>\S+)$', re.M
+)
+_ASSERTION = re.compile(
+    r"^(?:\S+: )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+): .*Assertion [`'](?P<what>.*)' failed", re.M
+)
+_EXCEPTION = re.compile(
+    r"^terminate called after throwing an instance of '(?P<type>[^'\n]+)'"
+    r"(?:\n\s+what\(\):\s*(?P<what>.*))?",
+    re.M,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crash:
+    """What is known of a death by signal.
+
+    `what` is the cause in words; `in_kernel` is true if a kernel caused it, and
+    `bad_access` if by an access to memory, `wrote_input` if that was to an
+    input; `place` is "silu.cu:12", "" if unknown.
+    """
+
+    what: str
+    hint: str = ""
+    buffer: str = ""
+    place: str = ""
+    kernel: str = ""
+    in_kernel: bool = False
+    bad_access: bool = False
+    wrote_input: bool = False
+
+
+def understand(number: int, outcome: Outcome, built: Built) -> Crash:
+    """Put together what the witnesses say of a death by the signal `number`."""
+    told = reversed(outcome.told)
+    record = next((record for record in told if record.get("record") == "fault"), None)
+    if record is not None and number != signal.SIGABRT:
+        return _of_record(record, built)
+    if number == signal.SIGABRT:
+        said = _last_words(outcome.ended.output if outcome.ended else "", built)
+        if said is not None:
+            return said
+    return _of_stack(number, outcome.stack, built)
+
+
+def signal_words(number: int) -> str:
+    """Return a signal's meaning, or its number."""
+    try:
+        known = signal.Signals(number)
+    except ValueError:
+        return f"signal {number}"
+    return _SIGNAL_WORDS.get(known, known.name)
+
+
+def source_place(record: dict[str, Any], built: Built) -> str:
+    """Return "silu.cu:12" for a record's line or instruction, "" if it is not known."""
+    line = record.get("line")
+    if type(line) is int and 0 < line < _MOST_LINES:
+        return f"{built.file}:{line}"
+    offset = record.get("pc")
+    if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
+        return ""
+    place = find_places(built.path, [offset], built.file).get(offset)
+    if place is None or PurePath(place.file).name != PurePath(built.file).name or not place.line:
+        return ""
+    return f"{built.file}:{place.line}"
+
+
+def _of_record(record: dict[str, Any], built: Built) -> Crash:
+    in_kernel = record.get("in_kernel") is True
+    message = _text(record, "message")
+    buffer = _text(record, "buffer")
+    bad_access = record.get("signal") in ("SIGSEGV", "SIGBUS")
+    what, hint = message or "crashed", ""
+    if message == "host code accessed device memory":
+        what += f" (`{buffer}`)" if buffer else ""
+        hint = "a device pointer can be followed in a kernel only: copy with cudaMemcpy"
+    elif message == "a read-only input was written":
+        hint = INPUT_HINT
+    elif message == "an access outside a buffer" and buffer:
+        what = f"an access {_distance(record, buffer)}"
+        hint = OUTSIDE_HINT
+    elif message == "a null pointer was dereferenced":
+        what = "a null pointer was followed"
+        hint = "a pointer was never set, or an allocation failed"
+    elif bad_access and in_kernel:
+        hint = OUTSIDE_HINT
+    return Crash(
+        what=what,
+        hint=hint,
+        buffer=buffer,
+        place=source_place(record, built),
+        kernel=_text(record, "kernel"),
+        in_kernel=in_kernel,
+        bad_access=bad_access,
+        wrote_input=in_kernel and message == "a read-only input was written",
+    )
+
+
+OUTSIDE_HINT = "an index is outside its array: look for a missing guard such as `if (i < n)`"
+
+
+def _distance(record: dict[str, Any], buffer: str) -> str:
+    offset, size = record.get("offset"), record.get("buffer_bytes")
+    if type(offset) is not int or type(size) is not int:
+        return f"outside `{buffer}`"
+    if offset < 0:
+        return f"{-offset} bytes before the start of `{buffer}`"
+    return (
+        f"{offset - size} bytes past the end of `{buffer}`" if offset >= size else f"to `{buffer}`"
+    )
+
+
+def _last_words(output: str, built: Built) -> Crash | None:
+    """What the C++ library printed before it aborted."""
+    asserted = list(_ASSERTION.finditer(output))
+    if asserted:
+        match = asserted[-1]
+        theirs = PurePath(match["file"]).name == PurePath(built.file).name
+        return Crash(
+            what=f"the assertion `{_clip(match['what'])}` failed",
+            place=f"{built.file}:{match['line']}" if theirs else "",
+        )
+    thrown = list(_EXCEPTION.finditer(output))
+    if thrown:
+        match = thrown[-1]
+        text = f": {_clip(match['what'])}" if match["what"] else ""
+        return Crash(
+            what=f"an exception was not caught: {_clip(match['type'])}{text}",
+            hint="catch it inside the function, or do not throw",
+        )
+    return None
+
+
+def _of_stack(number: int, stack: str, built: Built) -> Crash:
+    """Python's fault handler prints a stack, innermost first; the student's frame is the place."""
+    what = signal_words(number)
+    frames = list(_PYTHON_FRAME.finditer(stack))
+    own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
+    if own is None or built.path.suffix == ".so":
+        hint = ""
+        if number == signal.SIGKILL:
+            hint = "perhaps the machine ran out of memory"
+        elif number == signal.SIGSEGV and built.device is Device.CUDA:
+            hint = "host code must not follow device pointers: copy with cudaMemcpy"
+        return Crash(what=what, hint=hint)
+    inner = frames[: frames.index(own)]
+    # A store or load of Triton's interpreter, not some call of the student's own.
+    in_kernel = any(f["file"].endswith("triton/runtime/interpreter.py") for f in inner)
+    return Crash(
+        what=what,
+        hint="an address is outside its tensor: look for a missing mask, or a store to an input"
+        if in_kernel
+        else "",
+        place=f"{built.file}:{own['line']}",
+        kernel=own["name"] if in_kernel else "",
+        in_kernel=in_kernel,
+        bad_access=number in (signal.SIGSEGV, signal.SIGBUS),
+    )
+
+
+def _text(record: dict[str, Any], key: str) -> str:
+    value = record.get(key)
+    return _clip(value) if isinstance(value, str) else ""
+
+
+def _clip(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + " …"

@@ -1,0 +1,117 @@
+"""The checked host build's report → findings in the common wording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.checks.common.findings import INPUT_HINT, MASK_HINT, hint
+from grader.checks.common.source_lines import find_places
+from grader.emulation.cuda_cpp.findings import Finding as HostFinding
+from grader.emulation.cuda_cpp.report import Report as HostReport
+from grader.emulation.cuda_cpp.report import read_report
+from grader.emulation.cuda_cpp.symbols import Place
+from grader.report.evidence import Finding
+
+TOOL = "host device"
+_INPUT_WRITTEN = "a read-only input is written"
+_NEGATIVE_HINT = "the index is negative: guard the lower end as well, as in `if (i >= 1)`"
+# Where the kind's own hint would send the student astray.
+_HINTS = {
+    _INPUT_WRITTEN: INPUT_HINT,
+    "a copy writes to a read-only input": INPUT_HINT,
+    "host memory is accessed in a kernel": "a kernel can follow pointers to device memory only: "
+    "copy what it needs with cudaMemcpy first",
+    "the access is outside its shared variable": "an index leaves the shared array; one declared "
+    "`extern __shared__` has as many bytes as the launch gives it: <<<blocks, threads, bytes>>>",
+    "the access is past the end of a device variable": "an index leaves the array: compare it "
+    "with the array's length",
+    "a null pointer is dereferenced": "the pointer was never set, or its allocation failed: look "
+    "at what cudaMalloc returned and at what the launch passes on",
+    "freed memory is accessed": "cudaFree comes too early, or the pointer is of an earlier call",
+    "an array index is outside the array": "an index leaves the array: compare it with the "
+    "array's length",
+    "the access begins before its buffer": _NEGATIVE_HINT,
+    "a host variable is accessed in a kernel": "pass it to the kernel as an argument, or declare "
+    "it `__device__` or `__constant__`",
+    "a copy is given the host's address of a device variable": "`&x` of a `__device__` variable "
+    "is no device address: use cudaMemcpyToSymbol, cudaMemcpyFromSymbol or cudaGetSymbolAddress",
+    "a shuffle reads a lane that does not take part": MASK_HINT,
+    "lanes named by the mask of a warp function wait elsewhere": MASK_HINT,
+    "the calling lane is not in the mask of a warp function": MASK_HINT,
+    "threads of one warp access one location without __syncwarp between": "a warp's threads need "
+    "not run in step: put `__syncwarp()` between the write and the read, or use shuffles",
+    "different blocks access one location, and nothing orders blocks": "blocks run in any order: "
+    "use an atomic operation, or a second kernel launch",
+    "host code accesses freed memory": "cudaFree comes too early, or the pointer is of an "
+    "earlier call",
+    "host code accesses device memory": "a device pointer can be followed in a kernel only: "
+    "copy with cudaMemcpy",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRun:
+    """What one checked run said: findings, and whether any access or copy was seen at all."""
+
+    findings: tuple[Finding, ...]
+    accesses: int
+    copied_bytes: int
+    unsupported: tuple[str, ...]
+
+
+def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostRun:
+    """Read the lines that a worker's runtime wrote.
+
+    `text` is the student's file as rewritten. Raises ValueError if a line is
+    not one of the runtime's: only the hand-in can have written it.
+    """
+    locate = locator(library, file)
+    try:
+        report: HostReport = read_report(
+            "\n".join(lines), locate=locate, sources={Path(file).name: text}
+        )
+        findings = tuple(_finding(found, file) for found in report.findings)
+    except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"not a record of the host runtime: {error}") from error
+    return HostRun(
+        findings=findings,
+        accesses=report.accesses,
+        copied_bytes=report.copied_bytes,
+        unsupported=report.unsupported,
+    )
+
+
+def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place]]:
+    """Return what finds the lines of addresses in a library built from `file`."""
+    return lambda addresses: find_places(library, addresses, file)
+
+
+def _finding(found: HostFinding, file: str) -> Finding:
+    access = None if found.write is None else "write" if found.write else "read"
+    return Finding(
+        kind=found.kind,
+        # A GPU lets it pass; that the input has changed is told by correctness.
+        severity="warning" if found.message == _INPUT_WRITTEN else found.severity,
+        message=found.sentence(),
+        hint=_hint(found),
+        file=file,
+        line=found.line,
+        other_line=found.other_line,
+        kernel=found.kernel,
+        block=found.block,
+        thread=found.thread,
+        buffer=found.buffer,
+        element=found.element,
+        access=access,  # type: ignore[arg-type] # mypy widens the conditional
+        access_bytes=found.access_bytes,
+        count=found.count,
+        tool=TOOL,
+    )
+
+
+def _hint(found: HostFinding) -> str:
+    if found.kind == "out_of_bounds" and found.element is not None and found.element < 0:
+        return _NEGATIVE_HINT
+    return _HINTS.get(found.message) or hint(found.kind)

@@ -1,0 +1,75 @@
+"""One wording for findings, whichever tool made them.
+
+A finding says what happened, where, to which buffer and how far outside, and
+has a hint that a first-year student understands. Findings of one kind at one
+line are one, with a count; errors come before warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from grader.report.evidence import Finding, FindingKind
+
+SHOWN = 10
+# Told of writes to an input, which are no memory error: a GPU lets them pass.
+INPUT_HINT = "inputs are read-only: write to the output"
+# Of the kind `barrier`, but about one warp: `__syncthreads()` has nothing to do with it.
+MASK_HINT = (
+    "the mask of a `__shfl_…_sync` or `__syncwarp` must name exactly the lanes that come here, "
+    "and a shuffle may read from these only"
+)
+
+_HINTS: dict[FindingKind, str] = {
+    "out_of_bounds": "the last block has threads past the end: guard the access, "
+    "as in `if (i < n)` or with a mask",
+    "misaligned": "a vector access such as float4 needs an address that is a multiple of its size",
+    "race": "two threads use one element without order between them: a barrier "
+    "(`__syncthreads()`) is missing, or an atomic operation",
+    "uninitialized": "memory is read before anything was written to it: initialise it, "
+    "or look for a missing barrier",
+    "barrier": "all threads of a block must come to the same `__syncthreads()`: "
+    "not inside an `if` that only some of them take",
+    "leak": "every call leaves more behind: each `cudaMalloc` needs its `cudaFree`, "
+    "unless its memory is kept for the next call",
+    "invalid_copy": "check the size in bytes, the direction and both pointers of the copy",
+}
+
+
+def hint(kind: FindingKind) -> str:
+    """Return what a student can do about findings of this kind."""
+    return _HINTS[kind]
+
+
+def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return one finding for each kind and line, errors first, then by line."""
+    kept: dict[object, Finding] = {}
+    for finding in findings:
+        lines = frozenset({finding.line, finding.other_line} - {None})
+        key = (finding.kind, finding.file, lines, finding.buffer if not lines else None)
+        before = kept.get(key)
+        if before is None:
+            kept[key] = finding
+            continue
+        # Of equals the first stays, as its block and thread are told.
+        graver = before.severity == "warning" and finding.severity == "error"
+        worse = finding if graver else before
+        kept[key] = replace(worse, count=before.count + finding.count)
+    # Beyond an array lies memory that nobody wrote: one fault, not two. A warning explains nothing.
+    outside = {
+        (f.file, f.line)
+        for f in kept.values()
+        if f.kind == "out_of_bounds" and f.severity == "error" and f.line is not None
+    }
+    told = [
+        f for f in kept.values() if f.kind != "uninitialized" or (f.file, f.line) not in outside
+    ]
+    return tuple(sorted(told, key=lambda f: (f.severity != "error", f.line is None, f.line or 0)))
+
+
+def sentence(finding: Finding) -> str:
+    """Return the finding as one line: place, then what happened."""
+    place = f"{finding.file}:{finding.line}" if finding.line else finding.file
+    times = f" ({finding.count} times)" if finding.count > 1 else ""
+    return f"{place}: {finding.message}{times}"

@@ -1,0 +1,56 @@
+"""What the checked interpreter told → findings in the common wording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast, get_args
+
+from grader.checks.common.findings import INPUT_HINT
+from grader.report.evidence import Finding, FindingKind, Severity
+
+TOOL = "checked interpreter"
+
+_ACCESS = {"load": "read", "store": "write", "atomic": "atomic"}
+
+
+def read_run(told: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Finding, ...], int]:
+    """Return the findings and how many bytes kernels loaded and stored.
+
+    Raises ValueError if a record is not one of the interpreter's: only the
+    hand-in can have written it.
+    """
+    findings: list[Finding] = []
+    touched = 0
+    for record in told:
+        kind = record.get("record")
+        try:
+            if kind == "finding":
+                findings.append(_finding(record, file))
+            elif kind == "counters":
+                touched += int(record["loaded_bytes"]) + int(record["stored_bytes"])
+        except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+            raise ValueError(f"not a record of the interpreter: {error}") from error
+    return tuple(findings), touched
+
+
+def _finding(record: Mapping[str, Any], file: str) -> Finding:
+    if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
+        raise ValueError("an unknown kind of finding")
+    line, offset = record["line"], record["offset"]
+    program = [int(index) for index in record["program"]]
+    return Finding(
+        kind=record["kind"],
+        # A GPU lets it pass; that the input has changed is told by correctness.
+        severity="warning" if record.get("read_only") else record["severity"],
+        message=str(record["message"])[:500],
+        hint=INPUT_HINT if record.get("read_only") else str(record["hint"])[:500],
+        file=file,
+        line=line if type(line) is int else None,
+        kernel=str(record["kernel"])[:200] or None,
+        block=cast("tuple[int, int, int]", tuple((*program, 0, 0, 0)[:3])),
+        buffer=None if record["tensor"] is None else str(record["tensor"])[:200],
+        element=offset if type(offset) is int else None,
+        access=cast(Any, _ACCESS.get(str(record["access"]))),
+        count=max(1, int(record["count"])),
+        tool=TOOL,
+    )

@@ -1,0 +1,83 @@
+"""One run of a hand-in over cases, under whatever watches it: what the judge saw.
+
+For the memory check every case is called twice where allocations are looked at:
+a second call on the same sizes needs nothing new, so what it leaves behind has
+leaked, and what the first one keeps (scratch memory, allocated once) has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.assignment.model import Case, Limits
+from grader.checks.common.case_run import Bench, Stage
+from grader.checks.common.diagnosis import Doing, Sentence, explain
+from grader.judge.gpu_out_of_memory import NoRoomError
+from grader.judge.oracle import CaseData
+from grader.judge.outcome import Outcome
+from grader.judge.session import Session
+
+Prepared = tuple[Case, CaseData]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """What the judge saw of one run over all cases; `failure` is the first thing wrong.
+
+    `told` is what the worker said meanwhile.
+    """
+
+    failure: Sentence | None
+    wrong: bool
+    told: tuple[dict[str, Any], ...]
+
+
+def walk(
+    bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits, *, calls: int = 1
+) -> Walk:
+    """Call the hand-in on every case, `calls` times each, until it fails to answer."""
+    loaded = session.load()
+    told = list(loaded.told)
+    if not loaded.done:
+        failure = explain(loaded, bench.built, limits, Doing.LOADING)
+        return Walk(failure=failure, wrong=False, told=tuple(told))
+    wrong = False
+    for case, data in cases:
+        stage = Stage(bench, case, data)
+        try:
+            doing, outcome, right = _call(bench, session, stage, told, calls)
+        except NoRoomError as error:
+            return Walk(failure=stage.without(session, error), wrong=wrong, told=tuple(told))
+        wrong = wrong or not right
+        if not outcome.done:
+            failure = explain(outcome, bench.built, limits, doing, case=case.name)
+            return Walk(failure=failure, wrong=wrong, told=tuple(told))
+    return Walk(failure=None, wrong=wrong, told=tuple(told))
+
+
+def _call(
+    bench: Bench, session: Session, stage: Stage, told: list[dict[str, Any]], calls: int
+) -> tuple[Doing, Outcome, bool]:
+    """Call it `calls` times on one case; return what it did last, the outcome, and if all is right.
+
+    What the worker says meanwhile goes into `told`.
+    """
+    right = True
+    with stage.buffers() as buffers:
+        doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
+        for number in range(calls):
+            if not outcome.done:
+                break
+            # Another poison the second time: what the first call wrote is not there.
+            stage.fill(buffers, poison=number)
+            doing = Doing.CALLING
+            outcome = session.call(stage.arguments(), private=bench.private)
+            told += outcome.told
+            snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+            if outcome.done:
+                right = right and all(c.accepted for c in stage.compare(snapshots))
+        if outcome.done:
+            doing, outcome = Doing.BETWEEN, session.detach()
+    return doing, outcome, right

@@ -1,0 +1,1 @@
+"""Does a kernel compute what it should?"""

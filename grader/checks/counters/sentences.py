@@ -1,0 +1,117 @@
+"""Counters in sentences: the line, the number, what would do, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.assignment.counter_bounds import FigureName
+from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
+
+TAMPERED = "the hand-in wrote into the counters' report"
+WRONG = "outputs were wrong in the run that counts, so that its figures prove nothing"
+CUT_OFF = "the counters' report breaks off before its end, so that it proves nothing"
+CUDA_ALONE = "bounds are for CUDA C++, in Triton these points come with right cases"
+NOTHING = "no kernel touched any memory in this run"
+
+# Costlier than this, and a line is named also where no bound is broken.
+_WORTH_NAMING = 1.25
+_HINTS: dict[FigureName, str] = {
+    "load_sectors": "let neighbouring threads read neighbouring addresses: threadIdx.x goes with "
+    "the index that runs along a row of the array that is read",
+    "store_sectors": "let neighbouring threads write neighbouring addresses: threadIdx.x goes with "
+    "the index that runs along a row of the array that is written",
+    "shared_wavefronts": "the threads of a warp ask one bank for different words: change the "
+    "distance between them, as by a column of padding",
+    "traffic": "either the same elements come from global memory again and again (load a tile into "
+    "shared memory once, and use it many times), or a warp uses few of each sector's 32 bytes",
+}
+
+
+def told(evidence: CountersEvidence) -> str:
+    """Return all figures on a line, and the worst line of the file if it is worth a look."""
+    ratios = {figure.name: figure.ratio for figure in evidence.figures}
+    figures = [
+        f"{word} {ratio:.2f}×"
+        for word, ratio in (
+            ("loads", ratios["load_sectors"]),
+            ("stores", ratios["store_sectors"]),
+            ("traffic", ratios["traffic"]),
+        )
+        if ratio is not None
+    ]
+    parts = [f"{', '.join(figures)} the least"] if figures else []
+    shared = ratios["shared_wavefronts"]
+    if shared is not None:
+        conflicts = f"{shared:.2f}× the shared wavefronts by bank conflicts"
+        parts.append(conflicts if shared > 1 else "no bank conflicts")
+    worst = evidence.lines[0] if evidence.lines else None
+    if worst is not None and worst.ratio >= _WORTH_NAMING:
+        parts.append(f"most in line {worst.line}: {_cost(worst)}")
+    return "; ".join(parts)
+
+
+def broken(figure: CounterFigure, lines: Iterable[CounterLine], *, more: int) -> tuple[str, str]:
+    """Return message and hint for a figure beyond its bound, with the line that costs most."""
+    among = [line for line in lines if _belongs(line, figure.name)]
+    assert figure.ratio is not None and figure.allowed is not None and among
+    if figure.name == "traffic":
+        worst = max(among, key=lambda line: line.transactions)
+        what = (
+            f"{_percent(worst, among)} of the traffic is here; kernels move {figure.ratio:.1f} "
+            f"times the bytes of the arrays, the assignment allows {figure.allowed:g}"
+        )
+    else:
+        worst = max(among, key=lambda line: line.transactions - line.least)
+        what = (
+            f"{_cost(worst)}; in all, {_SUBJECTS[figure.name]} {figure.ratio:.2f} times the "
+            f"fewest, the assignment allows {figure.allowed:g}"
+        )
+    place = worst.file if worst.line is None else f"{worst.file}:{worst.line}"
+    others = f" (and {more} more broken)" if more else ""
+    return f"{place}: {what}{others}", _HINTS[figure.name]
+
+
+_SUBJECTS: dict[FigureName, str] = {
+    "load_sectors": "loads take",
+    "store_sectors": "stores take",
+    "shared_wavefronts": "shared memory takes",
+}
+
+
+def uncovered(launches: int, *, read: tuple[int, int], written: tuple[int, int]) -> str:
+    """Return why the counted accesses cannot have done the work, "" if they can.
+
+    `read` and `written` are (counted, needed) in bytes.
+    """
+    if not launches:
+        return "no kernel was launched in this run, so that nothing was counted"
+    for verb, (counted, needed) in (("read", read), ("write", written)):
+        if counted < needed:
+            return (
+                f"the counted accesses {verb} {counted} bytes, the arrays to {verb} have {needed}: "
+                "a kernel has to do the whole work"
+            )
+    return ""
+
+
+def _belongs(line: CounterLine, name: FigureName) -> bool:
+    match name:
+        case "load_sectors":
+            return line.space == "global" and line.access == "load"
+        case "store_sectors":
+            return line.space == "global" and line.access == "store"
+        case "shared_wavefronts":
+            return line.space == "shared" and line.access != "atomic"
+    return line.space == "global"
+
+
+def _cost(line: CounterLine) -> str:
+    """Return "32.0 sectors per store request, 4.0 would do"."""
+    unit = "sectors" if line.space == "global" else "wavefronts"
+    where = "" if line.space == "global" else "shared "
+    least = line.least / line.requests
+    return f"{line.per_request:.1f} {unit} per {where}{line.access} request, {least:.1f} would do"
+
+
+def _percent(worst: CounterLine, among: list[CounterLine]) -> str:
+    return f"{100 * worst.transactions // sum(line.transactions for line in among)} %"

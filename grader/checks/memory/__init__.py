@@ -1,0 +1,1 @@
+"""Does a kernel use memory safely?"""

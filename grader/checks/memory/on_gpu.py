@@ -1,0 +1,144 @@
+"""The memory check on a GPU: compute-sanitizer's four tools, side by side.
+
+A tool that cannot run is not the student's fault. Where a run fails, the same
+cases are called once without any tool: what fails there too is the hand-in's
+doing, what does not is the tool's, and was not measured. Only a limit on time
+stands by itself: under a tool a kernel may be slow, within bounds that are told.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from grader.checks.common.case_run import Bench
+from grader.checks.common.emulation_findings import locator
+from grader.checks.common.tool_run import Prepared, walk
+from grader.checks.memory import sanitizer, sanitizer_prestart
+from grader.checks.memory.sanitizer_xml import ReportError
+from grader.checks.memory.verdict import MemoryVerdict, Seen, add_up
+from grader.judge.session import Session
+from grader.report.evidence import ToolRun
+from grader.report.verdict import Verdict
+from grader.sandbox import spawn
+from grader.system.retry import Pool
+from grader.system.toolchain import Tool
+
+_FINISH_S = 30.0
+# Ends that say nothing about the tool: it was at work, or the hand-in cheated.
+_OWN_FAULTS = frozenset({Verdict.TIME_LIMIT, Verdict.TAMPERED})
+
+
+def check_gpu_memory(
+    bench: Bench,
+    tool: Tool,
+    cases: Sequence[Prepared],
+    advance: Callable[[str], None],
+    started: Mapping[str, Session] | None = None,
+) -> MemoryVerdict:
+    """Run the hand-in under compute-sanitizer's tools, as many at once as cores allow.
+
+    `started` are workers that wait under a tool each, to be used and ended.
+    """
+
+    def run(name: str) -> Seen:
+        seen = run_sanitizer(bench, tool, name, cases, (started or {}).get(name))
+        advance(name)
+        return seen
+
+    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
+    with ExitStack() as undo:
+        for session in (started or {}).values():
+            undo.enter_context(session)
+        pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
+        seen = list(pool.map(run, sanitizer.TOOLS))
+    if any(map(_in_doubt, seen)) and not _fails_without_a_tool(bench, cases):
+        seen = [_could_not_run(one) if _in_doubt(one) else one for one in seen]
+    return add_up(seen, cases)
+
+
+def _in_doubt(seen: Seen) -> bool:
+    """True if a run failed for a reason that may be the tool's."""
+    failure = seen.walk.failure
+    return failure is not None and failure.verdict not in _OWN_FAULTS and not seen.convicts
+
+
+def _fails_without_a_tool(bench: Bench, cases: Sequence[Prepared]) -> bool:
+    limits = bench.assignment.limits
+    with Session(bench.built, limits, bench.server) as session:
+        return walk(bench, session, cases, limits).failure is not None
+
+
+def _could_not_run(seen: Seen) -> Seen:
+    """The hand-in is in order without the tool: the tool's own words are the reason."""
+    assert seen.walk.failure is not None
+    reason = seen.said or seen.walk.failure.message
+    problem = f"{seen.run.tool} could not run: {reason}"
+    return replace(
+        seen, run=replace(seen.run, problem=problem), walk=replace(seen.walk, failure=None)
+    )
+
+
+def run_sanitizer(
+    bench: Bench,
+    tool: Tool,
+    name: str,
+    cases: Sequence[Prepared],
+    started: Session | None = None,
+) -> Seen:
+    """Run one of the sanitizer's tools over the cases.
+
+    In the worker that waits under it, if one was started, or in a new one; it is ended.
+    """
+    started_s = time.monotonic()
+    limits = sanitizer_prestart.limits_under_a_tool(bench.assignment.limits)
+    problem = None
+    locate = locator(bench.built.path, bench.built.file)
+    with started or sanitizer_prestart.start(bench.built, limits, tool, name) as session:
+        walked = walk(
+            bench, session, cases, limits, calls=sanitizer.calls(name, bench.built.language)
+        )
+        ended = session.finish(_FINISH_S)
+        output = session.output
+        said = sanitizer.last_words(session.box)
+        try:
+            report = sanitizer.read_report(
+                session.box, name, bench.built.file, session.copy_name, locate
+            )
+        except ReportError as error:
+            # No evidence of tampering: a tool that was killed leaves half a report, too.
+            report, problem = error.report, f"compute-sanitizer {name}: {error}"
+    errors = any(finding.severity == "error" for finding in report.findings)
+    if walked.failure is not None:
+        problem = None  # it ended early, and says why
+    elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
+        reason = said or _last_line(ended.output) or "it said nothing"
+        problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
+    elif (
+        ended.exit_code == sanitizer.FOUND
+        and not errors
+        and not report.is_the_hand_ins
+        and problem is None
+        and not walked.wrong  # where outputs are missing, it is we who read what nobody wrote
+    ):
+        problem = f"compute-sanitizer {name} found errors outside the hand-in's code"
+    run = ToolRun(
+        tool=f"compute-sanitizer {name}",
+        findings=sum(finding.count for finding in report.findings),
+        wall_s=round(time.monotonic() - started_s, 3),
+        problem=problem,
+    )
+    return Seen(run=run, walk=walked, findings=report.findings, output=output, said=said)
+
+
+def _end(ended: spawn.Ended) -> str:
+    if ended.signal is not None:
+        return f"ended by signal {ended.signal}"
+    return ended.end.value if ended.exit_code is None else f"exit code {ended.exit_code}"
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or [""])[-1].strip()[:200]

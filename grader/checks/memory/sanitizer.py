@@ -1,0 +1,95 @@
+"""compute-sanitizer: its command line, and the files that it leaves.
+
+One tool is one run:
+
+    memcheck    accesses outside allocations, misaligned ones, failing API
+                calls, leaks
+    racecheck   hazards in shared memory (global memory it does not see)
+    initcheck   reads of global memory that nobody wrote
+    synccheck   barriers that not all threads reach
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from grader.checks.memory.sanitizer_xml import Locate, ReportError, ToolReport, parse
+from grader.judge.tool_command import Watcher
+from grader.system.toolchain import Tool
+from grader.vocabulary import Language
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+FOUND = 86  # our choice of exit code for "there were errors"
+_FILE = "findings.xml"
+_LOG = "sanitizer.log"
+_LOG_BYTES = 1 << 16
+_LONGEST_LINE = 200
+_MOST_BYTES = 32 << 20
+# Between neighbours, so that an overrun of a whole block's width is seen too.
+_PADDING_BYTES = 1 << 16
+# Records of one run: with thousands of threads at fault more say nothing new, and a
+# thousand of them take a tool 0.8 s (initcheck on an H200).
+_MOST_RECORDS = 500
+
+
+def calls(tool: str, language: Language) -> int:
+    """Return how often each case has to be called: leaks show in a repeat."""
+    return 2 if tool == "memcheck" and language is Language.CUDA else 1
+
+
+def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
+    """Return how to run a worker under one of `TOOLS`."""
+    command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
+    command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
+    # Its own text is not the hand-in's output.
+    command += ["--log-file", _LOG]
+    if tool == "memcheck":
+        command += ["--padding", str(_PADDING_BYTES)]
+        if language is Language.CUDA:
+            # Python frees when it likes: what is alive at its end is no leak.
+            command += ["--leak-check", "full"]
+    # torch's cache would hide an overrun inside one of its large blocks.
+    return Watcher(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+
+
+def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
+    """Return what a run left in its folder; an empty report if it left nothing.
+
+    `copy` is the name of the student's library or file in that folder, and
+    `locate` finds the lines of return addresses in it. Raises ReportError if
+    the report is not the tool's XML, or not all of it.
+    """
+    xml = _read(box / _FILE, _MOST_BYTES + 1)
+    if xml is None:
+        return ToolReport()
+    if len(xml) > _MOST_BYTES:
+        raise ReportError("its report is larger than 32 MiB")
+    return parse(xml, tool, file, copy, locate)
+
+
+def last_words(box: Path) -> str:
+    """Return the last line that the tool wrote of itself into its log, "" if none.
+
+    The hand-in can write there too: it is shown as a reason, and decides nothing.
+    """
+    text = (_read(box / _LOG, _LOG_BYTES) or b"").decode("utf-8", "replace")
+    lines = [line.lstrip("=").strip() for line in text.splitlines()]
+    told = [line for line in lines if line and line != "COMPUTE-SANITIZER"]
+    # The first error is the cause; what follows it are consequences.
+    errors = [line for line in told if line.startswith("Error")]
+    return ([*errors[:1], *told[-1:], ""])[0][:_LONGEST_LINE]
+
+
+def _read(path: Path, most: int) -> bytes | None:
+    """Return the start of a regular file, None of anything else: the folder is the hand-in's."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
+    with os.fdopen(descriptor, "rb") as opened:
+        return opened.read(most)

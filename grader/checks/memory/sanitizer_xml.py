@@ -1,0 +1,282 @@
+"""A report of compute-sanitizer, its XML, in the common wording.
+
+The text of its messages changes between versions, so it is matched loosely and
+only to choose a kind; whether there was an error is what its exit code says.
+
+A record counts if it names a line of the student's file, or has a frame in
+their library: what our worker or torch does wrong is not theirs.
+
+A leak counts if a repeat of a call left something behind (its stack has the
+frame of `grader_call_again`) and it is not the only one of its line: scratch
+memory that is allocated once, or replaced by every call, is kept and not lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal, cast
+from xml.etree import ElementTree
+
+from grader.checks.common.findings import MASK_HINT, hint
+from grader.emulation.cuda_cpp.symbols import Place
+from grader.report.evidence import Finding, FindingKind
+
+_KINDS: tuple[tuple[str, FindingKind], ...] = (
+    (r"misaligned", "misaligned"),
+    (r"leak", "leak"),
+    (r"uninitialized", "uninitialized"),
+    (r"race|hazard", "race"),
+    (r"barrier|divergent thread|syncwarp", "barrier"),
+    (r"API call", "invalid_copy"),
+    (r"invalid|out.of.bounds|illegal", "out_of_bounds"),
+)
+_OF_TOOL: dict[str, FindingKind] = {
+    "racecheck": "race",
+    "initcheck": "uninitialized",
+    "synccheck": "barrier",
+}
+# cudaError_t from here on says that a kernel failed before: a consequence.
+_FIRST_KERNEL_ERROR = 700
+_STICKY = re.compile(r"sticky error detected", re.IGNORECASE)  # the same, from 2026 on
+
+_SPACES = {"__global__": "global", "__shared__": "shared", "__local__": "local"}
+Access = Literal["read", "write", "atomic"]
+Locate = Callable[[set[int]], Mapping[int, Place]]
+
+
+_FIRST_CALL, _REPEAT = "grader_call", "grader_call_again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReport:
+    """What the records of a report are: findings, memory that is kept, or of somebody else.
+
+    `kept` and `foreign` are numbers of records; consequences of an earlier error are in neither.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    kept: int = 0
+    foreign: int = 0
+
+    @property
+    def is_the_hand_ins(self) -> bool:
+        """True if something is told, and all of it is about the hand-in.
+
+        The tool's exit code says "errors" for warnings and for memory that is kept, too.
+        """
+        return self.foreign == 0 and bool(self.findings or self.kept)
+
+
+class ReportError(ValueError):
+    """A report that is not whole; `report` is what its whole records say."""
+
+    def __init__(self, message: str, report: ToolReport | None = None) -> None:
+        super().__init__(message)
+        self.report = report or ToolReport()
+
+
+class _Records(ElementTree.TreeBuilder):
+    """Keeps each record as soon as it is whole: a report may end early."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[ElementTree.Element] = []
+
+    def end(self, tag: str, /) -> ElementTree.Element:
+        """Close an element."""
+        element = super().end(tag)
+        if tag == "record":
+            self.records.append(element)
+        return element
+
+
+def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
+    """Return what one report says; ReportError if it is not XML or ends early."""
+    builder = _Records()
+    parser = ElementTree.XMLParser(target=builder)
+    broken: ElementTree.ParseError | None = None
+    try:
+        parser.feed(xml)
+        parser.close()
+    except ElementTree.ParseError as error:
+        broken = error
+    records = builder.records
+    addresses = {a for record in records for f in record.iter("frame") for a in _address(f, copy)}
+    reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
+    told = [(record, reader.read(record)) for record in records if _tells(record)]
+    ours = [(record, found) for record, found in told if found is not None]
+    findings = _without_kept_memory(ours)
+    report = ToolReport(
+        findings=findings, kept=len(ours) - len(findings), foreign=len(told) - len(ours)
+    )
+    if broken is not None:
+        how = "ends early" if records else "is not XML"
+        raise ReportError(f"its report {how} ({broken})", report)
+    return report
+
+
+def _tells(record: ElementTree.Element) -> bool:
+    """True if a record tells of an error, or warns of one, and not of what came of it."""
+    text = _text(record)
+    result = _integer(record.findtext("what/result"))
+    consequence = (result is not None and result >= _FIRST_KERNEL_ERROR) or _STICKY.search(text)
+    return bool(text) and _level(record) in ("error", "warning") and not consequence
+
+
+def _text(record: ElementTree.Element) -> str:
+    return " ".join((record.findtext("what/text") or "").split())
+
+
+def _level(record: ElementTree.Element) -> str:
+    return (record.findtext("level") or "error").lower()
+
+
+def _without_kept_memory(
+    pairs: list[tuple[ElementTree.Element, Finding]],
+) -> tuple[Finding, ...]:
+    """Leave out the leaks that are none: memory that a first call made and later ones use."""
+    leaks = [(record, found) for record, found in pairs if found.kind == "leak"]
+    count = Counter(found.line for _, found in leaks)
+    lost = {
+        found.line
+        for record, found in leaks
+        if (_REPEAT in (functions := _functions(record)) and count[found.line] > 1)
+        # From neither call: a constructor's, or a stack that was not followed.
+        or not {_FIRST_CALL, _REPEAT} & functions
+    }
+    return tuple(found for _, found in pairs if found.kind != "leak" or found.line in lost)
+
+
+def _functions(record: ElementTree.Element) -> set[str]:
+    return {frame.findtext("func") or "" for frame in record.iter("frame")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    tool: str
+    file: str
+    copy: str
+    places: Mapping[int, Place]
+
+    def read(self, record: ElementTree.Element) -> Finding | None:
+        """Return the record as a finding, None if it is not the student's."""
+        text = _text(record)
+        kind = self._kind(text)
+        lines = list(self._lines(record)) or list(self._host_lines(record))
+        if not lines and not self._from_library(record):
+            return None
+        return Finding(
+            kind=kind,
+            severity="warning" if _level(record) == "warning" else "error",
+            message=_message(kind, text, record, lines),
+            hint=MASK_HINT if kind == "barrier" and _of_one_warp(record) else hint(kind),
+            file=self.file,
+            line=lines[0] if lines else None,
+            other_line=lines[1] if kind == "race" and len(lines) > 1 else None,
+            kernel=_kernel(record),
+            block=_triple(record.find("who/blockIdx")),
+            thread=_triple(record.find("who/threadIdx")),
+            access=cast(Access | None, _access(record)),
+            access_bytes=_integer(record.findtext("what/size")) if kind != "leak" else None,
+            tool=f"compute-sanitizer {self.tool}",
+        )
+
+    def _kind(self, text: str) -> FindingKind:
+        for pattern, kind in _KINDS:
+            if re.search(pattern, text, re.IGNORECASE):
+                return kind
+        return _OF_TOOL.get(self.tool, "out_of_bounds")
+
+    def _lines(self, record: ElementTree.Element) -> Iterator[int]:
+        """Yield the student's lines: where it happened, the other access, then callers."""
+        name = PurePath(self.file).name
+        for element in record.iter():
+            path, line = element.findtext("path"), _integer(element.findtext("line"))
+            if path and line and PurePath(path).name in (name, self.copy):
+                yield line
+
+    def _host_lines(self, record: ElementTree.Element) -> Iterator[int]:
+        """Yield the student's lines on the host's stack, innermost first."""
+        for frame in record.iter("frame"):
+            for address in _address(frame, self.copy):
+                place = self.places.get(address)
+                if place and place.line and place.file == PurePath(self.file).name:
+                    yield place.line
+
+    def _from_library(self, record: ElementTree.Element) -> bool:
+        """True if a frame of the host's stack lies in the student's own functions."""
+        for frame in record.iter("frame"):
+            module, function = frame.findtext("module"), frame.findtext("func") or ""
+            ours = function.startswith(("grader_", "cuda", "libcudart"))
+            if module and PurePath(module).name == self.copy and function and not ours:
+                return True
+        return False
+
+
+def _address(frame: ElementTree.Element, copy: str) -> Iterator[int]:
+    """Yield the address of the call that a frame of the student's library is in."""
+    module, text = frame.findtext("module"), frame.findtext("pc") or ""
+    if module and PurePath(module).name == copy and re.fullmatch(r"0x[0-9a-f]{1,12}", text):
+        yield int(text, 16) - 1  # what is told is where the call returns to
+
+
+def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: list[int]) -> str:
+    """Return what happened in a student's words, from the record's parts."""
+    size = _integer(record.findtext("what/size"))
+    space = _SPACES.get(record.findtext("what/space") or "", "")
+    verb = {"read": "reads", "write": "writes", "atomic": "updates"}.get(_access(record) or "", "")
+    what = f"{verb} {size} bytes of {space} memory" if verb and size and space else ""
+    match kind:
+        case "out_of_bounds" if what:
+            return f"{what} outside any array"
+        case "misaligned" if what:
+            return f"{what} at an address that is not a multiple of {size}"
+        case "uninitialized" if size:
+            return f"reads {size} bytes of global memory that nobody has written"
+        case "race":
+            first = (record.findtext("what/source/direction") or "").lower()
+            second = (record.findtext("what/destination/direction") or "").lower()
+            if first and second:
+                there = f"line {lines[1]}" if len(lines) > 1 else "the same line"
+                return f"race in shared memory: a {first} here, a {second} in {there}"
+            return "race in shared memory"
+        case "leak" if size:
+            return f"{size} bytes of device memory were never freed"
+        case "barrier":
+            return f"barrier error: {text}"
+    return text
+
+
+def _of_one_warp(record: ElementTree.Element) -> bool:
+    """True if a barrier error is one of a warp function, whose mask is wrong."""
+    return (record.findtext("where/func") or "").startswith(("__syncwarp", "__shfl"))
+
+
+def _access(record: ElementTree.Element) -> str | None:
+    word = (record.findtext("what/direction") or "").lower()
+    text = (record.findtext("what/text") or "").lower()
+    for access in ("atomic", "read", "write"):
+        if access in (word or text):
+            return access
+    return None
+
+
+def _kernel(record: ElementTree.Element) -> str | None:
+    name = record.findtext("where/func") or record.findtext("what/source/where/func")
+    return name.split("(")[0].strip()[:200] if name else None
+
+
+def _triple(element: ElementTree.Element | None) -> tuple[int, int, int] | None:
+    if element is None:
+        return None
+    values: list[Any] = [_integer(element.findtext(axis)) for axis in "xyz"]
+    return None if None in values else (values[0], values[1], values[2])
+
+
+def _integer(text: str | None) -> int | None:
+    text = (text or "").strip()
+    return int(text) if re.fullmatch(r"-?\d{1,15}", text) else None

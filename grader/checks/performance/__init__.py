@@ -1,0 +1,1 @@
+"""How fast is a kernel, relative to torch?"""

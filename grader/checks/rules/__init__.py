@@ -1,0 +1,1 @@
+"""Does the submission do the work itself, as the assignment asks?"""

@@ -1,0 +1,1 @@
+"""The command line: options, help and exit codes; `commands` does the work."""

@@ -1,0 +1,130 @@
+"""The command lines of `grade ci` and `grade report`; `ci` and `delivery` do the work."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader.cli import options
+
+_FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
+
+
+@click.command()
+@options.assignment
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The hand-in: a folder (or zip or tar) with the assignment's files or a folder of them.",
+)
+@click.option("--format", "form", required=True, type=click.Choice(_FORMATS), help="Whose file.")
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result here; it is whole and valid at every moment.",
+)
+@click.option(
+    "--require-sandbox",
+    "level",
+    type=click.Choice(["full", "partial", "none"]),
+    default="partial",
+    show_default=True,
+    help="Grade nothing where hand-ins are kept apart less well than this.",
+)
+@click.option(
+    "--budget",
+    "budget_s",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds for the whole run, below the platform's own limit. Default: 540 for gradescope, "
+    "25 for prairielearn, 50 for autolab, none for the others.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Draw the hidden cases of an earlier run again."
+)
+@options.device
+@click.option(
+    "--cluster",
+    metavar="local|ADDRESS|slurm",
+    help="Grade here on the processor, and have a GPU worker of this Dask cluster measure what "
+    "that leaves pending; what it has not within the budget stays pending (docs/cluster.md).",
+)
+@options.cluster_tls
+@click.option(
+    "--report",
+    "report_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write our own report, too: for staff, it tells the hidden cases and the seed.",
+)
+@click.option(
+    "--metadata",
+    "metadata_path",
+    envvar="GRADE_GRADESCOPE_METADATA",
+    type=click.Path(path_type=Path),
+    help="Gradescope's metadata. Default: /autograder/submission_metadata.json if it is there.",
+)
+@click.option(
+    "--rate-limit",
+    type=click.IntRange(min=1),
+    help="Gradescope: grade at most so many submissions of a student in --rate-window hours.",
+)
+@click.option(
+    "--rate-window",
+    "window_h",
+    type=click.FloatRange(min=0, min_open=True),
+    default=24.0,
+    show_default=True,
+    help="The hours that --rate-limit is about.",
+)
+def ci(form: str, level: str, rate_limit: int | None, window_h: float, **arguments: Any) -> None:
+    """Grade a hand-in where a course's platform asks for it (staff).
+
+    \b
+    grade ci silu --from submission --format gradescope --output results/results.json
+    grade ci silu --from . --format github --output classroom.json
+    grade ci silu --from ann/ --format json --output ann.json --device cuda --seed 17
+    grade ci silu --from submission --format gradescope --output results/results.json \\
+        --cluster tls://head.example.edu:8786 --cluster-tls tls/
+
+    Exit code 0 if a valid result was written, else 3, and there is none.
+    """
+    from grader.commands.ci.delivery import Format
+    from grader.commands.ci.gradescope_metadata import RateLimit
+    from grader.commands.ci.run import Request, grade_ci
+    from grader.sandbox.level import Level
+
+    limit = None if rate_limit is None else RateLimit(count=rate_limit, window_h=window_h)
+    sys.exit(grade_ci(Request(format=Format(form), level=Level(level), limit=limit, **arguments)))
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["terminal", *_FORMATS]),
+    default="terminal",
+    show_default=True,
+    help="Whose words.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result here. Default: standard output.",
+)
+def report(file: Path, form: str, output: Path | None) -> None:
+    """Show a report (of --json, or grade ci --format json) in another reader's form.
+
+    \b
+    grade report report.json                                       as at a terminal
+    grade report report.json --format gradescope --output results.json
+    grade report report.json --format junit > report.xml
+    """
+    from grader.commands.ci.delivery import show_again
+
+    show_again(file, None if form == "terminal" else form, output)

@@ -1,0 +1,61 @@
+"""What a shell is offered for the name of an assignment or of a kernel.
+
+A shell asks at each press of a key, and shows whatever is printed: nothing here
+imports torch, and what cannot be read offers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from grader.assignment import catalogue
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.errors import GraderError
+
+_TIMED = ("calibrate", "profile")
+
+
+def assignments(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the names that begin so, in order, without those that stand there already."""
+    given = context.params.get(parameter.name or "")
+    taken = set(given) if isinstance(given, tuple) else set()
+    names = [folder.name for folder in _folders()]
+    return [name for name in names if name.startswith(begun) and name not in taken]
+
+
+def kernels(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the kernels that begin so, of the assignments that stand there, else of all."""
+    taken = context.params.get(parameter.name or "")
+    # main.cu is graded, and nothing else is done with it.
+    timed = context.info_name in _TIMED
+    names = {
+        part.name: None
+        for assignment in _meant(context)
+        for part in (assignment.kernels if timed else assignment.parts)
+    }
+    return [n for n in names if n.startswith(begun) and n not in (taken or ())]
+
+
+def _meant(context: click.Context) -> Iterator[Assignment]:
+    one = context.params.get("assignment")
+    # After an option that still lacks its value click has not sorted the arguments yet.
+    names = {one} if one else {*(context.params.get("assignments") or ()), *context.args}
+    folders = _folders()
+    meant = [folder for folder in folders if folder.name in names]
+    for folder in meant or folders:
+        try:
+            yield read_assignment(folder)
+        except GraderError:
+            continue
+
+
+def _folders() -> tuple[Path, ...]:
+    try:
+        root = catalogue.assignment_root(Path.cwd())
+    except (GraderError, OSError):
+        return ()
+    return catalogue.find_assignments(root) if root else ()

@@ -1,0 +1,299 @@
+"""The command `grade`: the only place that prints errors and chooses exit codes.
+
+0    all accepted (inconclusive and pending allowed, if anything was measured)
+1    not all accepted
+2    a wrong command line or a spec that does not validate
+3    the grader failed
+130  interrupted (143 by SIGTERM, 129 by SIGHUP)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import grader
+from grader.assignment import catalogue
+from grader.assignment.generated import REFERENCES
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.cli import completion, course, options
+from grader.cli.ci import ci, report
+from grader.cli.new import new
+from grader.cli.release import release
+from grader.errors import GraderError, UsageError
+from grader.system.signals import terminable
+from grader.vocabulary import CheckName, Language
+
+EXIT_NOT_ACCEPTED = 1
+EXIT_INTERRUPTED = 130
+
+_EXAMPLES = {"help_option_names": ["-h", "--help"]}
+
+
+@click.group(context_settings=_EXAMPLES)
+@click.version_option(grader.__version__, prog_name="grade")
+def cli() -> None:
+    """Grade CUDA C++ and Triton kernels, with and without a GPU."""
+
+
+@cli.command()
+@options.assignments
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    help="The hand-in: a folder (or zip or tar) with a folder per assignment, or one "
+    "assignment's files. Default: this folder, or student_template/ in the course repository.",
+)
+@options.device
+@options.kernels
+@options.languages
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    type=click.Choice([str(word) for word in CheckName]),
+    help="Only this check, and what it needs (repeatable).",
+)
+@click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path),
+    help="Write the report here: a file, or a folder for several assignments.",
+)
+def local(**arguments: Any) -> None:
+    """Grade a hand-in on this machine.
+
+    \b
+    grade local silu                       the stubs or files in this folder
+    grade local silu --from ~/homework     a hand-in elsewhere
+    grade local silu --language triton     one language only
+    grade local --json reports/            every assignment that is handed in
+    """
+    from grader.commands.local import Request, grade_local
+
+    sys.exit(grade_local(Request(**arguments)))
+
+
+@cli.command()
+@click.argument(
+    "assignments",
+    nargs=-1,
+    required=True,
+    metavar="ASSIGNMENT...",
+    shell_complete=completion.assignments,
+)
+@click.option(
+    "--references",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The solved files and samples. Default: reference/ beside the assignments.",
+)
+@options.kernels
+@options.language
+@click.option("--seed", type=int, default=0, help="Draw the timed inputs from this seed.")
+@click.option("--dry-run", is_flag=True, help="Print only; keep nothing beside the spec.")
+def calibrate(
+    assignments: tuple[str, ...],
+    references: Path | None,
+    kernels: tuple[str, ...],
+    language: str | None,
+    seed: int,
+    dry_run: bool,
+) -> None:
+    """Time references and slow samples on this GPU and propose tiers (staff).
+
+    \b
+    grade calibrate silu                   measure, print, keep the figures
+    grade calibrate gemm --dry-run         measure and print only
+    grade calibrate gemm --kernel v2_tiled this rung again; the others' figures are kept
+    """
+    from grader.commands.calibrate.measure import Part
+    from grader.commands.calibrate.run import run_calibrate
+    from grader.commands.local import chosen_assignments, chosen_device
+
+    chosen = chosen_assignments(assignments)
+    gpu = chosen_device("cuda")
+    assert gpu is not None  # it raises where there is none
+    root = references or chosen[0].folder.parent.parent / REFERENCES
+    part = Part(kernels=kernels, language=Language(language) if language else None)
+    run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run, part=part)
+
+
+@cli.command()
+@options.assignments
+@options.device
+@options.kernels
+@options.languages
+@click.option(
+    "--sample",
+    "samples",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only these samples, and nothing else: a part of VERDICT/NAME/FILE, or a pattern.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="Grade each reference so often, with other data each time.",
+)
+@click.option("--seed", type=int, default=0, help="Draw the data from this seed on.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    help="So many gradings at a time. Default: one for each core, fewer on a GPU.",
+)
+@click.option(
+    "--json",
+    "json_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the result to this file, too.",
+)
+def verify(**arguments: Any) -> None:
+    """Prove that assignments do what they claim (staff: needs reference/).
+
+    \b
+    grade verify                                every assignment
+    grade verify silu --language cuda           one of them, in one language
+    grade verify silu --sample memory_error     the samples of one verdict
+
+    Exit code 0 if all agrees, 1 if anything differs.
+    """
+    from grader.commands.verify.run import Request
+    from grader.commands.verify.run import verify as run
+
+    sys.exit(run(Request(**arguments)))
+
+
+@cli.command()
+@options.assignment
+@click.argument("kernel", required=False, shell_complete=completion.kernels)
+@options.language
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path, exists=True),
+    help="The hand-in, as for `grade local`.",
+)
+@options.device
+@click.option(
+    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the roof into this file."
+)
+def profile(
+    assignment: str,
+    kernel: str | None,
+    language: str | None,
+    source: Path | None,
+    device: str,
+    svg: Path | None,
+) -> None:
+    """Show what one kernel costs: time, roof, registers, accesses.
+
+    \b
+    grade profile silu                                 the file in this folder
+    grade profile transpose v3_shared_tile --svg roof.svg
+    """
+    from grader.commands.local import chosen_assignments, chosen_device, default_source
+    from grader.commands.profile import Request, run_profile
+    from grader.submission.reader import read_submission
+
+    [chosen] = chosen_assignments((assignment,))
+    request = Request(
+        assignment=chosen,
+        kernel=kernel,
+        language=Language(language) if language else None,
+        gpu=chosen_device(device),
+        svg=svg,
+    )
+    sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
+
+
+for _command in course.COMMANDS:
+    cli.add_command(_command)
+
+
+@cli.command("list")
+def list_assignments() -> None:
+    """List the assignments with their kernels, files and points.
+
+    \b
+    grade list                             those of the course this folder is in
+    GRADE_ASSIGNMENTS=… grade list         those of a course elsewhere
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("assignment", "kernel", "files", "points"):
+        table.add_column(column, justify="right" if column == "points" else "left")
+    for assignment in _all_assignments():
+        for position, kernel in enumerate(assignment.parts):
+            name = assignment.name if position == 0 else ""
+            files = "  ".join(kernel.files.values())
+            table.add_row(name, kernel.name, files, f"{kernel.max_score:g}")
+    Console().print(table)
+
+
+def _all_assignments() -> list[Assignment]:
+    root = catalogue.assignment_root(Path.cwd())
+    if root is None:
+        raise UsageError(
+            "there are no assignments here",
+            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
+        )
+    return [read_assignment(folder) for folder in catalogue.find_assignments(root)]
+
+
+@cli.command()
+def doctor() -> None:
+    """Say what this machine can grade, what is missing, and how to mend it.
+
+    \b
+    grade doctor                           exit code 0 if anything can be graded
+
+    The command that mends something stands beside what it costs to do without.
+    """
+    from grader.commands.doctor import main as examine
+
+    sys.exit(examine())
+
+
+cli.add_command(ci)
+cli.add_command(report)
+cli.add_command(new)
+cli.add_command(release)
+
+
+def main() -> None:
+    """Run the command line; every failure ends in a sentence and an exit code."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        with terminable():
+            cli(prog_name="grade", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        errors.print("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
+    except GraderError as error:
+        errors.print(f"error: {error.message}", markup=False)
+        if error.tip:
+            errors.print(f"  tip: {error.tip}", markup=False)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone (`grade list | head`): nothing to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("GRADE_DEBUG"):
+            raise
+        errors.print(f"error: the grader failed: {type(error).__name__}: {error}", markup=False)
+        errors.print("  tip: set GRADE_DEBUG=1 and report what it prints", markup=False)
+        sys.exit(GraderError.exit_code)

@@ -1,0 +1,106 @@
+"""The command `grade new`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.assignment.toml_locations import did_you_mean
+from grader.commands.scaffold.draft import EXAMPLE, make_draft, parse_argument
+from grader.commands.scaffold.files import course_folder, gaps, write_files
+from grader.errors import UsageError
+from grader.vocabulary import Language
+
+_LANGUAGES = [str(word) for word in Language]
+
+
+@click.command()
+@click.argument("name")
+@click.option("--title", help="The name that people read. Default: made from NAME.")
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    type=click.Choice(_LANGUAGES),
+    help="A language to write it in (repeatable). Default: both.",
+)
+@click.option(
+    "--argument",
+    "arguments",
+    multiple=True,
+    metavar="ARGUMENT",
+    help="An argument of the function, in order (repeatable): NAME:TYPE[EXTENTS]:ROLE for an "
+    "array (in, out, inout), NAME:TYPE for a scalar.",
+)
+@click.option(
+    "--course",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="The course's folder. Default: the nearest with assignments/ in it, else this folder.",
+)
+def new(
+    name: str,
+    title: str | None,
+    languages: tuple[str, ...],
+    arguments: tuple[str, ...],
+    course: Path | None,
+) -> None:
+    """Write the files of a new assignment, which works at once (instructors).
+
+    \b
+    grade new vector_add                   asks for the rest
+    grade new scale --language cuda --argument "x:float32[n]:in" \\
+        --argument "y:float32[n]:out" --argument n:int32
+
+    Nothing is overwritten. What is to be filled in is listed at the end.
+    """
+    if not arguments:
+        make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
+        title, languages, arguments = _ask(name, title, languages)
+    draft = make_draft(name, title, languages, arguments)
+    folder = course or course_folder(Path.cwd())
+    files = write_files(draft, folder)
+    click.echo(f"made in {folder}:")
+    for file in files:
+        click.echo(f"  {file}")
+    click.echo("\nto be filled in (stubs are made from the solved files):")
+    for gap in gaps(files, folder):
+        click.echo(f"  {gap.file}:{gap.line}: {gap.text}")
+    click.echo(
+        "\nIt works already, with a placeholder for a formula. After each change:\n"
+        "  python -m grader.assignment.generated .      stubs, header and fingerprints\n"
+        f"  grade verify {name}\n"
+        "What is worth saying where: docs/instructors.md"
+    )
+
+
+def _ask(
+    name: str, title: str | None, languages: tuple[str, ...]
+) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """Ask for what no option told."""
+    try:
+        title = title or click.prompt("Title", default=name.replace("_", " ").capitalize())
+        if not languages:
+            words = click.prompt("Languages", default=" ".join(_LANGUAGES))
+            languages = tuple(words.replace(",", " ").split())
+            for word in languages:
+                if word not in _LANGUAGES:
+                    meant = did_you_mean(word, _LANGUAGES)
+                    raise UsageError(f"`{word}` is no language{meant}", tip="known: cuda, triton")
+        click.echo(
+            "Arguments in order, one a line, an empty line at the end:\n"
+            "  input:float32[rows, cols]:in   output:float32[rows]:out   rows:int32"
+        )
+        arguments: list[str] = []
+        while text := click.prompt("Argument", default="", show_default=False):
+            try:
+                parse_argument(text)
+            except UsageError as error:
+                click.echo(f"  {error.message}; {error.tip or ''}")
+            else:
+                arguments.append(text)
+    except click.Abort:
+        raise UsageError(
+            "the answers ended before all was told", tip=f"or use options: {EXAMPLE}"
+        ) from None
+    return str(title), languages, tuple(arguments)

@@ -1,0 +1,1 @@
+"""What each command of `grade` does, without its command line."""

@@ -1,0 +1,224 @@
+"""The class in figures: points, verdicts by check, and who needs a human.
+
+docs/batch.md documents the keys of `summary.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from grader.assignment.model import Assignment
+from grader.commands.batch.store import Store
+from grader.commands.batch.submissions import Class
+from grader.report.verdict import Verdict
+from grader.text.printable import encodable, one_line
+
+_FORMAT = 1
+# Of the list that is printed; summary.json has all.
+_MOST_SHOWN = 30
+_FOR_A_HUMAN = {Verdict.TAMPERED.value: "tampered", Verdict.INCONCLUSIVE.value: "inconclusive"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """A hand-in that somebody should look at, and why."""
+
+    assignment: str
+    name: str
+    kind: str  # ungraded, tampered, inconclusive, flag
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCounts:
+    """How often a check of a kernel came to each verdict, counted entries only."""
+
+    kernel: str
+    check: str
+    verdicts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """The class's points in one assignment. Figures of nobody are None."""
+
+    assignment: str
+    max_score: float | None
+    hand_ins: int
+    graded: int
+    nothing_handed_in: int
+    with_pending: int
+    mean: float | None
+    quartiles: tuple[float, ...]  # lowest, 25 %, 50 %, 75 %, highest
+    checks: tuple[CheckCounts, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What `summary.json` holds, without its format."""
+
+    graded_now: int
+    ungraded: int
+    assignments: tuple[Points, ...]
+    attention: tuple[Attention, ...]
+    passed_over: tuple[str, ...]
+    given_up: tuple[str, ...] = ()  # GPUs that were used no more
+
+    def text(self) -> str:
+        """Return the summary as the file holds it."""
+        values = {"format": _FORMAT, **asdict(self)}
+        for points in values["assignments"]:
+            for check in points["checks"]:
+                check["verdicts"] = dict(check["verdicts"])
+        return json.dumps(values, indent=2) + "\n"
+
+
+def summarise(
+    store: Store,
+    found: Class,
+    assignments: Sequence[Assignment],
+    *,
+    graded_now: int,
+    given_up: tuple[str, ...] = (),
+) -> Summary:
+    """Read the reports of the class's hand-ins and count."""
+    attention: list[Attention] = []
+    points = []
+    for assignment in assignments:
+        reports = []
+        for place in found.places:
+            report = store.report(assignment.name, place.name)
+            if report is None or store.failure(assignment.name, place.name):
+                reason = store.failure(assignment.name, place.name) or "it has no report"
+                kind, report = "ungraded", None
+                attention.append(
+                    Attention(assignment=assignment.name, name=place.name, kind=kind, reason=reason)
+                )
+            if report is not None:
+                reports.append(report)
+                attention += _attention(assignment.name, place.name, report)
+        points.append(_points(assignment, len(found.places), reports))
+    return Summary(
+        graded_now=graded_now,
+        ungraded=sum(item.kind == "ungraded" for item in attention),
+        assignments=tuple(points),
+        attention=tuple(attention),
+        passed_over=found.passed_over,
+        given_up=given_up,
+    )
+
+
+def _attention(assignment: str, name: str, report: dict[str, Any]) -> Iterator[Attention]:
+    if report["verdict"] == Verdict.NOT_SUBMITTED.value and (reason := _misplaced(report)):
+        yield Attention(assignment=assignment, name=name, kind="flag", reason=reason)
+    for kernel in report["kernels"]:
+        for check in kernel["checks"]:
+            what = f"{kernel['name']}, {check['name']}"
+            kind = _FOR_A_HUMAN.get(check["verdict"])
+            if kind is not None:
+                reason = f"{what}: {check['message']}"
+                yield Attention(assignment=assignment, name=name, kind=kind, reason=reason)
+            for flag in (check["evidence"] or {}).get("flags", ()):
+                yield Attention(
+                    assignment=assignment, name=name, kind="flag", reason=f"{what}: {flag}"
+                )
+
+
+def _misplaced(report: dict[str, Any]) -> str:
+    """Return what the report says of a file under a wrong name or in a wrong folder, or ""."""
+    said = ((k["name"], check["message"]) for k in report["kernels"] for check in k["checks"])
+    # Of what is not there nothing else is in quotes.
+    return next((f"{kernel}: {message}" for kernel, message in said if "`" in message), "")
+
+
+def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, Any]]) -> Points:
+    scores = sorted(r["score"] for r in reports if r["score"] is not None)
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for report in reports:
+        for kernel in report["kernels"]:
+            for check in kernel["checks"] if kernel["counted"] else ():
+                counts.setdefault((kernel["name"], check["name"]), Counter())[check["verdict"]] += 1
+    order = [verdict.value for verdict in Verdict]
+    return Points(
+        assignment=assignment.name,
+        max_score=reports[0]["max_score"] if reports else None,
+        hand_ins=hand_ins,
+        graded=len(scores),
+        nothing_handed_in=sum(r["verdict"] == Verdict.NOT_SUBMITTED.value for r in reports),
+        with_pending=sum(r["pending"] > 0 for r in reports),
+        mean=round(statistics.fmean(scores), 2) if scores else None,
+        quartiles=_quartiles(scores),
+        checks=tuple(
+            CheckCounts(
+                kernel=kernel,
+                check=check,
+                verdicts=tuple(sorted(verdicts.items(), key=lambda item: order.index(item[0]))),
+            )
+            for (kernel, check), verdicts in counts.items()
+        ),
+    )
+
+
+def _quartiles(scores: list[float]) -> tuple[float, ...]:
+    if not scores:
+        return ()
+    inner = statistics.quantiles(scores, n=4, method="inclusive") if len(scores) > 1 else scores * 3
+    return (scores[0], *(round(value, 2) for value in inner), scores[-1])
+
+
+def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
+    """Print what staff want to know in the morning."""
+
+    def out(text: str) -> None:
+        console.print(escape(encodable(one_line(text), console.encoding)), soft_wrap=True)
+
+    for points in summary.assignments:
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("kernel", "check", "verdicts"):
+            table.add_column(column)
+        for check in points.checks:
+            counted = ", ".join(
+                f"{Verdict(verdict).phrase} {count}" for verdict, count in check.verdicts
+            )
+            table.add_row(check.kernel, check.check, counted)
+        console.print(table)
+        out(_headline(points))
+    if summary.attention:
+        out("")
+        out("for a human:")
+    for item in summary.attention[:_MOST_SHOWN]:
+        out(f"  {item.kind}: {item.assignment} · {item.name}: {item.reason}")
+    if len(summary.attention) > _MOST_SHOWN:
+        out(f"  … and {len(summary.attention) - _MOST_SHOWN} more in summary.json")
+    for sentence in summary.passed_over:
+        out(f"not graded: {sentence}")
+    for sentence in summary.given_up:
+        out(f"not used any more: {sentence}")
+    out(
+        f"{summary.graded_now} to grade, {summary.ungraded} of the class without a report, "
+        f"{wall_s:.1f} s"
+    )
+
+
+def _headline(points: Points) -> str:
+    words = f"{points.assignment}: {points.graded} of {points.hand_ins} graded"
+    if points.quartiles:
+        low, first, median, third, high = points.quartiles
+        words += (
+            f" · points of {points.max_score:g}: median {median:g}, mean {points.mean:g}, "
+            f"quarters {low:g}–{first:g}–{median:g}–{third:g}–{high:g}"
+        )
+    if points.nothing_handed_in:
+        words += f" · {points.nothing_handed_in} handed nothing in"
+    if points.with_pending:
+        words += f" · {points.with_pending} with points pending"
+    return words

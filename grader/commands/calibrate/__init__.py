@@ -1,0 +1,1 @@
+"""`grade calibrate`: measure references on a GPU and propose tiers."""

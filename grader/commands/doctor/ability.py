@@ -1,0 +1,128 @@
+"""What can be graded on a machine, from its facts: language by language, device by device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.commands.doctor.facts import Facts, Trial
+from grader.gpu.nvml import ComputeMode
+
+# What the package itself requires (pyproject.toml), and the oldest g++ whose
+# default language is C++17, which is what the host build is written in.
+MINIMUM_TORCH = (2, 6)
+MINIMUM_TRITON = (3, 4)
+MINIMUM_CXX = (11,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ability:
+    """What can be graded here, and what cannot."""
+
+    judge: bool
+    cuda_on_gpu: bool
+    cuda_on_cpu: bool
+    triton_on_gpu: bool
+    triton_on_cpu: bool
+    memory_on_gpu: bool
+
+    @property
+    def anything(self) -> bool:
+        """True if at least one kernel could be graded."""
+        return self.cuda_on_gpu or self.cuda_on_cpu or self.triton_on_gpu or self.triton_on_cpu
+
+
+def ability(facts: Facts) -> Ability:
+    """Work out what this machine can grade."""
+    packages, compilers = facts.packages, facts.compilers
+    imported = packages.torch_import
+    torch_works = (
+        imported is not None
+        and imported.problem is None
+        and numbers(packages.torch) >= MINIMUM_TORCH
+        and packages.numpy is not None
+    )
+    judge = (
+        facts.system.name == "Linux"
+        and facts.system.wsl != 1
+        and not facts.system.lacks
+        and facts.storage.cache_problem is None
+        and torch_works
+    )
+    gpu = judge and gpu_usable(facts) and imported is not None and imported.cuda_build is not None
+    gpu = gpu and imported is not None and imported.device_problem is None
+    triton = packages.triton is not None and numbers(packages.triton) >= MINIMUM_TRITON
+    nvcc = (
+        compilers.nvcc.tool is not None
+        and works(compilers.nvcc_trial)
+        and not unsupported(facts)
+        and not nvcc_is_too_new(facts)
+    )
+    return Ability(
+        judge=judge,
+        cuda_on_gpu=gpu and nvcc,
+        cuda_on_cpu=judge and cxx_is_fit(facts),
+        triton_on_gpu=gpu and triton and launcher_missing(facts) is None,
+        triton_on_cpu=judge and triton and works(packages.triton_canary),
+        memory_on_gpu=gpu and compilers.sanitizer.tool is not None,
+    )
+
+
+def gpu_usable(facts: Facts) -> bool:
+    """Return whether judge and worker, two processes, may both use the GPU that CUDA takes."""
+    if not facts.graphics.visible:
+        return False
+    mode = facts.graphics.visible[0].compute_mode
+    if mode is ComputeMode.EXCLUSIVE_PROCESS:
+        return facts.graphics.mps.active
+    return mode is not ComputeMode.PROHIBITED
+
+
+def cxx_is_fit(facts: Facts) -> bool:
+    """Return whether g++ is there, new enough, and builds."""
+    tool = facts.compilers.cxx.tool
+    return tool is not None and tool.release >= MINIMUM_CXX and works(facts.compilers.cxx_trial)
+
+
+def launcher_missing(facts: Facts) -> str | None:
+    """Return what triton lacks for building its launcher on a GPU, by Debian's package name."""
+    if not facts.compilers.has_c_compiler:
+        return "gcc"
+    return None if facts.python.has_headers else "python3-dev"
+
+
+def unsupported(facts: Facts) -> bool:
+    """Return whether nvcc does not know the GPU's architecture."""
+    visible, known = facts.graphics.visible, facts.compilers.nvcc_architectures
+    return bool(visible and known) and int(visible[0].architecture[3:]) not in known
+
+
+def nvcc_is_too_new(facts: Facts) -> bool:
+    """Return whether the driver is of an older major release of CUDA than nvcc.
+
+    Within a major release newer programs run on older drivers.
+    """
+    nvcc, driver = facts.compilers.nvcc.tool, facts.graphics.driver.cuda_version
+    return nvcc is not None and driver is not None and nvcc.release[0] > driver[0]
+
+
+def torch_is_too_new(facts: Facts) -> bool:
+    """Return whether torch was built for a newer major release of CUDA than the driver's."""
+    imported, driver = facts.packages.torch_import, facts.graphics.driver.cuda_version
+    if imported is None or imported.cuda_build is None or driver is None:
+        return False
+    return imported.cuda_build[0] > driver[0]
+
+
+def works(trial: Trial | None) -> bool:
+    """Return whether a trial was made and went well."""
+    return trial is not None and trial.problem is None
+
+
+def numbers(version: str | None) -> tuple[int, ...]:
+    """Return the leading numbers of a version: "2.13.0+cpu" is (2, 13, 0)."""
+    leading: list[int] = []
+    for part in (version or "").split("+")[0].split("."):
+        if not part.isdecimal():
+            break
+        leading.append(int(part))
+    return tuple(leading)

@@ -1,0 +1,326 @@
+"""Looking at this machine: each function fills one record of `facts`.
+
+Nothing here judges. The slow parts (importing torch, compiling) run side by
+side in child processes with a time limit, so that doctor answers in the time
+of the slowest and never hangs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from grader.commands.doctor.facts import (
+    Compilers,
+    Facts,
+    Graphics,
+    Packages,
+    Python,
+    Storage,
+    System,
+    TorchImport,
+    Trial,
+)
+from grader.gpu import mps, nvml
+from grader.sandbox.level import Isolation
+from grader.system import toolchain
+from grader.system.cache import cache_root
+from grader.system.toolchain import Search, Tool
+
+# The first import of torch from a network file system can take most of this.
+IMPORT_TIMEOUT_S = 120.0
+COMPILE_TIMEOUT_S = 60.0
+
+_PROBE = Path(__file__).with_name("probes") / "packages_probe.py"
+_PACKAGE_MANAGERS = ("apt-get", "dnf", "pacman", "zypper")
+_NVIDIA = "0x10de"
+_DISPLAY_CLASS = "0x03"
+
+# C++17, a part of the standard library, and something to call once it is loaded.
+_HOST_SOURCE = """\
+#include <string>
+#include <utility>
+extern "C" int answer() {
+    auto [a, b] = std::pair{std::string("ab"), 40};
+    if constexpr (sizeof(void*) >= 4) return static_cast<int>(a.size()) + b;
+}
+"""
+_DEVICE_SOURCE = """\
+__global__ void add(float* x) { x[threadIdx.x] += 1; }
+extern "C" void launch(float* x) { add<<<1, 32>>>(x); }
+"""
+
+
+def collect() -> Facts:
+    """Look at everything, in two or three seconds."""
+    system = look_at_system()
+    graphics = look_at_graphics()
+    with ThreadPoolExecutor(2) as pool:
+        packages = pool.submit(look_at_packages, on_gpu=bool(graphics.visible))
+        compilers = pool.submit(look_at_compilers, graphics.visible)
+        return Facts(
+            system=system,
+            python=look_at_python(),
+            graphics=graphics,
+            compilers=compilers.result(),
+            packages=packages.result(),
+            storage=look_at_storage(),
+            isolation=look_at_isolation(system, on_gpu=bool(graphics.visible)),
+        )
+
+
+def look_at_system() -> System:
+    """Name the system, and try the system calls the judge cannot do without."""
+    name = platform.system()
+    # WSL 1 calls its kernel "4.4.0-19041-Microsoft", WSL 2 "…-microsoft-standard-WSL2".
+    kernel = platform.release()
+    generation = (1 if kernel.endswith("-Microsoft") else 2) if "microsoft" in kernel.lower() else 0
+    return System(
+        name=name,
+        distribution=_distribution(name),
+        architecture=platform.machine(),
+        wsl=generation or None,
+        wsl_name=os.environ.get("WSL_DISTRO_NAME"),
+        container=Path("/.dockerenv").exists() or Path("/run/.containerenv").exists(),
+        root=hasattr(os, "geteuid") and os.geteuid() == 0,
+        package_manager=next((one for one in _PACKAGE_MANAGERS if shutil.which(one)), None),
+        lacks=tuple(_missing_calls()) if name == "Linux" else (),
+    )
+
+
+def look_at_python() -> Python:
+    """Describe the interpreter that runs this."""
+    # The scheme by name: Debian's default one points to /usr/local, where no headers are.
+    headers = Path(sysconfig.get_path("include", "posix_prefix")) / "Python.h"
+    return Python(
+        version=sys.version_info[:3],
+        executable=Path(sys.executable),
+        # conda's environments have a prefix of their own and no base.
+        in_venv=sys.prefix != sys.base_prefix or "CONDA_PREFIX" in os.environ,
+        # Debian ships ensurepip apart, in python3-venv; venv alone is always there.
+        can_make_venv=importlib.util.find_spec("ensurepip") is not None,
+        has_headers=headers.exists(),
+    )
+
+
+def look_at_graphics() -> Graphics:
+    """Ask the driver, and the PCI bus for GPUs that have none."""
+    driver = nvml.state()
+    return Graphics(
+        driver=driver,
+        visible=nvml.visible(driver.gpus),
+        visible_setting=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        order_is_certain=nvml.order_is_certain(driver.gpus),
+        on_bus=sum(1 for device in Path("/sys/bus/pci/devices").glob("*") if _is_gpu(device)),
+        mps=mps.look(),
+    )
+
+
+def look_at_compilers(visible: tuple[nvml.Gpu, ...]) -> Compilers:
+    """Find the compilers, and compile with each; for the first GPU, where there is one."""
+    cxx, nvcc = toolchain.search_cxx(), toolchain.search_nvcc()
+    architectures = toolchain.nvcc_architectures(nvcc.tool) if nvcc.tool else ()
+    return Compilers(
+        cxx=cxx,
+        cxx_trial=try_cxx(cxx.tool) if cxx.tool else None,
+        nvcc=nvcc,
+        nvcc_trial=try_nvcc(nvcc.tool, cxx, visible, architectures) if nvcc.tool else None,
+        nvcc_architectures=architectures,
+        sanitizer=toolchain.search_compute_sanitizer(),
+        # The ones that triton looks for.
+        has_c_compiler="CC" in os.environ or any(map(shutil.which, ("gcc", "clang"))),
+    )
+
+
+def look_at_packages(*, on_gpu: bool) -> Packages:
+    """Read the installed versions; import torch and triton in a child process."""
+    versions = {name: _installed(name) for name in ("torch", "triton", "numpy")}
+    said, ending = _probe(on_gpu=on_gpu) if versions["torch"] else ({}, "")
+    torch = said.get("torch")
+    triton = said.get("triton")
+    imported = canary = None
+    if torch is not None:
+        imported = TorchImport(
+            problem=torch["problem"],
+            cuda_build=_pair(torch["cuda_build"]),
+            device_problem=torch["device_problem"],
+        )
+        if versions["triton"] and torch["problem"] is None:
+            canary = Trial(problem=triton["problem"] if triton else f"its test {ending}")
+    elif versions["torch"]:
+        imported = TorchImport(problem=f"importing it {ending}")
+    return Packages(
+        **versions,
+        triton_has_wheels=platform.system() == "Linux"
+        and platform.machine() in ("x86_64", "aarch64"),
+        torch_import=imported,
+        triton_canary=canary,
+    )
+
+
+def look_at_storage() -> Storage:
+    """Try the cache folder as a build does: make a folder, load a library from it."""
+    cache = cache_root()
+    scratch = Path(tempfile.gettempdir())
+    return Storage(
+        cache=cache,
+        cache_problem=_cache_problem(cache),
+        cache_free_mib=_free_mib(cache),
+        scratch=scratch,
+        scratch_free_mib=_free_mib(scratch),
+    )
+
+
+def look_at_isolation(system: System, *, on_gpu: bool) -> Isolation | None:
+    """Try to get out of the sandbox, as a hand-in might."""
+    if system.name != "Linux" or system.lacks:
+        return None
+    # Here, for it cannot be imported on other systems.
+    from grader.sandbox.probe import isolation
+
+    return isolation(gpu=on_gpu)
+
+
+def try_cxx(tool: Tool) -> Trial:
+    """Compile a shared library, load it and call it."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "trial.cpp"), Path(folder, "trial.so")
+        source.write_text(_HOST_SOURCE)
+        command = [str(tool.path), "-std=c++17", "-shared", "-fPIC", "-o", str(library)]
+        if problem := _compile([*command, str(source)]):
+            return Trial(problem=problem)
+        try:
+            answer: int = ctypes.CDLL(str(library)).answer()
+        except OSError as error:
+            return Trial(problem=f"what it builds cannot be loaded: {error}")
+        return Trial(problem=None if answer == 42 else "what it builds gives wrong answers")
+
+
+def try_nvcc(
+    tool: Tool, cxx: Search, visible: tuple[nvml.Gpu, ...], architectures: tuple[int, ...]
+) -> Trial:
+    """Compile and link a kernel; it is not run."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "trial.cu"), Path(folder, "trial.so")
+        source.write_text(_DEVICE_SOURCE)
+        command = [str(tool.path), "-shared", "-Xcompiler", "-fPIC", "-o", str(library)]
+        command += toolchain.nvcc_link_flags(tool)
+        if cxx.tool:
+            command += ["-ccbin", str(cxx.tool.path)]
+        # An architecture that this nvcc does not know is a row of its own.
+        if visible and int(visible[0].architecture.removeprefix("sm_")) in architectures:
+            command.append(f"-arch={visible[0].architecture}")
+        return Trial(problem=_compile([*command, str(source)]))
+
+
+def _compile(command: list[str]) -> str | None:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=COMPILE_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no end within {COMPILE_TIMEOUT_S:.0f} s"
+    except OSError as error:
+        return f"{error.strerror or error}"
+    if done.returncode == 0:
+        return None
+    printed = done.stdout.decode(errors="replace").strip().splitlines()
+    telling = [line for line in printed if "error" in line or "cannot find" in line]
+    return (telling or printed or [f"exit code {done.returncode}"])[0].strip()[:300]
+
+
+def _probe(*, on_gpu: bool) -> tuple[dict[str, Any], str]:
+    """Return what the child said, and how it ended if it did not say all."""
+    command = [sys.executable, str(_PROBE), *(["--gpu"] if on_gpu else [])]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=IMPORT_TIMEOUT_S
+        )
+        printed, ending = done.stdout, f"ended the process (exit code {done.returncode})"
+    except subprocess.TimeoutExpired as expired:
+        printed, ending = expired.stdout or b"", f"took more than {IMPORT_TIMEOUT_S:.0f} s"
+    said: dict[str, Any] = {}
+    for line in printed.splitlines():
+        said.update(json.loads(line))
+    return said, ending
+
+
+def _missing_calls() -> list[str]:
+    calls: dict[str, Callable[[], int]] = {
+        "memfd_create": lambda: os.memfd_create("grade", os.MFD_ALLOW_SEALING),
+        "pidfd_open": lambda: os.pidfd_open(os.getpid()),
+    }
+    missing = []
+    for name, call in calls.items():
+        try:
+            os.close(call())
+        except (OSError, AttributeError):  # an old kernel, or a Python built for one
+            missing.append(name)
+    return missing
+
+
+def _distribution(name: str) -> str:
+    if name == "Darwin":
+        return f"macOS {platform.mac_ver()[0]}"
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return f"{name} {platform.release()}"
+
+
+def _is_gpu(device: Path) -> bool:
+    try:
+        vendor, kind = (device / "vendor").read_text(), (device / "class").read_text()
+    except OSError:
+        return False
+    return vendor.strip() == _NVIDIA and kind.startswith(_DISPLAY_CLASS)
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _pair(version: str | None) -> tuple[int, int] | None:
+    if version is None:
+        return None
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _cache_problem(cache: Path) -> str | None:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            (Path(folder) / "trial").write_bytes(bytes(4096))
+    except OSError as error:
+        return error.strerror or str(error)
+    if hasattr(os, "ST_NOEXEC") and os.statvfs(cache).f_flag & os.ST_NOEXEC:
+        return "programs may not be loaded from it (mounted noexec)"
+    return None
+
+
+def _free_mib(path: Path) -> int:
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free >> 20

@@ -1,0 +1,157 @@
+"""`grade local`: which assignments, which hand-in, which device; then grade and show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from grader.assignment import catalogue
+from grader.assignment.generated import TEMPLATES
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.assignment.toml_locations import did_you_mean
+from grader.errors import GraderError, ToolError, UsageError
+from grader.formats.terminal import print_report
+from grader.gpu import nvml
+from grader.gpu.nvml import Gpu
+from grader.grading.internal_error import as_grader_error
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import progress_on
+from grader.report.model import Report, write_report
+from grader.report.verdict import Verdict
+from grader.submission.reader import Submission, read_submission
+from grader.vocabulary import CheckName, Language
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The command line of `grade local`."""
+
+    assignments: tuple[str, ...]
+    source: Path | None
+    device: str
+    kernels: tuple[str, ...]
+    languages: tuple[str, ...]
+    checks: tuple[str, ...]
+    seed: int
+    json_path: Path | None
+
+
+def grade_local(request: Request) -> int:
+    """Grade what is asked for, print it, and return the exit code."""
+    source = request.source or default_source()
+    named = bool(request.assignments)
+    assignments = chosen_assignments(request.assignments)
+    handed_in = [(a, read_submission(source, a)) for a in assignments]
+    if not named:
+        handed_in = [(a, s) for a, s in handed_in if s.files]
+        if not handed_in:
+            known = ", ".join(assignment.name for assignment in assignments)
+            raise UsageError(
+                f"there is no hand-in in {source}",
+                tip=f"name its folder with --from, or an assignment: {known}",
+            )
+    check_kernels(request.kernels, [a for a, _ in handed_in])
+    _check_json(request.json_path, len(handed_in))
+    options = Options(
+        gpu=chosen_device(request.device),
+        kernels=frozenset(request.kernels),
+        languages=frozenset(map(Language, request.languages)),
+        checks=frozenset(map(CheckName, request.checks)),
+        public_seed=request.seed,
+        secret_seed=request.seed,
+    )
+    reports, failures = [], []
+    for assignment, submission in handed_in:
+        try:
+            reports.append(_one(assignment, submission, options, request.json_path))
+        except BrokenPipeError:
+            raise  # nobody reads any more
+        except Exception as error:
+            failures.append(as_grader_error(error))  # the others get their reports
+    if failures:
+        raise failures[0]
+    return max((_exit_code(report) for report in reports), default=0)
+
+
+def _one(
+    assignment: Assignment, submission: Submission, options: Options, json_path: Path | None
+) -> Report:
+    with progress_on(Console(stderr=True)) as progress:
+        report = grade(assignment, submission, options, progress)
+    print_report(report, Console())
+    if json_path is not None:
+        folder = json_path.is_dir()
+        write_report(report, json_path / f"{assignment.name}.json" if folder else json_path)
+    return report
+
+
+def _exit_code(report: Report) -> int:
+    if report.verdict is Verdict.GRADER_ERROR:
+        return GraderError.exit_code
+    return 0 if report.verdict.earns_points and _complete(report) else 1
+
+
+def _complete(report: Report) -> bool:
+    return report.handed_in == report.kernels_total
+
+
+def default_source() -> Path:
+    """Return the folder of a hand-in that nobody named."""
+    here = Path.cwd()
+    if (here / TEMPLATES).is_dir() and (here / catalogue.ASSIGNMENTS).is_dir():
+        return here / TEMPLATES
+    return here
+
+
+def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
+    """Return the assignments of these names, all there are if none is named."""
+    root = catalogue.assignment_root(Path.cwd())
+    if root is None:
+        raise UsageError(
+            "there are no assignments here",
+            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
+        )
+    folders = [catalogue.assignment_folder(name, root) for name in dict.fromkeys(names)]
+    return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
+
+
+def check_kernels(kernels: tuple[str, ...], assignments: list[Assignment]) -> None:
+    """Refuse the name of a kernel that none of them has."""
+    known = [kernel.name for assignment in assignments for kernel in assignment.parts]
+    for name in kernels:
+        if name not in known:
+            meant = did_you_mean(name, known)
+            raise UsageError(
+                f"there is no kernel `{name}`{meant}", tip=f"known: {', '.join(known)}"
+            )
+
+
+def _check_json(path: Path | None, count: int) -> None:
+    """Refuse a place that cannot take the report before the work is done."""
+    if path is None:
+        return
+    if count > 1 and not path.is_dir():
+        if path.exists() or path.suffix:
+            raise UsageError(
+                f"--json {path} is one file, but there are {count} assignments",
+                tip="name a folder",
+            )
+        path.mkdir(parents=True)
+    elif not path.is_dir() and not path.absolute().parent.is_dir():
+        raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
+
+
+def chosen_device(wanted: str) -> Gpu | None:
+    """Return the GPU to grade on, None for the CPU."""
+    if wanted == "cpu":
+        return None
+    found = nvml.visible(nvml.state().gpus)
+    if found:
+        return found[0]
+    if wanted == "cuda":
+        raise ToolError("this machine has no usable NVIDIA GPU", tip="`grade doctor` says why")
+    return None

@@ -1,0 +1,79 @@
+"""Nsight Compute's own counters for one call, where the driver permits them.
+
+The hand-in's worker runs under ncu with buffers of its own, as it does under
+compute-sanitizer. Many machines keep the counters for administrators; then
+the tool says so in its log, and so do we.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+
+from grader.checks.common.case_run import Bench
+from grader.checks.common.tool_run import Prepared, walk
+from grader.judge.session import Session
+from grader.judge.tool_command import Watcher
+from grader.sandbox import scratch_dir
+from grader.system.toolchain import Tool
+
+METRICS = {
+    "gpu__time_duration.sum": "time",
+    "dram__bytes.sum": "bytes to and from memory",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "load sectors",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "store sectors",
+    "launch__registers_per_thread": "registers a thread",
+    "launch__shared_mem_per_block_static": "static shared memory a block",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy",
+}
+_LOG = "ncu.csv"
+_LOG_BYTES = 4 << 20
+_CALL_S, _LOAD_S, _FINISH_S = 60.0, 120.0, 60.0
+_REFUSED = "ERR_NVGPUCTRPERM"
+_NO_KERNELS = "No kernels were profiled"  # what ncu of CUDA 13.0 says then
+
+
+def counters(bench: Bench, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
+    """Run one case under ncu; return what was counted, or nothing and the reason."""
+    watcher = Watcher(
+        command=(
+            *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
+            *("--target-processes", "all", "--metrics", ",".join(METRICS)),
+        ),
+        environment={},
+    )
+    limits = replace(bench.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
+    bench = replace(bench, private=True)
+    with Session(bench.built, limits, bench.server, watcher=watcher) as session:
+        walked = walk(bench, session, [case], limits)
+        session.finish(_FINISH_S)
+        try:
+            log = scratch_dir.read(session.box / _LOG, _LOG_BYTES).decode("utf-8", "replace")
+        except OSError:
+            log = ""
+    found = parse(log)
+    if found:
+        return found, ""
+    if _REFUSED in log:
+        return [], "this machine keeps the GPU's counters for administrators (ERR_NVGPUCTRPERM)"
+    if walked.failure is None and _NO_KERNELS in log:
+        return [], "no kernel was launched for ncu to look at"
+    last = (log.strip().splitlines() or ["it said nothing"])[-1][:200]
+    return [], walked.failure.message if walked.failure else f"ncu gave no figures: {last}"
+
+
+def parse(log: str) -> list[tuple[str, str]]:
+    """Return (what, value with unit) of the first kernel in ncu's CSV, behind its chatter."""
+    lines = log.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        return []
+    rows: Sequence[dict[str, str]] = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
+    first = rows[0]["ID"] if rows else ""
+    return [
+        (METRICS[row["Metric Name"]], f"{row['Metric Value']} {row['Metric Unit']}".strip())
+        for row in rows
+        if row["ID"] == first and row.get("Metric Name") in METRICS
+    ]

@@ -1,0 +1,110 @@
+"""What a kernel takes of a multiprocessor: registers, shared memory, spills, as ptxas says.
+
+Needs nvcc and no GPU. The student's file is compiled in the sandbox, as for
+grading, and never from the cache: what is wanted is what the compiler prints.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.assignment.model import Assignment
+from grader.build.nvcc import nvcc_compiler
+from grader.build.trampoline import trampoline
+from grader.sandbox import spawn
+from grader.sandbox.scratch_dir import box
+from grader.submission.reader import HandIn
+from grader.system.toolchain import Tool
+
+# The same on every architecture from sm_70 to sm_120 but for the last.
+_REGISTERS_PER_SM = 65536
+_REGISTER_STEP = 8  # a thread gets a multiple of so many
+_WARP = 32
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """One kernel's: for a thread registers and spilled bytes, for a block static shared bytes."""
+
+    kernel: str
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+
+    @property
+    def threads_by_registers(self) -> int:
+        """How many threads of a multiprocessor have registers enough at once."""
+        each = -(-max(self.registers, 1) // _REGISTER_STEP) * _REGISTER_STEP
+        return _REGISTERS_PER_SM // (each * _WARP) * _WARP
+
+
+def resources(
+    assignment: Assignment, hand_in: HandIn, nvcc: Tool, architecture: tuple[int, int]
+) -> tuple[Resources, ...]:
+    """Compile a CUDA C++ file for `architecture`; return its kernels', () if it does not."""
+    signature, name = assignment.signature, Path(hand_in.path).name
+    compiler = nvcc_compiler(nvcc, architecture)
+    with box("grade-profile-") as folder:
+        (folder / "trampoline.cu").write_text(trampoline(signature, name), encoding="utf-8")
+        (folder / f"{signature.entry}.h").write_text(signature.header(), encoding="utf-8")
+        (folder / name).write_text(hand_in.text, encoding="utf-8")
+        command = compiler.command(Path("trampoline.cu"), Path(), Path("kernel.so"))
+        ended = spawn.run(
+            [*command, "--resource-usage"],
+            cwd=folder,
+            environment=spawn.clean_environment(folder) | compiler.environment,
+            wall_s=assignment.limits.build_s,
+        )
+    found = parse(ended.output)
+    names = _plain_names([one.kernel for one in found])
+    return tuple(
+        Resources(
+            kernel=names.get(one.kernel, one.kernel),
+            registers=one.registers,
+            shared_bytes=one.shared_bytes,
+            spill_bytes=one.spill_bytes,
+        )
+        for one in found
+    )
+
+
+def parse(output: str) -> list[Resources]:
+    """Read ptxas's lines: an entry function, its spills, then what it used."""
+    found: list[Resources] = []
+    kernel, spill_bytes = "", 0
+    for line in output.splitlines():
+        if entry := _ENTRY.search(line):
+            kernel, spill_bytes = entry[1], 0
+        elif spills := _SPILLS.search(line):
+            spill_bytes = int(spills[2]) + int(spills[3])
+        elif kernel and (used := _REGISTERS.search(line)):
+            shared = _SHARED.search(line)
+            found.append(
+                Resources(
+                    kernel=kernel,
+                    registers=int(used[1]),
+                    shared_bytes=int(shared[1]) if shared else 0,
+                    spill_bytes=spill_bytes,
+                )
+            )
+            kernel = ""
+    return found
+
+
+def _plain_names(names: list[str]) -> dict[str, str]:
+    """Return names as they are written, where binutils' c++filt is there to ask."""
+    try:
+        done = subprocess.run(
+            ["c++filt", "-p"], input="\n".join(names), capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return dict(zip(names, done.stdout.splitlines(), strict=False))

@@ -1,0 +1,126 @@
+"""What goes into the archives: the grader, the assignments, the stubs; never a solved file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import grader
+from grader.assignment.catalogue import ASSIGNMENTS
+from grader.assignment.generated import STUBS_FILE, TEMPLATES
+from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, Assignment
+from grader.assignment.reader import SPEC_FILE
+from grader.commands.release.pack import Entry
+from grader.commands.release.visible import visible_spec
+from grader.errors import GraderError, UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PACKAGE = Path(grader.__file__).resolve().parent
+_FILES = PACKAGE / "release" / "files"
+# Beside the package in its repository: what its installation needs.
+_BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
+STUDENTS_PAGE = "docs/students.md"
+# What an image is made from, at the root of an archive. As a file, because the Python
+# of an image may be too old to read TOML (Ubuntu 22.04's is).
+REQUIREMENTS, CONSTRAINTS = "requirements.txt", "constraints.txt"
+_LEFT_BY_TOOLS = {".pyc", ".so", ".o"}
+_PAGES = {".md", ".png", ".svg", ".jpg", ".pdf"}
+
+
+def grader_files() -> Iterator[Entry]:
+    """Yield the package's sources and what installs them.
+
+    Raises UsageError if the package is not in its repository.
+    """
+    for name in _BESIDE:
+        path = PACKAGE.parent / name
+        if not path.is_file():
+            raise UsageError(
+                f"there is no {name} beside the package in {PACKAGE.parent}",
+                tip="run `grade release` from the grader's repository, not from an installed copy",
+            )
+        yield _entry(path, name)
+    for path in sorted(PACKAGE.rglob("*")):
+        if path.is_file() and path.suffix not in _LEFT_BY_TOOLS and "__pycache__" not in path.parts:
+            yield _entry(path, path.relative_to(PACKAGE.parent).as_posix())
+
+
+def students_page() -> Iterator[Entry]:
+    """Yield the page that tells students how to read a report, if it is beside the package."""
+    path = PACKAGE.parent / STUDENTS_PAGE
+    if path.is_file():
+        yield _entry(path, STUDENTS_PAGE)
+
+
+def image_files() -> Iterator[Entry]:
+    """Yield what an image's pip needs: the grader's requirements and their tested versions."""
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    lines = project["project"]["dependencies"]
+    yield Entry(REQUIREMENTS, "".join(f"{line}\n" for line in lines).encode())
+    yield _entry(PACKAGE.parent / CONSTRAINTS, CONSTRAINTS)
+
+
+def graded_files(assignment: Assignment) -> Iterator[Entry]:
+    """Yield what grading needs, hidden cases and all."""
+    for path in sorted(assignment.folder.rglob("*")):
+        inner = path.relative_to(assignment.folder)
+        if path.is_file() and "__pycache__" not in inner.parts:
+            yield _entry(path, f"{ASSIGNMENTS}/{assignment.name}/{inner.as_posix()}")
+
+
+def visible_files(assignment: Assignment) -> Iterator[Entry]:
+    """Yield what a student may see of an assignment: visible cases, handout, fingerprints."""
+    folder = f"{ASSIGNMENTS}/{assignment.name}"
+    spec = (assignment.folder / SPEC_FILE).read_text(encoding="utf-8-sig")
+    yield Entry(f"{folder}/{SPEC_FILE}", visible_spec(spec, assignment.folder / SPEC_FILE).encode())
+    for path in sorted(assignment.folder.iterdir()):
+        if path.is_file() and (path.name in (ORACLE_FILE, STUBS_FILE) or path.suffix in _PAGES):
+            yield _entry(path, f"{folder}/{path.name}")
+
+
+def stub_files(assignment: Assignment, repository: Path) -> Iterator[Entry]:
+    """Yield the stubs and the header; UsageError if one is not there."""
+    template = repository / TEMPLATES / assignment.name
+    names = [name for kernel in assignment.kernels for name in kernel.files.values()]
+    names += [PROGRAM_FILE] if assignment.program else []
+    names += [assignment.signature.header_name] if any(n.endswith(".cu") for n in names) else []
+    for name in names:
+        if not (template / name).is_file():
+            raise UsageError(
+                f"there is no stub {template / name}",
+                tip=f"make it: python -m grader.assignment.generated {repository}",
+            )
+        yield _entry(template / name, f"{TEMPLATES}/{assignment.name}/{name}")
+
+
+def written_files(target: str, words: dict[str, str]) -> Iterator[Entry]:
+    """Yield the target's own files, with each `@KEY@` replaced; scripts are executable."""
+    folder = _FILES / target
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            text = path.read_text(encoding="utf-8")
+            for key, value in words.items():
+                text = text.replace(f"@{key}@", value)
+            name = path.relative_to(folder).as_posix().replace("@NAME@", words["NAME"])
+            # A name with a dot first would be overlooked where packages are built.
+            name = name.replace("dot_", ".")
+            yield Entry(name, text.encode(), executable=text.startswith("#!"))
+
+
+def below(folder: str, entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield the entries in a folder."""
+    for entry in entries:
+        yield Entry(f"{folder}/{entry.path}", entry.data, entry.executable)
+
+
+def _entry(path: Path, name: str) -> Entry:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise GraderError(f"cannot read {path}: {error.strerror or error}") from error
+    return Entry(name, data, executable=data.startswith(b"#!"))

@@ -1,0 +1,177 @@
+"""One archive for each target: which files stand where in it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from grader.assignment.generated import REFERENCES
+from grader.assignment.model import Assignment
+from grader.commands.release.contents import (
+    below,
+    graded_files,
+    grader_files,
+    image_files,
+    stub_files,
+    students_page,
+    visible_files,
+    written_files,
+)
+from grader.commands.release.pack import Entry, tar
+from grader.commands.release.solutions import solved_lines
+from grader.errors import GraderError, UsageError
+
+STUDENT_FOLDER = "gpu-assignments"
+# What is left of each platform's limit for our own start and end, in seconds:
+# Gradescope ends a submission after 600 with 0 points, Tango and PrairieLearn after
+# what README.md has the course set.
+BUDGETS_S = {"gradescope": 540, "prairielearn": 270, "autolab": 270, "github": 1200}
+_UUIDS = uuid.UUID("6f3a4b7e-52c6-4f4f-9a39-0b0d8f9d6f10")
+
+Target = Callable[[Sequence[Assignment], Path], Iterator[Entry]]
+
+
+def entries_of(target: str, assignments: Sequence[Assignment], repository: Path) -> list[Entry]:
+    """Return the files of an archive.
+
+    Raises UsageError if the target does not take so many assignments, GraderError
+    if a line of a solution would be in it.
+    """
+    if target != "student" and len(assignments) != 1:
+        names = ", ".join(assignment.name for assignment in assignments)
+        raise UsageError(
+            f"an archive for {target} is for one assignment, not for {len(assignments)} ({names})",
+            tip=f"name one: grade release {target} {assignments[0].name} --output FILE",
+        )
+    entries = list(TARGETS[target](assignments, repository))
+    _refuse_solutions(entries, assignments, repository)
+    return entries
+
+
+def student(assignments: Sequence[Assignment], repository: Path) -> Iterator[Entry]:
+    """A folder that a student unpacks: stubs, visible cases, handouts, the grader."""
+    yield from below(STUDENT_FOLDER, _for_students("student", assignments, repository))
+
+
+def github(assignments: Sequence[Assignment], repository: Path) -> Iterator[Entry]:
+    """A template repository for GitHub Classroom: the student's, and a workflow."""
+    yield from _for_students("github", assignments, repository)
+
+
+def gradescope(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
+    """The zip that Gradescope unpacks at /autograder/source."""
+    yield from _with_grader("gradescope", assignments[0])
+
+
+def prairielearn(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
+    """Folders of a course: the question, the grader below serverFilesCourse, the image."""
+    assignment = assignments[0]
+    question = f"questions/{assignment.name}"
+    yield Entry(f"{question}/info.json", _question(assignment).encode())
+    for entry in written_files("prairielearn", _words("prairielearn", assignment)):
+        inner = "serverFilesCourse/gpu-grade" if entry.path == "run.sh" else ""
+        path = entry.path if entry.path != "question.html" else f"{question}/question.html"
+        yield Entry(f"{inner}/{path}" if inner else path, entry.data, entry.executable)
+    source = [*grader_files(), *graded_files(assignment)]
+    yield from below("serverFilesCourse/gpu-grade", source)
+    # The image is built in the archive's root.
+    yield from image_files()
+
+
+def autolab(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
+    """autograde-Makefile and autograde.tar, as a lab has them, and the image."""
+    assignment = assignments[0]
+    inner = [*grader_files(), *graded_files(assignment)]
+    for entry in written_files("autolab", _words("autolab", assignment)):
+        if entry.path == "run.sh":
+            inner.append(entry)
+        else:
+            yield entry
+    yield Entry("autograde.tar", tar(sorted(below("autograde", inner))))
+    yield from image_files()
+
+
+TARGETS: Mapping[str, Target] = {
+    "student": student,
+    "gradescope": gradescope,
+    "prairielearn": prairielearn,
+    "autolab": autolab,
+    "github": github,
+}
+
+
+def _with_grader(target: str, assignment: Assignment) -> Iterator[Entry]:
+    own = list(written_files(target, _words(target, assignment)))
+    own += image_files()
+    yield from own
+    taken = {entry.path for entry in own}
+    yield from (e for e in (*grader_files(), *graded_files(assignment)) if e.path not in taken)
+
+
+def _for_students(
+    target: str, assignments: Sequence[Assignment], repository: Path
+) -> Iterator[Entry]:
+    own = list(written_files(target, _words(target, *assignments)))
+    yield from own
+    taken = {entry.path for entry in own}
+    yield from (e for e in grader_files() if e.path not in taken)
+    yield from students_page()
+    for assignment in assignments:
+        yield from visible_files(assignment)
+        yield from stub_files(assignment, repository)
+
+
+def _words(target: str, *assignments: Assignment) -> dict[str, str]:
+    files = [path for a in assignments for part in a.parts for path in part.files.values()]
+    listed = "\n".join(f"* `{a.name}`: {a.title}" for a in assignments)
+    first = assignments[0]
+    return {
+        "NAME": first.name,
+        "TITLE": first.title,
+        "POINTS": f"{first.max_score:g}",
+        "BUDGET": str(BUDGETS_S.get(target, 0)),
+        "FILES": ", ".join(files),
+        "ASSIGNMENTS": listed,
+    }
+
+
+def _question(assignment: Assignment) -> str:
+    """Return PrairieLearn's info.json; the identifier is the same for the same name."""
+    info = {
+        "uuid": str(uuid.uuid5(_UUIDS, assignment.name)),
+        "title": assignment.title,
+        "topic": "GPU programming",
+        "type": "v3",
+        "singleVariant": True,
+        "gradingMethod": "External",
+        "externalGradingOptions": {
+            "enabled": True,
+            "image": "gpu-grade/prairielearn",
+            "entrypoint": "/grade/serverFilesCourse/gpu-grade/run.sh",
+            "serverFilesCourse": ["gpu-grade/"],
+            "timeout": 300,
+            "enableNetworking": False,
+        },
+    }
+    return json.dumps(info, indent=2, ensure_ascii=False) + "\n"
+
+
+def _refuse_solutions(
+    entries: Sequence[Entry], assignments: Sequence[Assignment], repository: Path
+) -> None:
+    """Raise GraderError if a file of an assignment holds a line that only the solution has."""
+    for assignment in assignments:
+        lines = solved_lines(repository / REFERENCES / assignment.name)
+        for entry in entries:
+            if f"/{assignment.name}/" not in f"/{entry.path}":
+                continue
+            held = {line.strip() for line in entry.data.decode("utf-8", "replace").splitlines()}
+            told = sorted(held & lines)
+            if told:
+                raise GraderError(
+                    f"{entry.path} would give a solution away: `{told[0]}`",
+                    tip="is a solved file in student_template/? "
+                    "python -m grader.assignment.generated",
+                )

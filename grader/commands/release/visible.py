@@ -1,0 +1,72 @@
+"""A spec without its hidden cases, for students: the same text, some tables less."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from grader.assignment.toml_locations import key_lines
+from grader.errors import SpecError
+from grader.vocabulary import Visibility
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_COMMENT = re.compile(r"\s*#(?!:schema)")
+_SCHEMA = re.compile(r"\A#:schema [^\n]*\n")
+
+
+def visible_spec(text: str, file: Path) -> str:
+    """Return a valid spec without cases that are not visible, and the comments above them.
+
+    Everything else stays as it is, but for the line that names the schema to
+    editors, which may be a path of the staff's machine. Raises SpecError, about
+    `file`, if no visible case is left, or if cases are no tables of their own.
+    """
+    data = tomllib.loads(text)
+    starts = key_lines(text)
+    lines = text.splitlines(keepends=True)
+    if not _opens(lines, starts["cases", 0]):
+        raise SpecError(
+            "cannot be divided into visible and hidden ones",
+            file=file, key="cases", line=starts["cases", 0],
+            tip="write each as a table of its own that begins with [[cases]]",
+        )  # fmt: skip
+    gone: set[int] = set()
+    kept = []
+    for position, case in enumerate(data["cases"]):
+        if Visibility(case.get("visibility", "visible")) is Visibility.VISIBLE:
+            kept.append(case)
+            continue
+        after = [
+            line
+            for path, line in starts.items()
+            if line > starts["cases", position]
+            and path[:2] != ("cases", position)
+            and _opens(lines, line)
+        ]
+        gone |= _with_comments(lines, starts["cases", position], min(after, default=None))
+    if not kept:
+        raise SpecError("has no visible case: students would have none", file=file, key="cases")
+    shown = "".join(line for number, line in enumerate(lines, start=1) if number not in gone)
+    shown = _SCHEMA.sub("", shown).rstrip("\n") + "\n"
+    assert tomllib.loads(shown) == {**data, "cases": kept}, file
+    return shown
+
+
+def _with_comments(lines: list[str], first: int, after: int | None) -> set[int]:
+    """Return the lines of a table: from the comments above it to those above the next."""
+    last = len(lines) if after is None else after - 1
+    while after is not None and last > first and _COMMENT.match(lines[last - 1]):
+        last -= 1
+    while first > 1 and _COMMENT.match(lines[first - 2]):
+        first -= 1
+    return set(range(first, last + 1))
+
+
+def _opens(lines: list[str], number: int) -> bool:
+    """True if a table begins in this line, not only a key."""
+    return lines[number - 1].lstrip().startswith("[")

@@ -1,0 +1,215 @@
+"""What a new assignment is to be: its name, languages and arguments, checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from grader.assignment.expression import Expression
+from grader.assignment.names import type_meant
+from grader.assignment.signature import Argument, ElementType, Signature
+from grader.errors import UsageError
+from grader.vocabulary import Language, Role
+
+EXAMPLE = "--argument input:float32[n]:in --argument output:float32[n]:out --argument n:int32"
+_FORM = re.compile(
+    r"(?P<name>\w+)\s*:\s*(?P<type>\w+)\s*"
+    r"(?:\[(?P<shape>[^\]]*)\]\s*(?::\s*(?P<role>\w+))?|(?:=\s*(?P<default>\S+))?)\s*"
+)
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+# Seams of warps and blocks; rotated for each further size, smaller where there are many.
+_SEAMS = {1: (1, 2, 31, 32, 33, 257, 1000, 1025), 2: (1, 2, 31, 32, 33, 257, 3, 129)}
+_SMALL_SEAMS = (1, 2, 7, 16, 17, 33, 3, 31)
+_LARGE = {1: (10007,), 2: (127, 211)}
+_LARGEST_HIDDEN = {1: 4096, 2: 200}
+_SMALL = 24
+_WHOLE = (2, 3, 5, 4)
+_FRACTIONS = (0.5, 2.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A new assignment; its entry and its files have its name."""
+
+    name: str
+    title: str
+    languages: tuple[Language, ...]
+    signature: Signature
+
+    @property
+    def plain_title(self) -> str:
+        """The title as it can stand in a comment and a docstring of both languages."""
+        return self.title.replace("\\", "").replace('"', "'")
+
+    @property
+    def files(self) -> Mapping[Language, str]:
+        """The kernel's file by language."""
+        endings = {Language.CUDA: ".cu", Language.TRITON: ".py"}
+        return {language: self.name + endings[language] for language in self.languages}
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        """The arrays that are only read."""
+        return tuple(a for a in self.signature.arrays if a.role is Role.IN)
+
+    @property
+    def extents(self) -> tuple[str, ...]:
+        """The sizes that shapes depend on, in the order of the arguments."""
+        used = {n for a in self.signature.arrays for e in a.shape or () for n in e.names}
+        return tuple(a.name for a in self.signature.scalars if a.name in used)
+
+    @property
+    def others(self) -> tuple[Argument, ...]:
+        """The scalars that are no array's extent: they take part in the result."""
+        return tuple(a for a in self.signature.scalars if a.name not in self.extents)
+
+    def local(self, name: str) -> str:
+        """Return a local variable's name, which is that of no argument."""
+        while any(argument.name == name for argument in self.signature.arguments):
+            name += "_"
+        return name
+
+    def kind(self, argument: Argument) -> ElementType:
+        """Return the argument's type, which is the same in all languages."""
+        return ElementType.named(argument.type)
+
+    def small_cases(self) -> dict[str, list[int | float]]:
+        """Return the sizes of the small cases by name, lists side by side."""
+        extents = self.extents
+        seams = _SEAMS.get(len(extents), _SMALL_SEAMS)
+        rows = [
+            {name: seams[(place + 3 * k) % len(seams)] for k, name in enumerate(extents)}
+            for place in range(len(seams))
+        ]
+        fitting = [row for row in rows if self._fits(row)]
+        if len(fitting) < 2:
+            raise UsageError(
+                f"the shapes have no room for ordinary sizes such as {rows[-1]}",
+                tip="draft it with plain shapes, as in [rows, cols], and edit the spec afterwards",
+            )
+        sizes: dict[str, list[int | float]] = {n: [row[n] for row in fitting] for n in extents}
+        for argument in self.others:
+            values = _FRACTIONS if self.kind(argument).is_float else _WHOLE
+            sizes[argument.name] = [values[k % len(values)] for k in range(len(fitting))]
+        return sizes
+
+    def large_case(self) -> dict[str, int | float]:
+        """Return a case that no block size divides."""
+        extents = self.extents
+        primes = _LARGE.get(len(extents), (23, 19, 17, 13, 11, 7))
+        sizes: dict[str, int | float] = dict(zip(extents, primes * len(extents), strict=False))
+        return sizes | self._scalars()
+
+    def hidden_case(self) -> dict[str, int | float | tuple[int, int]]:
+        """Return the ranges (a pair: least, most) of the hidden cases."""
+        most = _LARGEST_HIDDEN.get(len(self.extents), _SMALL)
+        # Shapes such as [rows - 2] have room from 3 on.
+        least = next((n for n in range(2, most) if self._fits(dict.fromkeys(self.extents, n))), 2)
+        return {**dict.fromkeys(self.extents, (least, most)), **self._scalars()}
+
+    def _scalars(self) -> dict[str, int | float]:
+        return {a.name: 0.25 if self.kind(a).is_float else 3 for a in self.others}
+
+    def _fits(self, sizes: Mapping[str, int]) -> bool:
+        try:
+            shapes = [self.signature.shape(array, sizes) for array in self.signature.arrays]
+        except ValueError:
+            return False
+        return all(extent >= 1 for shape in shapes for extent in shape)
+
+
+def make_draft(
+    name: str, title: str | None, languages: Iterable[str], arguments: Iterable[str]
+) -> Draft:
+    """Return the draft; raise UsageError with a sentence for what does not fit together."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"`{name}` cannot be the name of an assignment",
+            tip="small letters, digits and _, a letter first: row_softmax",
+        )
+    signature = Signature(entry=name, arguments=tuple(map(parse_argument, arguments)), types={})
+    for sentence in _problems(signature):
+        raise UsageError(sentence, tip=f"for example: {EXAMPLE}")
+    wanted = frozenset(map(Language, languages)) or frozenset(Language)
+    return Draft(
+        name=name,
+        title=title or name.replace("_", " ").capitalize(),
+        languages=tuple(language for language in Language if language in wanted),
+        signature=signature,
+    )
+
+
+def parse_argument(text: str) -> Argument:
+    """Read `input:float32[rows, cols]:in`, `n:int32` or `epsilon:float32=1e-5`.
+
+    Raises UsageError.
+    """
+    found = _FORM.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(
+            f"`{text}` is no argument",
+            tip="an array is NAME:TYPE[EXTENTS]:ROLE, as in input:float32[rows, cols]:in; "
+            "a scalar NAME:TYPE, as in n:int32",
+        )
+    kinds = [kind.word for kind in ElementType]
+    if found["type"] not in kinds:
+        raise UsageError(
+            f"`{text}`: `{found['type']}` is no type{type_meant(found['type'], kinds)}",
+            tip=f"known: {', '.join(kinds)}",
+        )
+    roles = [role.value for role in Role]
+    role = found["role"] or Role.IN.value
+    if role not in roles:
+        raise UsageError(f"`{text}`: `{role}` is no role", tip=f"known: {', '.join(roles)}")
+    shape = None
+    if found["shape"] is not None:
+        try:
+            shape = tuple(Expression.parse(extent) for extent in found["shape"].split(","))
+        except ValueError as error:
+            raise UsageError(f"`{text}`: {error}") from None
+    return Argument(
+        name=found["name"],
+        type=found["type"],
+        shape=shape,
+        role=Role(role),
+        default=_number(text, found["default"]),
+    )
+
+
+def _number(text: str, value: str | None) -> int | float | None:
+    if value is None:
+        return None
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    raise UsageError(f"`{text}`: `{value}` is no number")
+
+
+def _problems(signature: Signature) -> Iterator[str]:
+    """Yield what a skeleton cannot be made of; what no spec may say is told by its reader."""
+    if not signature.arguments:
+        yield "the function needs arguments"
+    if not signature.outputs:
+        yield "there is no output: one array needs the role `out`"
+    if not any(array.role.read for array in signature.arrays):
+        yield "there is no input: one array needs the role `in`, or `inout`"
+    elif {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
+        # Threads that write the one would race with those that read it for the other.
+        yield (
+            "a skeleton makes no `out` of an `inout` alone: draft it without the `out`, or with an "
+            "`in`, and edit the spec afterwards"
+        )
+    scalars = {a.name for a in signature.scalars if not ElementType.named(a.type).is_float}
+    extents = [(a, extent) for a in signature.arrays for extent in a.shape or ()]
+    for array, extent in extents:
+        for name in sorted(extent.names - scalars):
+            given = any(a.name == name for a in signature.scalars)
+            wrong = "is no whole number: make it" if given else "is no argument: add"
+            yield f"`{name}` in the shape of `{array.name}` {wrong} {name}:int32"
+        if "**" in extent.text or "(" in extent.text:
+            yield f"`{extent.text}` is too much for a skeleton: use sizes, numbers, + - * // %"
+    if not any(extent.names for _, extent in extents):
+        yield "every shape is fixed: a kernel is judged on several sizes"

@@ -1,0 +1,167 @@
+"""The result for an instructor: differences first, then everything, then one line.
+
+2 differences                              expected against actual
+silu                                       an assignment
+  proof …                                  what was proven of it
+  hand-in  build  correctness … result     what was graded
+2 of 130 differ · …                        the last line: the result
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from grader.commands.verify.row import Row, State
+from grader.formats.page import Page, Piece
+
+_STYLE = {
+    State.AGREES: "green",
+    State.ELSEWHERE: "yellow",
+    State.WARNING: "bold yellow",
+    State.DIFFERS: "bold red",
+    State.FAILED: "bold magenta",
+}
+_FIRST = (
+    (State.FAILED, "grader error", "grader errors"),
+    (State.DIFFERS, "difference", "differences"),
+    (State.WARNING, "warning", "warnings"),
+)
+_MOST_SUBJECT = 42
+_MOST_TOLD = 4  # subjects that failed in the same way
+# Seven columns on a line of a hundred: the first word of a verdict says it all.
+_SHORT = {
+    "accepted": "ok",
+    "skipped": "-",
+    "wrong answer": "wrong",
+    "runtime error": "runtime",
+    "compile error": "compile",
+    "memory error": "memory",
+    "time limit": "time",
+}
+_SHORT_CHECK = {"correctness": "correct", "correctness, hidden": "hidden"}
+
+
+def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: float) -> None:
+    """Print all rows, and the result as the last line."""
+    page = Page(console)
+    page.sentence((title, "bold"), most=3)
+    for state, one, several in _FIRST:
+        found = [row for row in rows if row.state is state]
+        if found:
+            page.blank()
+            page.sentence((f"{len(found)} {one if len(found) == 1 else several}", _STYLE[state]))
+            for same in _by_cause(found):
+                _told(page, same[0])
+                if len(same) > 1:
+                    page.row(Text("    the same  "), f"in {_several(same[1:])}", most=3)
+    for assignment in dict.fromkeys(row.assignment for row in rows):
+        page.blank()
+        page.sentence((assignment, "bold"))
+        own = [row for row in rows if row.assignment == assignment]
+        _proofs(page, [row for row in own if not row.verdicts and not _of_sample(row)])
+        _graded(page, [row for row in own if row.verdicts or _of_sample(row)])
+    page.blank()
+    page.sentence(*_result(rows, wall_s))
+    page.print()
+
+
+def _by_cause(rows: Sequence[Row]) -> list[list[Row]]:
+    """Group the grader errors of one cause: a broken oracle is told once, not by each grading."""
+    groups: dict[object, list[Row]] = {}
+    for place, row in enumerate(rows):
+        alike = row.state is State.FAILED and row.note
+        groups.setdefault((row.assignment, row.note) if alike else place, []).append(row)
+    return list(groups.values())
+
+
+def _several(rows: Sequence[Row]) -> str:
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    more = f"; and {len(subjects) - _MOST_TOLD} more" if len(subjects) > _MOST_TOLD else ""
+    return "; ".join(subjects[:_MOST_TOLD]) + more
+
+
+def _told(page: Page, row: Row) -> None:
+    page.sentence((f"{row.assignment} · {row.subject} · {row.check}", "bold"), indent=2)
+    for label, words in (
+        ("expected", row.expected),
+        ("actual", row.actual),
+        ("note", row.note),
+    ):
+        if words:
+            page.row(Text(f"    {label:<8}  "), words)
+
+
+def _proofs(page: Page, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    subjects = [page.clipped(row.subject, _MOST_SUBJECT) for row in rows]
+    checks = [page.clipped(row.check, _MOST_SUBJECT) for row in rows]
+    for row, subject, check in zip(rows, subjects, checks, strict=True):
+        lead = Text(f"  {_padded(subject, subjects)}  {_padded(check, checks)}  ")
+        words = row.expected if row.state is State.AGREES else row.actual
+        note = f" ({row.note})" if row.note and row.state is State.AGREES else ""
+        page.row(lead, (_word(row), _STYLE[row.state]), f": {words}{note}", most=2)
+
+
+def _graded(page: Page, rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    names = [page.clipped(_name(row), _MOST_SUBJECT) for row in rows]
+    columns = list(dict.fromkeys(check for row in rows for check, _ in row.verdicts))
+    cells = [
+        [_SHORT.get(v, v) for v in (dict(r.verdicts).get(c, "") for c in columns)] for r in rows
+    ]
+    heads = [_SHORT_CHECK.get(column, column) for column in columns]
+    widths = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
+
+    def lead(name: str, words: Sequence[str], style: str = "") -> Text:
+        padded = "  ".join(
+            word + " " * (width - cell_len(word)) for word, width in zip(words, widths, strict=True)
+        )
+        return Text(f"  {_padded(name, names)}  {padded}  ", style=style)
+
+    page.row(lead("hand-in", heads, "dim"), ("result", "dim"))
+    for row, name, words in zip(rows, names, cells, strict=True):
+        note = f": {row.note}" if row.note and row.state is not State.DIFFERS else ""
+        page.row(lead(name, words), (_word(row), _STYLE[row.state]), note, most=2)
+
+
+def _padded(text: str, column: Sequence[str]) -> str:
+    return text + " " * (max(map(cell_len, column)) - cell_len(text))
+
+
+def _of_sample(row: Row) -> bool:
+    return row.subject.startswith("sample ")
+
+
+def _name(row: Row) -> str:
+    name = row.subject.removeprefix("sample ")
+    return name if row.check == "verdict" else f"{name}, {row.check}"
+
+
+def _word(row: Row) -> str:
+    """Return the state as a word: what differs must be seen without colours, too."""
+    return row.state.value.upper() if row.state.wrong else row.state.value
+
+
+def _result(rows: Sequence[Row], wall_s: float) -> list[Piece]:
+    count = Counter(row.state for row in rows)
+    judged = len(rows) - count[State.ELSEWHERE]
+    words, style = f"all {judged} agree", _STYLE[State.AGREES]
+    if count[State.DIFFERS]:
+        words, style = f"{count[State.DIFFERS]} of {judged} differ", _STYLE[State.DIFFERS]
+    if count[State.FAILED]:
+        ours = f"{count[State.FAILED]} could not be judged"
+        words = f"{words} · {ours}" if count[State.DIFFERS] else ours
+        style = _STYLE[State.FAILED]
+    rest = ""
+    if count[State.ELSEWHERE]:
+        rest += f" · {count[State.ELSEWHERE]} not on this device"
+    if count[State.WARNING]:
+        rest += f" · {count[State.WARNING]} warned of"
+    return [(words, f"bold {style}"), f"{rest} · {wall_s:.1f} s"]

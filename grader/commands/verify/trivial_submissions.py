@@ -1,0 +1,52 @@
+"""Hand-ins that do no work, made for any assignment: they must earn nothing.
+
+touched   the stub with a comment more, which no longer counts as untouched
+zeros     a file of its own that writes zeros into every output
+"""
+
+from __future__ import annotations
+
+from grader.assignment.signature import Argument, Signature
+from grader.vocabulary import Language, Memory
+
+_COMMENT = {Language.CUDA: "//", Language.TRITON: "#"}
+# What means something else in C++ than in a spec, or nothing.
+_NOT_C = ("//", "**", "min", "max")
+
+
+def touched(stub: str, language: Language) -> str:
+    """Return the stub as of a student who has begun and got nowhere."""
+    return f"{stub.rstrip()}\n{_COMMENT[language]} Not done yet.\n"
+
+
+def zeros(signature: Signature, language: Language) -> str | None:
+    """Return a kernel file that fills its outputs with zeros.
+
+    None where an extent cannot be written in C++ as it stands in the spec.
+    """
+    if language is Language.TRITON:
+        body = "".join(f"    {output.name}.zero_()\n" for output in signature.outputs)
+        return f"import triton\n\n\n{signature.python_declaration}:\n{body}"
+    sizes = [_bytes(signature, output) for output in signature.outputs]
+    if any(size is None for size in sizes):
+        return None
+    body = "".join(
+        f"    {'cudaMemset' if output.memory is Memory.DEVICE else 'memset'}"
+        f"({output.name}, 0, {size});\n"
+        for output, size in zip(signature.outputs, sizes, strict=True)
+    )
+    return (
+        f'#include <cstring>\n#include <cuda_runtime.h>\n#include "{signature.header_name}"\n\n'
+        f'extern "C" {signature.c_declaration}\n{{\n{body}}}\n'
+    )
+
+
+def _bytes(signature: Signature, output: Argument) -> str | None:
+    scalars = {argument.name for argument in signature.scalars}
+    assert output.shape is not None
+    for extent in output.shape:
+        if not extent.names <= scalars or any(word in extent.text for word in _NOT_C):
+            return None
+    extents = [f"static_cast<size_t>({extent.text})" for extent in output.shape]
+    kind = signature.element_type(output, Language.CUDA).c_name
+    return " * ".join([*extents, f"sizeof({kind})"])

@@ -1,0 +1,1 @@
+"""Kernels executed without a GPU."""

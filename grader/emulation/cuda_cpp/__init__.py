@@ -1,0 +1,54 @@
+"""CUDA on the host: compile, run, check and count CUDA C++ kernels without a GPU.
+
+    rewrite          a .cu file → C++ that g++ accepts, line for line
+    compile_command  the g++ command of a hand-in, fast or checked
+    runtime_command  the g++ command of our runtime, once per machine
+    read_report      what a run wrote → findings and counters
+    symbolize        program counters → the student's lines
+
+Nothing is started here except addr2line, and that through a runner which the
+caller may supply. A built object exports the C functions of
+`runtime/caller.h`. What the parts do and what they cannot do is in
+docs/host.md; `python -m grader.emulation.cuda_cpp` is the tool on its own.
+"""
+
+from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
+from grader.emulation.cuda_cpp.compile_commands import (
+    INCLUDE_DIR,
+    Mode,
+    compile_command,
+    object_command,
+    program_command,
+    runtime_command,
+    runtime_key_parts,
+)
+from grader.emulation.cuda_cpp.features import Refused, Unsupported, not_allowed
+from grader.emulation.cuda_cpp.findings import Finding
+from grader.emulation.cuda_cpp.report import Fault, Report, read_report
+from grader.emulation.cuda_cpp.rewriter import Rewritten, rewrite
+from grader.emulation.cuda_cpp.symbols import Place, symbolize
+from grader.emulation.cuda_cpp.tokens import TooComplicatedError
+
+__all__ = [
+    "INCLUDE_DIR",
+    "Fault",
+    "Finding",
+    "KernelCounters",
+    "LineCounters",
+    "Mode",
+    "Place",
+    "Refused",
+    "Report",
+    "Rewritten",
+    "TooComplicatedError",
+    "Unsupported",
+    "compile_command",
+    "not_allowed",
+    "object_command",
+    "program_command",
+    "read_report",
+    "rewrite",
+    "runtime_command",
+    "runtime_key_parts",
+    "symbolize",
+]

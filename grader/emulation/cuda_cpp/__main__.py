@@ -1,0 +1,129 @@
+"""`python -m grader.emulation.cuda_cpp kernel.cu`: run any CUDA C++ program on the CPU, checked.
+
+Starts g++ (the runtime is compiled once and cached), the program, addr2line.
+Exit code: 0 clean, 1 findings that are errors, a crash or a time-out, 2 it
+could not be read, compiled or is not supported here, 130 interrupted; a
+program's own exit code otherwise goes through.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.emulation.cuda_cpp.compile_commands import Mode, runtime_command, runtime_key_parts
+from grader.emulation.cuda_cpp.printing import print_faults, print_report
+from grader.emulation.cuda_cpp.standalone import DEFAULT_COMPILER, build, run
+from grader.system.cache import cached_folder, content_key
+
+
+def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
+    """Return the cached runtime of this machine, compiling it if need be."""
+    version = subprocess.run(
+        [compiler, "--version"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[0]
+
+    def make(folder: Path) -> None:
+        command = runtime_command(compiler=compiler, mode=mode, output=folder / "runtime.o")
+        subprocess.run(command, check=True)
+
+    key = content_key(*runtime_key_parts(compiler_version=version, mode=mode))
+    return cached_folder("host-runtime", key, make) / "runtime.o"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compile, run, print; return the exit code. What goes wrong is one sentence."""
+    options = _parser().parse_args(arguments)
+    try:
+        code = _compile_and_run(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nothing may be written at the exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except subprocess.TimeoutExpired:
+        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as problem:
+        print(f"`{problem.cmd[0]}` failed: it must be g++ 11 or later", file=sys.stderr)
+        return 2
+    except OSError as problem:
+        name = f"{problem.filename}: " if problem.filename else ""
+        print(f"{name}{problem.strerror}", file=sys.stderr)
+        return 2
+
+
+def _compile_and_run(options: argparse.Namespace) -> int:
+    mode = Mode.FAST if options.fast else Mode.CHECKED
+    with options.file.open("rb"):
+        pass  # a file that is not there is said before the runtime is compiled
+    with tempfile.TemporaryDirectory(prefix="cuda-on-the-host-") as scratch:
+        program = build(
+            options.file,
+            mode=mode,
+            folder=Path(scratch),
+            runtime=runtime_object(mode, compiler=options.compiler),
+            compiler=options.compiler,
+        )
+        messages = [feature.message for feature in program.unsupported]
+        messages += [feature.message for feature in program.refused]
+        if "undefined reference to `main'" in program.diagnostics:
+            messages.append(f"{options.file} has no main: add one that launches the kernel.")
+        print(*messages, sep="\n", end="\n" if messages else "", file=sys.stderr)
+        if program.executable is None:
+            if not messages:
+                sys.stderr.write(program.diagnostics)
+            return 2
+        words = [f"schedule={options.schedule}", f"seed={options.seed}"]
+        if options.all_blocks:
+            words.append("counted_blocks=0")
+        result = run(
+            program,
+            arguments=options.arguments,
+            settings=" ".join(words),
+            timeout_s=options.timeout,
+        )
+    if options.records:
+        options.records.write_text(result.records)
+    if mode is Mode.CHECKED:
+        print_report(result.report, counters=not options.no_counters)
+    else:
+        print_faults(result.report)
+    if result.exit_code < 0 and not result.report.faults:
+        print(f"the program was ended by {signal.Signals(-result.exit_code).name}")
+    if result.exit_code < 0 or result.report.errors:
+        return 1
+    return result.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m grader.emulation.cuda_cpp",
+        description="Run a CUDA C++ program with its own main on the CPU, "
+        "check its memory accesses and count them.",
+    )
+    parser.add_argument("file", type=Path, help="the .cu file")
+    parser.add_argument("arguments", nargs="*", help="arguments of the program")
+    parser.add_argument("--fast", action="store_true", help="optimised, without checks")
+    parser.add_argument("--schedule", choices=("forward", "reverse", "random"), default="forward")
+    parser.add_argument("--seed", type=int, default=0, help="for --schedule random")
+    parser.add_argument("--all-blocks", action="store_true", help="count in every block, not in 16")
+    parser.add_argument("--no-counters", action="store_true", help="print findings only")
+    parser.add_argument("--records", type=Path, metavar="FILE", help="keep the raw JSON lines")
+    parser.add_argument("--timeout", type=float, metavar="S", help="stop the program after S s")
+    parser.add_argument("--compiler", default=DEFAULT_COMPILER)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Access counters: what a kernel's loads and stores cost, by source line.
+
+Counted is what was written in the source, as a warp of a GPU would ask for
+it: requests (one per warp and execution), 32-byte sectors of global memory,
+wavefronts of shared memory. The figures depend on the kernel and its input
+alone and are the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grader.emulation.cuda_cpp.symbols import Place
+
+SECTOR_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineCounters:
+    """The accesses of one kind in one line of a kernel, over the counted blocks.
+
+    `space` is global or shared, `operation` load, store or atomic. Sectors are
+    0 for shared memory, wavefronts 0 for global. `lanes` counts the threads
+    that took part, `bytes` what they asked for.
+    """
+
+    kernel: str
+    file: str | None
+    line: int | None
+    space: str
+    operation: str
+    access_bytes: int
+    requests: int
+    lanes: int
+    bytes: int
+    sectors: int
+    ideal_sectors: int
+    wavefronts: int
+    ideal_wavefronts: int
+
+    @property
+    def sectors_per_request(self) -> float:
+        """4 for a coalesced warp of 4-byte accesses, 32 at worst."""
+        return self.sectors / self.requests
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts beyond those that the same words would need without conflicts."""
+        return self.wavefronts - self.ideal_wavefronts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCounters:
+    """A kernel's totals over all its launches.
+
+    `accesses`, `read_bytes` and `written_bytes` (distinct bytes of global
+    memory, the least that must move) are of all blocks; `lines` are of
+    `counted_blocks` of the `blocks`. `truncated` says that a thread's log was
+    full, so `lines` are too low.
+    """
+
+    kernel: str
+    launches: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    accesses: int
+    read_bytes: int
+    written_bytes: int
+    blocks: int
+    counted_blocks: int
+    truncated: bool
+    lines: tuple[LineCounters, ...]
+
+    def total(self, field: str, *, space: str, operation: str) -> int:
+        """Return the sum of a counter over lines, in the counted blocks."""
+        return sum(
+            int(getattr(line, field))
+            for line in self.lines
+            if line.space == space and line.operation == operation
+        )
+
+    @property
+    def moved_bytes(self) -> float:
+        """Sectors of global memory in bytes, scaled from the counted blocks to all."""
+        if not self.counted_blocks:
+            return 0.0
+        sectors = sum(line.sectors for line in self.lines if line.space == "global")
+        return sectors * SECTOR_BYTES * self.blocks / self.counted_blocks
+
+    @property
+    def traffic_ratio(self) -> float | None:
+        """Bytes moved ÷ least bytes; None for a kernel that touches no global memory."""
+        least = self.read_bytes + self.written_bytes
+        return self.moved_bytes / least if least else None
+
+
+def read_counters(
+    records: Iterable[Mapping[str, Any]], *, places: Mapping[int, Place]
+) -> tuple[KernelCounters, ...]:
+    """Return the counters of a report by kernel, in the order of their names."""
+    records = list(records)
+    by_line: dict[tuple[Any, ...], dict[str, int]] = {}
+    for record in records:
+        if record["record"] != "access":
+            continue
+        place = places.get(record["pc"])
+        key = (
+            record["kernel"],
+            place.file if place else None,
+            (place.line or None) if place else None,
+            record["space"],
+            record["operation"],
+            record["access_bytes"],
+        )
+        sums = by_line.setdefault(key, dict.fromkeys(_SUMS, 0))
+        for name in _SUMS:
+            sums[name] += record.get(name, 0)
+    kernels = []
+    for record in records:
+        if record["record"] != "kernel":
+            continue
+        lines = [
+            LineCounters(
+                kernel=key[0],
+                file=key[1],
+                line=key[2],
+                space=key[3],
+                operation=key[4],
+                access_bytes=key[5],
+                **sums,
+            )
+            for key, sums in by_line.items()
+            if key[0] == record["kernel"]
+        ]
+        lines.sort(key=lambda c: (c.file or "", c.line or 0, c.space, c.operation, c.access_bytes))
+        kernels.append(
+            KernelCounters(
+                kernel=record["kernel"],
+                launches=record["launches"],
+                grid=tuple(record["grid"]),
+                block=tuple(record["block"]),
+                accesses=record["accesses"],
+                read_bytes=record["read_bytes"],
+                written_bytes=record["written_bytes"],
+                blocks=record["blocks"],
+                counted_blocks=record["counted_blocks"],
+                truncated=record["truncated"],
+                lines=tuple(lines),
+            )
+        )
+    return tuple(sorted(kernels, key=lambda k: k.kernel))
+
+
+_SUMS = (
+    "requests",
+    "lanes",
+    "bytes",
+    "sectors",
+    "ideal_sectors",
+    "wavefronts",
+    "ideal_wavefronts",
+)

@@ -1,0 +1,268 @@
+"""What a file uses that cannot run here, or must not.
+
+*Unsupported* is CUDA that the host device does not have: honest work, which
+this machine cannot measure. *Refused* is an attempt to switch the checker
+off: attributes and pragmas that stop the instrumentation, the checker's own
+names, host assembly. Both are found by token, so a word in a comment or a
+string never counts.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.emulation.cuda_cpp.tokens import Kind, Patience, Token
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsupported:
+    """One use of a feature, with its place (line and column from 1)."""
+
+    file: str
+    line: int
+    column: int
+    feature: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """One attempt to switch the checker off, with its place."""
+
+    file: str
+    line: int
+    column: int
+    feature: str
+    message: str
+
+
+_HEADERS = {
+    "cub": "the CUB library",
+    "thrust": "the Thrust library",
+    "cuda": "the libcu++ library",
+    "cuda_pipeline": "asynchronous copies (cuda_pipeline.h)",
+    "cuda_bf16": "bfloat16 (cuda_bf16.h)",
+    "cuda_fp8": "8-bit floating point (cuda_fp8.h)",
+    "mma": "tensor-core matrix operations (mma.h)",
+    "cublas": "the cuBLAS library",
+    "cudnn": "the cuDNN library",
+    "cufft": "the cuFFT library",
+    "curand": "the cuRAND library",
+    "curand_kernel": "the cuRAND library",
+    "cusparse": "the cuSPARSE library",
+    "cusolver": "the cuSOLVER library",
+    "cutlass": "the CUTLASS library",
+    "cute": "the CuTe library",
+    "nccl": "the NCCL library",
+    "nvrtc": "run-time compilation (NVRTC)",
+    "texture_fetch_functions": "textures",
+    "surface_functions": "surfaces",
+}
+
+_NAMES = {
+    "wmma": "tensor-core matrix operations (wmma)",
+    "cudaTextureObject_t": "textures",
+    "cudaCreateTextureObject": "textures",
+    "tex1D": "textures",
+    "tex1Dfetch": "textures",
+    "tex2D": "textures",
+    "tex3D": "textures",
+    "cudaSurfaceObject_t": "surfaces",
+    "surf2Dread": "surfaces",
+    "surf2Dwrite": "surfaces",
+    "cudaMallocArray": "CUDA arrays",
+    "cudaMalloc3D": "3-D allocations",
+    "cudaMemcpy3D": "3-D copies",
+    "cudaGraph_t": "CUDA graphs",
+    "cudaGraphLaunch": "CUDA graphs",
+    "cudaStreamBeginCapture": "CUDA graphs",
+    "cudaLaunchCooperativeKernel": "cooperative launches",
+    "cudaLaunchKernelEx": "cudaLaunchKernelEx",
+    "this_cluster": "thread-block clusters",
+    "memcpy_async": "asynchronous copies (memcpy_async)",
+    "__pipeline_memcpy_async": "asynchronous copies",
+    "__nv_bfloat16": "bfloat16",
+    "cuLaunchKernel": "the CUDA driver API",
+    "cuMemAlloc": "the CUDA driver API",
+    "cuInit": "the CUDA driver API",
+    "cudaDeviceEnablePeerAccess": "several GPUs",
+    "cudaIpcGetMemHandle": "inter-process memory",
+    "__hmma_m16n16k16_mma_f32f32": "tensor-core matrix operations",
+    "__vadd4": "SIMD-in-a-word intrinsics",
+    "__vadd2": "SIMD-in-a-word intrinsics",
+    "__vsub4": "SIMD-in-a-word intrinsics",
+    "__vabsdiffu4": "SIMD-in-a-word intrinsics",
+}
+# A namespace counts only as one: `thrust::`, `cub::`; a variable may be named so.
+_NAMESPACES = {
+    "thrust": "the Thrust library",
+    "cub": "the CUB library",
+    "cutlass": "the CUTLASS library",
+}
+
+_MOST_QUALIFIERS = 8  # between `asm` and its parenthesis
+_ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
+# PTX mnemonics carry types after dots (ld.global.f32), which no host assembly does.
+_PTX = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+|\b(?:membar|bar|trap|exit|ret)\b")
+
+_RESERVED = re.compile(
+    r"(?:__)?(?:tsan|ubsan|asan|msan|sanitizer)_\w*|__(?:real|wrap)_\w+|grader_\w*|GRADER_\w*"
+)
+_SWITCHES = frozenset(
+    {
+        "no_sanitize",
+        "no_sanitize_thread",
+        "no_sanitize_address",
+        "no_sanitize_undefined",
+        "__no_sanitize__",
+        "__no_sanitize_thread__",
+        "__no_sanitize_undefined__",
+        "disable_sanitizer_instrumentation",
+        "no_instrument_function",
+        "optimize",
+        "__optimize__",
+    }
+)
+_PRAGMA = re.compile(r"\bGCC\s+(?:optimize|push_options|pop_options|target|reset_options|poison)\b")
+_INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
+
+
+def unsupported_features(
+    text: str, tokens: list[Token], patience: Patience, *, file: str
+) -> tuple[Unsupported, ...]:
+    """Return the uses of CUDA that the host device does not have, in order.
+
+    Raises TooComplicatedError.
+    """
+    found = []
+    place = _Places(text)
+    for offset, feature in _unsupported(text, tokens, patience):
+        line, column = place.line_and_column(offset)
+        found.append(
+            Unsupported(
+                file=file,
+                line=line,
+                column=column,
+                feature=feature,
+                message=f"{file}:{line} uses {feature}: only a GPU runs that.",
+            )
+        )
+    return tuple(found)
+
+
+def refused_features(
+    text: str, tokens: list[Token], patience: Patience, *, file: str
+) -> tuple[Refused, ...]:
+    """Return the attempts to switch the checker off, in order. Raises TooComplicatedError."""
+    found = []
+    place = _Places(text)
+    for offset, feature in _refused(tokens, patience):
+        line, column = place.line_and_column(offset)
+        found.append(
+            Refused(
+                file=file,
+                line=line,
+                column=column,
+                feature=feature,
+                message=f"{file}:{line} {not_allowed(feature)}",
+            )
+        )
+    return tuple(found)
+
+
+def not_allowed(feature: str) -> str:
+    """Return what is said of an attempt to switch the checker off, after its place."""
+    return f"uses {feature}, which is not allowed: it could hide accesses from the checker."
+
+
+class _Places:
+    """The lines of a text; both numbers are counted from 1, as g++ counts."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+
+def _unsupported(text: str, tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str]]:
+    code = [token for token in tokens if token.is_code]
+    for i, token in enumerate(code):
+        patience.check(i)
+        following = code[i + 1].text if i + 1 < len(code) else ""
+        if token.text == "#" and token.directive and following.startswith("include"):
+            match = _INCLUDE.match(text, token.start)
+            if match:
+                header = match.group(1)
+                stem = header.split("/")[0].split(".")[0]
+                if stem.startswith("cublas"):
+                    stem = "cublas"
+                # <cuda.h> declares the driver API, which is seen when it is used.
+                if stem in _HEADERS and header != "cuda.h":
+                    yield token.start, _HEADERS[stem]
+        if token.kind is not Kind.NAME:
+            continue
+        if token.text in _NAMES:
+            yield token.start, _NAMES[token.text]
+        elif token.text in _NAMESPACES and following == "::":
+            yield token.start, _NAMESPACES[token.text]
+        elif token.text in _ASSEMBLY and _is_ptx(code, i):
+            yield token.start, "inline PTX"
+
+
+def _refused(tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str]]:
+    code = [token for token in tokens if token.is_code]
+    for i, token in enumerate(code):
+        patience.check(i)
+        if token.kind is Kind.STRING:
+            before = code[i - 2].text if i >= 2 else ""
+            if before in ("_Pragma", "__pragma") and _PRAGMA.search(token.text):
+                yield token.start, "a pragma that changes the optimisation"
+        if token.kind is not Kind.NAME:
+            continue
+        if token.text in _SWITCHES and _in_attribute(code, i):
+            yield token.start, f"the attribute `{token.text}`"
+        elif _RESERVED.fullmatch(token.text):
+            yield token.start, f"the reserved name `{token.text}`"
+        elif token.text in _ASSEMBLY and not _is_ptx(code, i):
+            yield token.start, "inline assembly"
+        elif token.text == "undef" and token.directive:
+            name = code[i + 1].text if i + 1 < len(code) else ""
+            if name.startswith("__builtin_"):
+                yield token.start, f"`#undef {name}`"
+        elif token.text == "pragma" and token.directive:
+            rest = [t.text for t in code[i + 1 : i + 6] if t.directive == token.directive]
+            if _PRAGMA.match(" ".join(rest)):
+                yield token.start, f"`#pragma {' '.join(rest[:2])}`"
+
+
+def _is_ptx(code: list[Token], i: int) -> bool:
+    """True if the strings in the parentheses after `asm` read as PTX."""
+    depth = 0
+    for place in range(i + 1, min(i + 400, len(code))):
+        token = code[place]
+        if token.text in _ASSEMBLY or (depth == 0 and place > i + _MOST_QUALIFIERS):
+            return False
+        if token.text == "(":
+            depth += 1
+        elif token.text == ")":
+            depth -= 1
+            if depth == 0:
+                return False
+        elif token.text in (";", "{", "}") and depth == 0:
+            return False
+        elif token.kind is Kind.STRING and depth > 0 and _PTX.search(token.text):
+            return True
+    return False
+
+
+def _in_attribute(code: list[Token], i: int) -> bool:
+    """True inside `__attribute__((…))` or `[[…]]`; also in a macro's body, to be safe."""
+    if code[i].text not in ("optimize", "__optimize__"):
+        return True  # nobody names a variable no_sanitize
+    before = [token.text for token in code[max(0, i - 4) : i]]
+    return before[-2:] == ["(", "("] or before[-2:] == ["gnu", "::"] or "[" in before[-2:]

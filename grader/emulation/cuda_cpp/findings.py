@@ -1,0 +1,280 @@
+"""What the checker found, in the student's terms.
+
+The runtime writes one record per kind, program counter and buffer. Here each
+gets its file and line, records of one line are folded into one finding with
+a count, and what another finding explains is left out:
+
+* an uninitialised read of shared memory that is also in a race: with threads
+  run one after another a missing barrier shows first as that read;
+* "different barriers" that turn out to be one line, compiled twice;
+* an array index beyond its row in memory whose accesses are checked one by
+  one: a warning, because on a GPU it stays inside the variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, Literal, get_args
+
+from grader.emulation.cuda_cpp.symbols import Place
+from grader.system import untrusted_json
+
+Kind = Literal[
+    "out_of_bounds", "misaligned", "race", "uninitialized", "barrier", "leak", "invalid_copy"
+]
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One fault at one line. Sizes and offsets are in bytes; None is unknown.
+
+    `offset` counts from the buffer's start and may be negative or past its
+    end; `element` is the same in elements of `element_bytes` (the access size
+    if the buffer's own is unknown).
+    """
+
+    kind: Kind
+    severity: Severity
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    other_file: str | None = None
+    other_line: int | None = None
+    kernel: str | None = None
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    other_thread: tuple[int, int, int] | None = None
+    space: str | None = None
+    buffer: str | None = None
+    buffer_bytes: int | None = None
+    element_bytes: int | None = None
+    offset: int | None = None
+    access_bytes: int | None = None
+    write: bool | None = None
+    other_write: bool | None = None
+    count: int = 1
+
+    @property
+    def element(self) -> int | None:
+        """The offset in elements, rounded down."""
+        size = self.element_bytes or self.access_bytes
+        return None if self.offset is None or not size else self.offset // size
+
+    @property
+    def elements(self) -> int | None:
+        """The number of elements in the buffer."""
+        size = self.element_bytes or self.access_bytes
+        return None if self.buffer_bytes is None or not size else self.buffer_bytes // size
+
+    def sentence(self) -> str:
+        """Return the finding as a person reads it, without its place."""
+        parts = [self.message]
+        if self.kind == "race" and self.other_line is not None:
+            parts.append(
+                f"(a {_access(self.write)} here, a {_access(self.other_write)} in line "
+                f"{self.other_line})"
+            )
+        if self.buffer:
+            what = f"`{self.buffer}`"
+            if self.kind in ("leak", "invalid_copy"):
+                what += f" ({self.buffer_bytes} bytes)" if self.buffer_bytes else ""
+            elif self.element is not None and self.space != "local":
+                what += f"[{self.element}] of {self.elements} element"
+                what += "" if self.elements == 1 else "s"
+                if self.kind == "out_of_bounds":
+                    what = f"a {_access(self.write)} of {what}"
+            parts.append(f": {what}")
+        if self.kernel and self.block and self.thread:
+            parts.append(
+                f", kernel {self.kernel}, block {_triple(self.block)}, "
+                f"thread {_triple(self.thread)}"
+            )
+            if self.other_thread:
+                parts.append(f" and thread {_triple(self.other_thread)}")
+        text = parts[0]
+        for part in parts[1:]:
+            text += part if part[0] in ":," or part.startswith(" and") else f" {part}"
+        return text
+
+
+def read_findings(
+    records: Iterable[Mapping[str, Any]],
+    *,
+    places: Mapping[int, Place],
+    sources: Mapping[str, str],
+) -> tuple[Finding, ...]:
+    """Return the folded findings of a report, errors before warnings, by line.
+
+    `places` maps program counters (see `program_counters`); `sources` maps
+    file names to rewritten texts, in which array names are looked up.
+    """
+    found = [
+        _finding(record, places, sources) for record in records if record["record"] == "finding"
+    ]
+    kept = _explained(found)
+    folded: dict[object, Finding] = {}
+    for finding in kept:
+        key = _fold_key(finding)
+        before = folded.get(key)
+        if before is None:
+            folded[key] = finding
+            continue
+        worse = before if before.severity == "error" or finding.severity == "warning" else finding
+        folded[key] = replace(worse, count=before.count + finding.count)
+    return tuple(
+        sorted(folded.values(), key=lambda f: (f.severity, f.file or "", f.line or 0, f.kind))
+    )
+
+
+def read_records(text: str) -> list[dict[str, Any]]:
+    """Return the JSON lines of a report; a line that was cut short is left out."""
+    records = []
+    for line in text.splitlines():
+        try:
+            record = untrusted_json.parse(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and isinstance(record.get("record"), str):
+            records.append(record)
+    return records
+
+
+def program_counters(records: Iterable[Mapping[str, Any]]) -> set[int]:
+    """Return every program counter that the records mention."""
+    return {record[key] for record in records for key in ("pc", "other_pc") if record.get(key)}
+
+
+# What the runtime writes into a finding, where it writes it.
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("kind", "severity", "message", "file", "kernel", "space", "buffer"), str),
+    **dict.fromkeys(("pc", "other_pc", "line", "column", "buffer_bytes", "element_bytes"), int),
+    **dict.fromkeys(("offset", "access_bytes", "count"), int),
+    **dict.fromkeys(("write", "other_write"), bool),
+}
+
+
+def _hold_types(record: Mapping[str, Any]) -> None:
+    """Raise ValueError if the runtime cannot have written this finding."""
+    if record["kind"] not in get_args(Kind) or record["severity"] not in get_args(Severity):
+        raise ValueError("an unknown kind of finding")
+    for name, kind in _TYPES.items():
+        value = record.get(name)
+        if type(value) is not kind and (value is not None or name in ("message", "count")):
+            raise ValueError(f"{name} is {value!r}")
+
+
+def _finding(
+    record: Mapping[str, Any], places: Mapping[int, Place], sources: Mapping[str, str]
+) -> Finding:
+    _hold_types(record)
+    place = places.get(record.get("pc", 0))
+    other = places.get(record.get("other_pc", 0))
+    file = record.get("file")
+    line = record.get("line")
+    finding = Finding(
+        kind=record["kind"],
+        severity=record["severity"],
+        message=record["message"],
+        file=PurePath(file).name if file else place.file if place else None,
+        line=line if line else (place.line or None) if place else None,
+        column=record.get("column"),
+        other_file=other.file if other else None,
+        other_line=(other.line or None) if other else None,
+        kernel=record.get("kernel"),
+        block=_read_triple(record.get("block")),
+        thread=_read_triple(record.get("thread")),
+        other_thread=_read_triple(record.get("other_thread")),
+        space=record.get("space"),
+        buffer=record.get("buffer"),
+        buffer_bytes=record.get("buffer_bytes"),
+        element_bytes=record.get("element_bytes"),
+        offset=record.get("offset"),
+        access_bytes=record.get("access_bytes"),
+        write=record.get("write"),
+        other_write=record.get("other_write"),
+        count=record["count"],
+    )
+    return _named_index(finding, sources) if finding.column is not None else finding
+
+
+def _named_index(finding: Finding, sources: Mapping[str, str]) -> Finding:
+    """Give an index finding its array's name; the compiler's column is at the `]`."""
+    text = sources.get(finding.file or "", "")
+    name = _indexed_name(text, finding.line or 0, finding.column or 0)
+    if name is None or finding.kind != "out_of_bounds":
+        return replace(finding, column=None)
+    checked = re.search(
+        rf"\bgrader_type_{re.escape(name)}\b|grader_variable_\d+\({re.escape(name)}, ", text
+    )
+    if checked:
+        message = "an array index runs over the end of its row"
+        return replace(
+            finding, severity="warning", message=message, buffer=name, space="shared", column=None
+        )
+    return replace(finding, buffer=name, column=None)
+
+
+def _indexed_name(text: str, line: int, column: int) -> str | None:
+    """Return the name before the subscripts that end at a place."""
+    lines = text.splitlines()
+    if not 0 < line <= len(lines):
+        return None
+    before = "\n".join([*lines[: line - 1], lines[line - 1][:column]])
+    depth = 0
+    for at in range(len(before) - 1, -1, -1):
+        character = before[at]
+        if character == "]":
+            depth += 1
+        elif character == "[":
+            depth -= 1
+        elif depth == 0 and not character.isspace():
+            match = re.search(r"([^\W\d]\w*)$", before[: at + 1])
+            return match[1] if match else None
+    return None
+
+
+def _explained(found: list[Finding]) -> list[Finding]:
+    raced = {(f.kernel, f.buffer) for f in found if f.kind == "race" and f.space == "shared"}
+    outside = {
+        (f.file, f.line) for f in found if f.kind == "out_of_bounds" and f.severity == "error"
+    }
+    kept = []
+    for f in found:
+        if f.kind == "uninitialized" and f.space == "shared" and (f.kernel, f.buffer) in raced:
+            continue
+        one_line = f.other_line is not None and (f.file, f.line) == (f.other_file, f.other_line)
+        if f.kind == "barrier" and one_line and "different barriers" in f.message:
+            continue
+        row = f.severity == "warning" and "end of its row" in f.message
+        if row and (f.file, f.line) in outside:
+            continue
+        kept.append(f)
+    return kept
+
+
+def _fold_key(f: Finding) -> object:
+    if f.kind == "race":
+        # Found from either side, it is one race.
+        return (f.kind, f.buffer, frozenset({(f.file, f.line), (f.other_file, f.other_line)}))
+    return (f.kind, f.file, f.line, f.buffer if f.line is None else None)
+
+
+def _read_triple(value: object) -> tuple[int, int, int] | None:
+    if isinstance(value, list) and len(value) == 3:
+        x, y, z = value
+        return int(x), int(y), int(z)
+    return None
+
+
+def _triple(value: tuple[int, int, int]) -> str:
+    x, y, z = value
+    return str(x) if y == z == 0 else f"({x},{y},{z})"
+
+
+def _access(write: bool | None) -> str:
+    return "write" if write else "read"

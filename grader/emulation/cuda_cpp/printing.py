@@ -1,0 +1,85 @@
+"""The report on a terminal: findings as sentences, counters as tables."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
+from grader.emulation.cuda_cpp.report import Report
+
+
+def print_faults(report: Report, *, to: TextIO | None = None) -> None:
+    """Print what ended the program, a line each."""
+    for fault in report.faults:
+        place = f"{fault.file}:{fault.line}: " if fault.line else ""
+        where = f" in kernel {fault.kernel}" if fault.kernel else ""
+        buffer = f" (`{fault.buffer}`, byte {fault.offset})" if fault.buffer else ""
+        print(f"{place}{fault.signal}{where}: {fault.message}{buffer}", file=to)
+
+
+def print_report(report: Report, *, counters: bool, to: TextIO | None = None) -> None:
+    """Print faults and findings, then (if `counters`) a table per kernel."""
+    print_faults(report, to=to)
+    for finding in report.findings:
+        place = f"{finding.file}:{finding.line}: " if finding.line else ""
+        times = f" [{finding.count} times]" if finding.count > 1 else ""
+        print(f"{place}{finding.severity}: {finding.kind}: {finding.sentence()}{times}", file=to)
+    for sentence in report.unsupported:
+        print(f"not supported here: {sentence}", file=to)
+    if report.over_limit:
+        print("stopped: the access limit was reached", file=to)
+    errors, warnings = len(report.errors), len(report.warnings)
+    print(
+        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}; "
+        f"{report.accesses} accesses checked in {report.launches} "
+        f"launch{'es' * (report.launches != 1)}",
+        file=to,
+    )
+    if counters:
+        for kernel in report.kernels:
+            _print_kernel(kernel, to)
+
+
+def _print_kernel(kernel: KernelCounters, to: TextIO | None) -> None:
+    ratio = kernel.traffic_ratio
+    print(
+        f"\n{kernel.kernel}: {kernel.launches} launch{'es' * (kernel.launches != 1)}, "
+        f"{kernel.counted_blocks} of {kernel.blocks} blocks counted"
+        + (f", {ratio:.2f} times the least traffic" if ratio is not None else "")
+        + (" (incomplete: a log was full)" if kernel.truncated else ""),
+        file=to,
+    )
+    if not kernel.lines:
+        return
+    header = (
+        "line",
+        "access",
+        "bytes",
+        "requests",
+        "sectors",
+        "per request",
+        "wavefronts",
+        "conflicts",
+    )
+    rows = [header, *(_row(line) for line in kernel.lines)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  " + "  ".join(cells).rstrip(), file=to)
+
+
+def _row(line: LineCounters) -> tuple[str, ...]:
+    shared = line.space == "shared"
+    return (
+        f"{line.file}:{line.line}",
+        f"{line.space} {line.operation}",
+        str(line.access_bytes),
+        str(line.requests),
+        "" if shared else str(line.sectors),
+        "" if shared else f"{line.sectors_per_request:.2f}",
+        str(line.wavefronts) if shared else "",
+        str(line.bank_conflicts) if shared else "",
+    )

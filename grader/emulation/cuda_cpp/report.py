@@ -1,0 +1,105 @@
+"""One run's report: findings, counters, and how the run ended.
+
+The text is what the runtime wrote through `grader_open_report`. Nothing here
+trusts it beyond its form: whoever gives points looks for proof elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from grader.emulation.cuda_cpp.access_counters import KernelCounters, read_counters
+from grader.emulation.cuda_cpp.findings import (
+    Finding,
+    program_counters,
+    read_findings,
+    read_records,
+)
+from grader.emulation.cuda_cpp.symbols import Place
+
+# Maps program counters to places: `symbolize` with the object and file names bound.
+Locate = Callable[[set[int]], Mapping[int, Place]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fatal signal, or a limit reached. Place and buffer are None if unknown."""
+
+    signal: str
+    message: str
+    file: str | None
+    line: int | None
+    in_kernel: bool
+    kernel: str | None
+    buffer: str | None
+    offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What one run of a checked (or fast) build said.
+
+    `accesses` is the number of checked accesses to memory in kernels, and
+    `copied_bytes` what copies wrote: a run that made none proves nothing.
+    `unsupported` are sentences about features that were met only while
+    running. `over_limit` is true if the access limit ended it.
+    """
+
+    findings: tuple[Finding, ...]
+    kernels: tuple[KernelCounters, ...]
+    faults: tuple[Fault, ...]
+    accesses: int
+    launches: int
+    copied_bytes: int
+    unsupported: tuple[str, ...]
+    over_limit: bool
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """The findings that are errors."""
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """The findings that are warnings."""
+        return tuple(finding for finding in self.findings if finding.severity == "warning")
+
+
+def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Report:
+    """Return the report of one run.
+
+    `sources` maps the student's file names to the rewritten texts, as they
+    were compiled.
+    """
+    records = read_records(text)
+    places = locate(program_counters(records))
+    summaries = [record for record in records if record["record"] == "summary"]
+    return Report(
+        findings=read_findings(records, places=places, sources=sources),
+        kernels=read_counters(records, places=places),
+        faults=tuple(_fault(record, places) for record in records if record["record"] == "fault"),
+        accesses=sum(record["accesses"] for record in summaries),
+        launches=sum(record["launches"] for record in summaries),
+        copied_bytes=sum(record["copied_bytes"] for record in summaries),
+        unsupported=tuple(
+            str(record["message"]) for record in records if record["record"] == "unsupported"
+        ),
+        over_limit=any(record["record"] == "limit" for record in records),
+    )
+
+
+def _fault(record: Mapping[str, object], places: Mapping[int, Place]) -> Fault:
+    pc = record.get("pc")
+    place = places.get(pc) if isinstance(pc, int) else None
+    kernel, buffer, offset = record.get("kernel"), record.get("buffer"), record.get("offset")
+    return Fault(
+        signal=str(record["signal"]),
+        message=str(record["message"]),
+        file=place.file if place else None,
+        line=(place.line or None) if place else None,
+        in_kernel=bool(record["in_kernel"]),
+        kernel=str(kernel) if kernel is not None else None,
+        buffer=str(buffer) if buffer is not None else None,
+        offset=offset if isinstance(offset, int) else None,
+    )

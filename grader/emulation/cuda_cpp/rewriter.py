@@ -1,0 +1,306 @@
+"""CUDA C++ to C++: launches, `__shared__` and `__noinline__`.
+
+Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
+
+    k<<<grid, block>>>(a, b)     →  ::grader::Launch(grid, block)
+                                      .grader_named("k", [=](auto&... p) { k(p...); })(a, b)
+    __shared__ float t[32], u;   →  typedef float grader_type_t[32], grader_type_u;
+                                    … references t and u into the block's shared memory
+
+`__noinline__` becomes an attribute: the standard library has the word as well,
+in its own attributes, so it cannot be a macro.
+
+Three more rewrites serve the reports: a `__device__` or `__constant__`
+variable is registered by name, an allocation learns the name of the pointer
+it goes to, and `cudaLaunchKernel((void*)k, …)` loses the cast that would hide
+the kernel's type. Everything else (`__global__`, `threadIdx`, `atomicAdd` …)
+is plain C++ to the header.
+
+No line is added or removed and no text moves to another line, so a
+compiler's line numbers are the student's. Columns move on rewritten lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.emulation.cuda_cpp.code import CLOSERS, MARKS, OPENERS, Code
+from grader.emulation.cuda_cpp.declarations import split_shared, variable_names
+from grader.emulation.cuda_cpp.features import (
+    Refused,
+    Unsupported,
+    refused_features,
+    unsupported_features,
+)
+from grader.emulation.cuda_cpp.launches import config_end, kernel_start
+from grader.emulation.cuda_cpp.tokens import Kind, Patience, Token, tokenize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """C++ for g++, and what stands against compiling it."""
+
+    text: str
+    unsupported: tuple[Unsupported, ...]
+    refused: tuple[Refused, ...]
+
+
+def rewrite(text: str, *, file: str) -> Rewritten:
+    """Return the C++ of a CUDA C++ file; `file` is the name used in messages.
+
+    Text that is not CUDA C++ comes back as it is, for the compiler to judge.
+    Raises TooComplicatedError if it is no file that a person would write.
+    """
+    patience = Patience()
+    tokens = tokenize(text)
+    return Rewritten(
+        text=_Rewriter(tokens).run(patience),
+        unsupported=unsupported_features(text, tokens, patience, file=file),
+        refused=refused_features(text, tokens, patience, file=file),
+    )
+
+
+_ALLOCATORS = frozenset(
+    {
+        "cudaMalloc",
+        "cudaMallocAsync",
+        "cudaMallocManaged",
+        "cudaMallocHost",
+        "cudaHostAlloc",
+        "cudaMallocPitch",
+    }
+)
+
+
+_MOST_OF_A_CAST = 8  # tokens in `(const void*)`, and some more
+
+
+class _Rewriter:
+    """Edits by code token: what goes before a token, after it, or instead."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.source = Code(tokens)
+        self.before: dict[int, list[str]] = {}
+        self.after: dict[int, list[str]] = {}
+        self.instead: dict[int, str] = {}
+        self.sites = 0
+        texts = [self.source.tokens[index].text for index in self.source.places]
+        self.function_pointers = {
+            texts[i + 2]
+            for i in range(len(texts) - 3)
+            if texts[i : i + 2] == ["(", "*"] and texts[i + 3] in (")", "[")
+        }
+
+    def run(self, patience: Patience) -> str:
+        for at, index in enumerate(self.source.places):
+            patience.check(at)
+            token = self.source.tokens[index]
+            if token.text == "<<<":
+                self._launch(at)
+            elif token.kind is not Kind.NAME:
+                continue
+            elif token.text == "__shared__":
+                self._shared(at)
+            elif token.text in MARKS:
+                self._variable(at)
+            elif token.text == "__noinline__":
+                self._noinline(at)
+            elif token.text in _ALLOCATORS:
+                self._allocation(at)
+            elif token.text == "cudaLaunchKernel":
+                self._launch_call(at)
+        parts: list[str] = []
+        for i, token in enumerate(self.source.tokens):
+            parts += reversed(self.before.get(i, ()))
+            parts.append(self.instead.get(i, token.text))
+            parts += self.after.get(i, ())
+        return "".join(parts)
+
+    # ---- places ----
+
+    def _put_before(self, at: int, text: str) -> None:
+        self.before.setdefault(self.source.places[at], []).append(text)
+
+    def _put_after(self, at: int, text: str) -> None:
+        self.after.setdefault(self.source.places[at], []).append(text)
+
+    def _replace(self, at: int, text: str) -> None:
+        self.instead[self.source.places[at]] = text
+
+    # ---- launches ----
+
+    def _launch(self, at: int) -> None:
+        first = kernel_start(self.source, at)
+        config = config_end(self.source, at)
+        if first is None or config is None:
+            return
+        # From the right, where another launch would be near.
+        if any(self.source.text(place) == "<<<" for place in range(at - 1, first - 1, -1)):
+            return  # what a launch returns is no kernel
+        close = config.place
+        in_macro = self.source.tokens[self.source.places[at]].directive
+        if in_macro and not self.source.same_region(at, close + 1):
+            end = close  # `#define GO(k) k<<<1, 2>>>`: the arguments follow its use
+        elif self.source.text(close + 1) == "(":
+            found = self.source.closing(close + 1)
+            if found is None:
+                return
+            end = found
+        else:
+            return
+        for place, text in config.respelled.items():
+            self._replace(place, text)
+        if end == close and self.source.text(first - 1) == "define":
+            # `#define CONFIG(n) <<<n, 256>>>`: so does the kernel stand before its use.
+            self._replace(at, "->* ::grader::Launch(")
+            self._replace(close, ")")
+            return
+        kernel = self.source.spelling(first, at - 1)
+        for place in range(first, at):
+            self._replace(place, "")
+        self._replace(at, "(::grader::Launch(")
+        # A function's name may be a template's, known only once it is called;
+        # a pointer to a function is read now, from where the host keeps it.
+        pointer = self._is_function_pointer(first, at)
+        capture = f"[grader_kernel = {kernel}]" if pointer else "[=]"
+        callee = "grader_kernel" if pointer else kernel
+        # The whole launch is one operand: `cond ? k<<<…>>>() : …`, `(k<<<…>>>(), 0)`.
+        self._replace(
+            close,
+            f").grader_named(GRADER_NAME({kernel}), "
+            f"{capture}(auto&... grader_argument) {{ {callee}(grader_argument...); }})",
+        )
+        self._put_after(end, ")")
+        # NULL is an integer to a template; nullptr converts to every pointer.
+        for place in self._outside_brackets(close + 2, end):
+            alone = self.source.text(place - 1) in "(," and self.source.text(place + 1) in "),"
+            if self.source.text(place) == "NULL" and alone:
+                self._replace(place, "nullptr")
+
+    def _outside_brackets(self, place: int, end: int) -> Iterator[int]:
+        """Yield the places up to `end` that are in no further brackets."""
+        while place < end:
+            text = self.source.text(place)
+            if text in OPENERS:
+                place = self.source.closing_anywhere(place)
+            elif text not in CLOSERS:
+                yield place
+            place += 1
+
+    def _is_function_pointer(self, first: int, end: int) -> bool:
+        """True for `s.f`, `p->f`, `f[1]`, `(*f)` and a name declared as `(*name)(…`."""
+        words = [self.source.text(place) for place in range(first, end)]
+        if any(word in (".", "->", "[", "*") for word in words):
+            return True
+        return len(words) == 1 and words[0] in self.function_pointers
+
+    def _launch_call(self, at: int) -> None:
+        """`cudaLaunchKernel((const void*)k, …)`: drop the cast, keep the type."""
+        if self.source.text(at + 1) != "(":
+            return
+        place = at + 2
+        if self.source.text(place) == "(":
+            close = self.source.closing(place)
+            end = min(close or 0, place + _MOST_OF_A_CAST)
+            inside = {self.source.text(p) for p in range(place + 1, end)}
+            if close == end and inside in ({"void", "*"}, {"const", "void", "*"}):
+                for p in range(place, end + 1):
+                    self._replace(p, "")
+        elif self.source.text(place) in ("reinterpret_cast", "static_cast"):
+            opened = place + 1
+            while self.source.text(opened) != "(" and opened < place + 8:
+                opened += 1
+            if self.source.text(opened) == "(":
+                for p in range(place, opened):
+                    self._replace(p, "")
+
+    # ---- variables ----
+
+    def _shared(self, at: int) -> None:
+        found = split_shared(self.source, at)
+        if found is None:
+            return
+        self.sites += 1
+        for place in found.dropped:
+            self._replace(place, "")
+        self._put_before(found.first, "typedef ")
+        in_function = self.source.in_function(at)
+        made = []
+        for place in found.names:
+            name = self.source.text(place)
+            kind = f"grader_type_{name}"
+            self._replace(place, kind)
+            made.append(_reference(name, kind, dynamic=found.is_extern, in_function=in_function))
+        self._put_after(found.last, "".join(made))
+
+    def _variable(self, at: int) -> None:
+        found = None if self.source.in_function(at) else variable_names(self.source, at)
+        if found is None:
+            return
+        names, end = found
+        managed = any(self.source.text(place) == "__managed__" for place in range(at, names[0]))
+        for place in names:
+            self.sites += 1
+            name = self.source.text(place)
+            self._put_after(
+                end,
+                f" static ::grader::DeviceVariable grader_variable_{self.sites}"
+                f'({name}, "{name}"{", true" if managed else ""});',
+            )
+
+    def _noinline(self, at: int) -> None:
+        """Spell the mark as an attribute, unless it is in one or a directive asks about it."""
+        before = self.source.text(at - 1)
+        if before in ("::", "define", "undef", "ifdef", "ifndef", "defined"):
+            return
+        depth = 0
+        for place in range(at - 1, max(-1, at - 40), -1):
+            text = self.source.text(place)
+            depth += (text in CLOSERS) - (text in OPENERS)
+            if depth < 0:
+                if self.source.text(place - 2) in ("__attribute__", "__attribute"):
+                    return
+                if self.source.text(place - 1) == "defined":
+                    return
+                break
+        self._replace(at, "__attribute__((__noinline__))")
+
+    def _allocation(self, at: int) -> None:
+        """`cudaMalloc(&d_x, n)` becomes `(::grader::name_next("d_x"), cudaMalloc(&d_x, n))`."""
+        if self.source.text(at + 1) != "(" or self.source.text(at - 1) in ("::", ".", "->"):
+            return
+        close = self.source.closing(at + 1)
+        if close is None:
+            return
+        name = ""
+        for place in self._outside_brackets(at + 2, close):
+            token = self.source.at(place)
+            if token and token.text == ",":
+                break
+            if token and token.kind is Kind.NAME:
+                name = token.text
+        if name:
+            self._put_before(at, f'(::grader::name_next("{name}"), ')
+            self._put_after(close, ")")
+
+
+def _reference(name: str, kind: str, *, dynamic: bool, in_function: bool) -> str:
+    """Return the declaration of `name` as a reference into shared memory.
+
+    At file scope the reference is made once, and what it names stays where it is.
+    """
+    storage = "" if in_function else "static thread_local "
+    if dynamic:
+        place = "grader_dynamic_shared" if in_function else "grader_keep_dynamic_shared"
+        return (
+            f" {storage}{kind}& {name} = *reinterpret_cast<{kind}*>("
+            f'{place}("{name}", ::grader::ElementSize<{kind}>::value));'
+        )
+    site = f"grader_site_{name}"
+    place = "::grader::shared" if in_function else "grader_keep_shared"
+    return (
+        f' static ::grader::SharedSite {site} = {{"{name}", sizeof({kind}), '
+        f"::grader::ElementSize<{kind}>::value, 0}};"
+        f" {storage}{kind}& {name} = *static_cast<{kind}*>({place}(&{site}));"
+    )

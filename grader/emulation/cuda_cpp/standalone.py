@@ -1,0 +1,148 @@
+"""A CUDA C++ program with its own `main`, built and run on this machine.
+
+For the stand-alone tool, tests and benchmarks: this module starts g++ and the
+program, with no sandbox around them. A judge uses the pure functions beside
+it and starts the processes itself.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from grader.emulation.cuda_cpp.compile_commands import Mode, compile_command
+from grader.emulation.cuda_cpp.features import Refused, Unsupported
+from grader.emulation.cuda_cpp.report import Report, read_report
+from grader.emulation.cuda_cpp.rewriter import rewrite
+from grader.emulation.cuda_cpp.symbols import symbolize
+from grader.emulation.cuda_cpp.tokens import TooComplicatedError
+
+DEFAULT_COMPILER = "g++"
+_HEADERS = (".cuh", ".h", ".hpp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A compiled program, or why there is none.
+
+    `executable` is None if the compiler refused (see `diagnostics`) or
+    something stands against compiling it at all.
+    """
+
+    executable: Path | None
+    sources: dict[str, str]
+    diagnostics: str
+    unsupported: tuple[Unsupported, ...]
+    refused: tuple[Refused, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How a program ended (negative: by that signal) and what was reported."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    report: Report
+    records: str
+
+
+def build(
+    source: Path,
+    *,
+    mode: Mode,
+    folder: Path,
+    runtime: Path,
+    compiler: str = DEFAULT_COMPILER,
+) -> Program:
+    """Compile a program with its own `main` into `folder`.
+
+    `runtime` is the object of `runtime_command` in the same mode. Headers
+    beside the source that end in .cuh, .h or .hpp and that it names are
+    rewritten too.
+    """
+    sources: dict[str, str] = {}
+    unsupported: tuple[Unsupported, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    waiting = [source]
+    headers = {p.name: p for p in source.parent.iterdir() if p.suffix in _HEADERS}
+    while waiting:
+        path = waiting.pop()
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        waiting += [headers.pop(name) for name in sorted(headers) if f'"{name}"' in text]
+        try:
+            rewritten = rewrite(text, file=path.name)
+        except TooComplicatedError as error:
+            return Program(
+                executable=None,
+                sources=sources,
+                diagnostics=f"{path.name}: {error}\n",
+                unsupported=(),
+                refused=(),
+            )
+        sources[path.name] = rewritten.text
+        (folder / path.name).write_text(
+            rewritten.text, encoding="utf-8", errors="surrogateescape", newline=""
+        )
+        unsupported += rewritten.unsupported
+        refused += rewritten.refused
+    program = partial(Program, sources=sources, unsupported=unsupported, refused=refused)
+    if unsupported or refused:
+        return program(executable=None, diagnostics="")
+    executable = folder / "program"
+    command = compile_command(
+        compiler=compiler,
+        mode=mode,
+        # A relative name, so that diagnostics show the file as the student knows it.
+        source=Path(source.name),
+        runtime=runtime,
+        output=executable,
+        include_dirs=(folder, source.parent.resolve()),
+        executable=True,
+    )
+    # A compiler quotes the source, whatever its bytes.
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+    return program(executable=executable if done.returncode == 0 else None, diagnostics=done.stderr)
+
+
+def run(
+    program: Program,
+    *,
+    arguments: Sequence[str] = (),
+    settings: str = "",
+    timeout_s: float | None = None,
+    capture: bool = False,
+) -> Run:
+    """Run a compiled program and read its report; `settings` as in docs/host.md."""
+    if program.executable is None:
+        raise ValueError("the program was not compiled")
+    with tempfile.TemporaryFile("w+") as report:
+        environment = {
+            **os.environ,
+            "GRADER_HOST_REPORT_FD": str(report.fileno()),
+            "GRADER_HOST_SETTINGS": settings,
+        }
+        done = subprocess.run(
+            [program.executable, *arguments],
+            env=environment,
+            pass_fds=[report.fileno()],
+            capture_output=capture,
+            timeout=timeout_s,
+            text=True,
+            errors="replace",
+        )
+        report.seek(0)
+        records = report.read()
+    locate = partial(symbolize, program.executable, files=program.sources)
+    return Run(
+        exit_code=done.returncode,
+        stdout=done.stdout or "",
+        stderr=done.stderr or "",
+        report=read_report(records, locate=locate, sources=program.sources),
+        records=records,
+    )

@@ -1,0 +1,92 @@
+"""From a program counter to the student's line.
+
+Program counters come as offsets in the built object. addr2line, asked once
+for all of them, answers with a chain of inlined functions each; the innermost
+frame in one of the student's own files is the place a person wants to see.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from grader.system.retry import patiently
+
+ADDR2LINE = "addr2line"
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{1,16}")
+_LINE = re.compile(r"^(.*):(\d{1,9}|\?)(?: \(discriminator \d+\))?$")
+
+# Runs a command with text on its standard input and returns its standard output.
+Runner = Callable[[list[str], str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A function and a line (0 if the debug information does not say)."""
+
+    function: str
+    file: str
+    line: int
+
+
+def symbolize(
+    library: Path,
+    offsets: Iterable[int],
+    *,
+    files: Collection[str],
+    run: Runner | None = None,
+    addr2line: str = ADDR2LINE,
+) -> dict[int, Place]:
+    """Return the place of each program counter.
+
+    `files` are the names of the student's files; a place is the innermost
+    frame in one of them, or the innermost of all if none is. Unknown program
+    counters are left out.
+    """
+    wanted = sorted(set(offsets))
+    if not wanted:
+        return {}
+    command = [addr2line, "-e", str(library), "-a", "-f", "-i", "-C"]
+    answer = (run or _run)(command, "".join(f"{offset:#x}\n" for offset in wanted))
+    names = {PurePath(file).name for file in files}
+    return {
+        offset: place
+        for offset, frames in parse_frames(answer).items()
+        if (place := _student_frame(frames, names)) is not None
+    }
+
+
+def parse_frames(answer: str) -> Mapping[int, tuple[Place, ...]]:
+    """Return the frames of each address, innermost first, from addr2line's output."""
+    chains: dict[int, list[Place]] = {}
+    chain: list[Place] = []
+    function = None
+    for line in answer.splitlines():
+        if function is None and _ADDRESS.fullmatch(line):
+            chain = chains.setdefault(int(line, 16), [])
+        elif function is None:
+            function = line
+        else:
+            match = _LINE.match(line)
+            if match and match[1] != "??":
+                number = 0 if match[2] == "?" else int(match[2])
+                chain.append(Place(function=function, file=match[1], line=number))
+            function = None
+    return {address: tuple(frames) for address, frames in chains.items()}
+
+
+def _student_frame(frames: tuple[Place, ...], names: set[str]) -> Place | None:
+    for frame in frames:
+        if PurePath(frame.file).name in names and frame.line:
+            return Place(function=frame.function, file=PurePath(frame.file).name, line=frame.line)
+    return frames[0] if frames else None
+
+
+def _run(command: list[str], text: str) -> str:
+    done = patiently(
+        lambda: subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    )
+    return done.stdout

@@ -1,0 +1,125 @@
+"""The cases of a correctness check, as lines of a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from grader.formats.deduplication import INDENT, Said
+from grader.formats.page import Page
+from grader.report.evidence import CaseResult, CorrectnessEvidence, Mismatch
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
+
+MOST_MISMATCHES = 8
+MOST_CASES = 5  # with a line of their own, after the first that fails
+
+
+def tally(evidence: CorrectnessEvidence, check: CheckResult) -> str:
+    """Return how many cases are right; the check's message where no case's line says the same."""
+    failed = _failed(evidence)
+    if not failed or not failed[0].message or failed[0].message not in check.message:
+        return check.message
+    right = sum(case.verdict is Verdict.ACCEPTED for case in evidence.cases)
+    return f"{right} of {evidence.cases_total} cases right"
+
+
+def write_cases(page: Page, evidence: CorrectnessEvidence, said: Said) -> None:
+    """Add a line for each case that failed, the first with what it takes to mend it."""
+    failed = _failed(evidence)
+    skipped = [case for case in evidence.cases if case.verdict is Verdict.SKIPPED]
+    alike = list(_alike(failed))
+    for number, cases in enumerate(alike[: 1 + MOST_CASES]):
+        names = ", ".join(map(_label, cases[: 1 + MOST_CASES]))
+        if more := len(cases[1 + MOST_CASES :]):
+            names += f" and {more} more"
+        what = _what_happened(cases[0])
+        page.sentence((f"{names}: ", "bold"), what, indent=INDENT, most=4)
+        if number == 0:
+            said.hint(cases[0].hint, indent=INDENT + 2)
+            _mismatches(page, cases[0])
+    if left_out := [case for cases in alike[1 + MOST_CASES :] for case in cases]:
+        names = ", ".join(map(_label, left_out))
+        page.sentence(f"and {len(left_out)} more: {names}", indent=INDENT, most=2)
+    if skipped:
+        why = "".join(f" {reason}" for reason in dict.fromkeys(case.message for case in skipped))
+        page.sentence(f"{_number(len(skipped), other=bool(failed))}{why}", indent=INDENT)
+    if failed and (not_run := evidence.cases_total - len(evidence.cases)):
+        page.sentence(f"{_number(not_run, other=True)} not run", indent=INDENT)
+    head, tail = (10, 5) if failed else (4, 2)
+    said.output(evidence.output, head=head, tail=tail)
+
+
+def _failed(evidence: CorrectnessEvidence) -> list[CaseResult]:
+    well = (Verdict.ACCEPTED, Verdict.SKIPPED)
+    return [case for case in evidence.cases if case.verdict not in well]
+
+
+def _number(cases: int, *, other: bool) -> str:
+    return f"{cases} {'other ' if other else ''}case{'s' if cases > 1 else ''}"
+
+
+def _alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
+    """Yield neighbours of which the same is to be said, in one list."""
+    group: list[CaseResult] = []
+    for case in failed:
+        if group and (case.mismatches or _what_happened(case) != _what_happened(group[0])):
+            yield group
+            group = []
+        group.append(case)
+    if group:
+        yield group
+
+
+def summary_of_hidden(check: CheckResult) -> str:
+    """Return what may be said of hidden cases: how many, verdicts, and size of the error.
+
+    Messages, sizes and output stay out, for each could tell the input.
+    """
+    evidence = check.evidence
+    if not isinstance(evidence, CorrectnessEvidence):
+        return ""
+    right = sum(case.verdict is Verdict.ACCEPTED for case in evidence.cases)
+    parts = [f"{right} of {evidence.cases_total} hidden cases accepted"]
+    for verdict in Verdict:
+        cases = [case for case in evidence.cases if case.verdict is verdict]
+        if cases and verdict is not Verdict.ACCEPTED:
+            errors = [case.max_error for case in cases if case.max_error is not None]
+            size = f" (largest error {max(errors):.3g})" if errors else ""
+            parts.append(f"{verdict.phrase} in {len(cases)}{size}")
+    if left_out := evidence.cases_total - len(evidence.cases):
+        parts.append(f"{left_out} not run")
+    return "; ".join(parts)
+
+
+def _label(case: CaseResult) -> str:
+    sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
+    return case.name if not sizes or sizes == case.name else f"{case.name} ({sizes})"
+
+
+def _what_happened(case: CaseResult) -> str:
+    """Return message, count, pattern and error, nothing twice."""
+    parts = [f"{case.verdict.phrase}, {case.message}" if case.message else case.verdict.phrase]
+    count = f"{case.mismatched} of {case.elements}"
+    if case.mismatched and count not in case.message:
+        parts.append(f"{count} elements are wrong")
+    if case.pattern and case.pattern not in case.message:
+        parts.append(case.pattern)
+    if case.mismatched and case.max_error is not None:
+        parts.append(f"largest error {case.max_error:.3g}")
+    return "; ".join(parts)
+
+
+def _mismatches(page: Page, case: CaseResult) -> None:
+    if case.mismatches:
+        header = ("element", "expected", "actual", "allowed")
+        rows = [_mismatch(found) for found in case.mismatches[:MOST_MISMATCHES]]
+        page.table(header, rows, indent=INDENT + 2)
+
+
+def _mismatch(found: Mismatch) -> tuple[str, ...]:
+    index = ", ".join(map(str, found.index))
+    expected, actual = f"{found.expected:.7g}", f"{found.actual:.7g}"
+    if expected == actual and not math.isnan(found.expected):
+        expected, actual = repr(found.expected), repr(found.actual)
+    return f"{found.output}[{index}]", expected, actual, f"{found.allowed:.3g}"

@@ -1,0 +1,31 @@
+"""Counters below the line of their check: the lines of the file that cost most."""
+
+from __future__ import annotations
+
+from grader.formats.page import Page
+from grader.report.evidence import CounterLine, CountersEvidence
+
+INDENT = 4
+MOST_LINES = 5
+_HEADER = ("access", "requests", "per request", "would do", "times")
+
+
+def write_counters(page: Page, evidence: CountersEvidence, *, failed: bool) -> None:
+    """Add a table of the costliest lines if a bound was broken; else the check's line is all."""
+    costly = [line for line in evidence.lines if line.transactions > line.least]
+    shown = (costly or list(evidence.lines))[:MOST_LINES]
+    if failed and shown:
+        page.sentence(f"counted on {evidence.case}, the costliest lines first:", indent=INDENT)
+        page.table(_HEADER, [_row(line) for line in shown], indent=INDENT + 2)
+
+
+def _row(line: CounterLine) -> tuple[str, ...]:
+    place = "" if line.line is None else f"line {line.line}: "
+    unit = "sectors" if line.space == "global" else "wavefronts"
+    return (
+        f"{place}{line.space} {line.access}",
+        str(line.requests),
+        f"{line.per_request:.1f} {unit}",
+        f"{line.least / line.requests:.1f}",
+        f"{line.ratio:.2f}",
+    )

@@ -1,0 +1,157 @@
+"""What a student may be told, as plain text: the pieces that other systems' results are made of.
+
+Every string here is safe to print and fits in a mail: control characters are
+spelt out, long lines cut, long output shortened in the middle. Of cases that
+are not visible only their number, verdicts and size of the error are told.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from grader.formats.case_lines import summary_of_hidden
+from grader.formats.details import headline, write_details
+from grader.formats.page import Page
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict
+from grader.text.printable import one_line, printable
+from grader.vocabulary import Visibility
+
+MOST_NAME = 120
+MOST_TEXT = 16_000  # characters of one check: some 150 lines
+_CUT = "\n... (the rest is cut)"
+# What XML 1.0 forbids and `printable` may still leave: halves of pairs and the two last of a plane.
+_NO_TEXT = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One check as a student sees it.
+
+    `number` is "kernel.check", both from 1. `decided` points are those that are
+    not pending; `score` is what was won of them, None if the grader failed or
+    if the kernel's other language counts. `text` is the sentence of the check and
+    what is needed to mend it.
+    """
+
+    kernel: KernelResult
+    check: CheckResult
+    number: str
+    name: str
+    score: float | None
+    decided: float
+    text: str
+
+
+def checks(report: Report) -> Iterator[Told]:
+    """Yield all checks, kernel by kernel; one that was not handed in has a single one."""
+    names = [kernel.name for kernel in report.kernels]
+    for first, kernel in enumerate(report.kernels, 1):
+        for second, check in enumerate(kernel.checks, 1):
+            absent = check.verdict is Verdict.NOT_SUBMITTED
+            name = f"{label(kernel)} · {'not handed in' if absent else check.name}"
+            if names.count(kernel.name) > 1 and not kernel.counted:
+                name += " (the other language counts)"
+            if check.pending and kernel.counted:
+                name += f" ({points(check.pending)} points pending)"
+            yield Told(
+                kernel=kernel,
+                check=check,
+                number=f"{first}.{second}",
+                name=safe_line(name, MOST_NAME),
+                score=check.score if kernel.counted else None,
+                decided=_decided(kernel, check),
+                text=told(check),
+            )
+
+
+def _decided(kernel: KernelResult, check: CheckResult) -> float:
+    if not kernel.counted:
+        return 0.0
+    if check.verdict is Verdict.NOT_SUBMITTED:  # the one entry stands for all of the kernel's
+        return kernel.max_score
+    return round(check.max_score - check.pending, 2)
+
+
+def label(kernel: KernelResult) -> str:
+    """Return "silu · CUDA C++", or the name alone of a kernel that was not handed in."""
+    language = f" · {kernel.language.phrase}" if kernel.language else ""
+    return f"{kernel.name}{language}"
+
+
+def told(check: CheckResult) -> str:
+    """Return what a student may read about the check."""
+    page = Page(Console(file=io.StringIO()))
+    if check.visibility is Visibility.VISIBLE:
+        page.sentence(f"{check.verdict.phrase}: {headline(check)}", hanging=0)
+        write_details(page, check)
+    else:
+        page.sentence(f"{check.verdict.phrase}: {summary_of_hidden(check)}", hanging=0)
+    return safe("\n".join(line.plain for line in page.lines))
+
+
+def result(report: Report) -> str:
+    """Return the result in a line or a few: verdict, points, what is pending and why."""
+    lines = [f"{report.title or report.assignment}: {report.verdict.phrase}"]
+    if report.score is None:
+        lines[0] += ": the grader failed, which is not your fault; there is no score"
+    else:
+        lines[0] += f", {points(report.score)} of {points(report.max_score)} points"
+    lines[0] += f"; {report.handed_in} of {report.kernels_total} handed in"
+    if report.pending:
+        lines.append(pending(report))
+    if report.filtered:
+        lines.append("This is a part of the assignment only, not the whole score.")
+    return safe("\n".join(one_line(line) for line in lines))
+
+
+def pending(report: Report) -> str:
+    """Say which points are open, why, and how they are graded."""
+    reasons = dict.fromkeys(
+        one_line(check.message)[:MOST_NAME]
+        for kernel in report.kernels
+        if kernel.counted
+        for check in kernel.checks
+        if check.pending and check.visibility is Visibility.VISIBLE
+    )
+    why = f" ({'; '.join(list(reasons)[:3])})" if reasons else ""
+    return (
+        f"{points(report.pending)} points are pending, neither won nor lost{why}. "
+        "Your course's staff can have them graded on a GPU and add them with `grade merge`."
+    )
+
+
+def points(value: float) -> str:
+    """Return a number of points without needless zeros."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def failed(check: CheckResult) -> bool:
+    """True if the check costs the student something: judged, and not good."""
+    return check.verdict.judged and not check.verdict.earns_points
+
+
+def safe(text: str, most: int = MOST_TEXT) -> str:
+    """Return text for any reader: no control characters but line feeds, capped."""
+    shown = _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", printable(text[: 4 * most]))
+    return shown if len(shown) <= most else shown[: most - len(_CUT)] + _CUT
+
+
+def safe_line(text: str, most: int = MOST_NAME) -> str:
+    """Return text for any reader, on one line, capped."""
+    shown = " ".join(safe(text, 4 * most).split())
+    return shown if len(shown) <= most else shown[: most - 3] + "..."
+
+
+def status(check: CheckResult) -> str | None:
+    """Return "passed" or "failed"; None where nothing was judged."""
+    if check.verdict.earns_points:
+        return "passed"
+    if failed(check) or check.verdict in (Verdict.SKIPPED, Verdict.NOT_SUBMITTED):
+        return "failed"
+    return None

@@ -1,0 +1,39 @@
+"""Timing below the line of its check: a row for each benchmark, then the tiers."""
+
+from __future__ import annotations
+
+from grader.formats.page import Page
+from grader.report.evidence import BenchmarkTiming, PerformanceEvidence
+from grader.text.numbers import three_digits
+
+INDENT = 4
+_HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of the roof", "rounds")
+
+
+def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
+    """Add the figures of every benchmark, the tiers, and what staff should look at."""
+    if evidence.benchmarks:
+        page.table(_HEADER, [_row(timing) for timing in evidence.benchmarks], indent=INDENT)
+    if evidence.tiers:
+        tiers = " · ".join(
+            f"{tier.speedup:g} earns {tier.share:.0%}" + (", reached" if tier.reached else "")
+            for tier in evidence.tiers
+        )
+        page.sentence(f"tiers, in times torch: {tiers}", indent=INDENT)
+    for flag in evidence.flags:
+        page.sentence(f"for staff: {flag}", indent=INDENT)
+
+
+def _row(timing: BenchmarkTiming) -> tuple[str, ...]:
+    rate = f"{three_digits(timing.gb_s)} GB/s"
+    if timing.tflop_s is not None:
+        rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
+    return (
+        timing.name,
+        f"{timing.baseline_us:.1f} us",
+        f"{timing.submission_us:.1f} us",
+        f"{timing.speedup:.3f} ({timing.low:.3f} to {timing.high:.3f})",
+        rate,
+        "" if timing.roof_share is None else f"{timing.roof_share:.0%}",
+        str(timing.rounds),
+    )

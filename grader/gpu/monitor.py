@@ -1,0 +1,82 @@
+"""One GPU during a measurement: does it hold its clocks, and what could it do at most?
+
+Asking takes microseconds while the NVML session is open, so that every round
+can be asked about. A power cap is no fault of the machine: a kernel that draws
+so much power always runs under it, and so does torch's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import pynvml
+
+from grader.gpu.nvml import Gpu, gpu_of, throttle_words
+
+# Reasons under which a round says nothing about the kernel, in gpu's words.
+_DISTURBING = (
+    "hardware slowdown",
+    "software thermal slowdown",
+    "hardware thermal slowdown",
+    "hardware power brake",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peaks:
+    """What a GPU can do at most by its clocks and widths; None where it does not tell.
+
+    `memory_gb_s`: twice the memory clock times the bus's bytes, which gives
+    the data sheets' figures (T4 320, A100 1555, H200 4917 against 4800).
+    `fp32_tflop_s`: two operations a core and clock, without tensor cores.
+    """
+
+    memory_gb_s: float | None = None
+    fp32_tflop_s: float | None = None
+
+
+class Watch:
+    """An open NVML session on the GPU with this uuid; a context manager."""
+
+    def __init__(self, uuid: str, nvml: Any = pynvml) -> None:
+        self._nvml = nvml
+        self._uuid = uuid
+
+    def __enter__(self) -> Watch:
+        self._nvml.nvmlInit()
+        self._handle = self._nvml.nvmlDeviceGetHandleByUUID(self._uuid)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._nvml.nvmlShutdown()
+
+    def disturbances(self) -> tuple[str, ...]:
+        """Return why the GPU is slower at this moment than it should be, () if it is not."""
+        reasons = throttle_words(self._nvml, self._handle)
+        return tuple(reason for reason in reasons if reason in _DISTURBING)
+
+    def state(self) -> Gpu:
+        """Return clocks, temperature, processes and throttle reasons of now."""
+        return gpu_of(self._nvml, self._handle)
+
+    def peaks(self) -> Peaks:
+        """Return what the GPU could do at its highest clocks."""
+        nvml, handle = self._nvml, self._handle
+        try:
+            bus_bytes = nvml.nvmlDeviceGetMemoryBusWidth(handle) / 8
+            cores = nvml.nvmlDeviceGetNumGpuCores(handle)
+            memory_mhz = nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_MEM)
+            sm_mhz = nvml.nvmlDeviceGetMaxClockInfo(handle, nvml.NVML_CLOCK_SM)
+        except (nvml.NVMLError, nvml.NVMLLibraryMismatchError):
+            return Peaks()
+        return Peaks(
+            memory_gb_s=2 * memory_mhz * bus_bytes / 1e3,
+            fp32_tflop_s=2 * cores * sm_mhz / 1e6,
+        )

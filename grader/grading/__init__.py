@@ -1,0 +1,1 @@
+"""The grading of one submission: plan, build, run the checks, score, report."""

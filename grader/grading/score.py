@@ -1,0 +1,120 @@
+"""Entries → results: the points of kernels and of the hand-in. The rules, and nothing else.
+
+a kernel    the sum of its checks; in two languages the better one counts
+a hand-in   the sum of its kernels; null as soon as the grader failed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from grader.assignment.model import Assignment, Kernel
+from grader.report.model import CheckResult, KernelResult, Report
+from grader.report.verdict import Verdict, aggregate
+from grader.vocabulary import CheckName, Language
+
+_NO_PROOF = frozenset({CheckName.BUILD, CheckName.RULES})
+
+
+def kernel_result(
+    kernel: Kernel, language: Language, checks: Sequence[CheckResult]
+) -> KernelResult:
+    """Put the checks of one kernel in one language together.
+
+    That it could be built, and breaks no rule, says nothing of it once another check was
+    asked for.
+    """
+    telling = [
+        check.verdict
+        for check in checks
+        if check.check not in _NO_PROOF or check.verdict is not Verdict.ACCEPTED
+    ]
+    return KernelResult(
+        name=kernel.name,
+        title=kernel.title,
+        language=language,
+        file=kernel.files[language],
+        counted=True,
+        verdict=aggregate(telling or (check.verdict for check in checks)),
+        score=_sum(check.score for check in checks),
+        max_score=kernel.max_score,
+        pending=sum(check.pending for check in checks),
+        checks=tuple(checks),
+    )
+
+
+def not_submitted(kernel: Kernel, message: str) -> KernelResult:
+    """Return the entry of a kernel that was not handed in; `message` says why."""
+    build = CheckResult(
+        check=CheckName.BUILD,
+        name="build",
+        verdict=Verdict.NOT_SUBMITTED,
+        score=0.0,
+        max_score=0.0,
+        message=message,
+    )
+    return KernelResult(
+        name=kernel.name,
+        title=kernel.title,
+        language=None,
+        file=None,
+        counted=True,
+        verdict=Verdict.NOT_SUBMITTED,
+        score=0.0,
+        max_score=kernel.max_score,
+        pending=0.0,
+        checks=(build,),
+    )
+
+
+def count_better(results: Sequence[KernelResult]) -> list[KernelResult]:
+    """Mark which of one kernel's results, one a language, counts.
+
+    The most points won; then the most still pending; then the order given. A
+    grader error leaves open which would have been better: it counts, so that
+    no score is published.
+    """
+    if not results:
+        return []
+
+    def worth(result: KernelResult) -> tuple[bool, float, float]:
+        return result.score is None, result.score or 0.0, result.pending
+
+    best = max(results, key=worth)
+    return [replace(result, counted=result is best) for result in results]
+
+
+def assemble(
+    assignment: Assignment,
+    kernels: Sequence[KernelResult],
+    *,
+    filtered: bool,
+    wall_s: float,
+    environment: dict[str, str | int | float | None],
+) -> Report:
+    """Put the kernels of one hand-in together."""
+    counted = [result for result in kernels if result.counted]
+    return Report(
+        assignment=assignment.name,
+        title=assignment.title,
+        verdict=aggregate(result.verdict for result in counted),
+        score=_sum(result.score for result in counted),
+        max_score=sum(result.max_score for result in counted),
+        pending=sum(result.pending for result in counted),
+        handed_in=sum(result.verdict is not Verdict.NOT_SUBMITTED for result in counted),
+        kernels_total=len(counted),
+        filtered=filtered,
+        wall_s=wall_s,
+        environment=environment,
+        kernels=tuple(kernels),
+    )
+
+
+def _sum(scores: Iterable[float | None]) -> float | None:
+    total = 0.0
+    for score in scores:
+        if score is None:
+            return None
+        total += score
+    return round(total, 2)

@@ -1,0 +1,144 @@
+"""The judge's handle on the process that workers for Python hand-ins are forked from."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import ToolError
+from grader.protocol import programs
+from grader.sandbox import spawn
+from grader.sandbox.policy import UNCONFINED
+from grader.sandbox.scratch_dir import box
+from grader.system import process_tree
+from grader.vocabulary import Device
+
+_FORK_S = 30.0  # a fork takes a few hundredths; this is for a server that was stopped
+_START_S = 120.0  # importing torch from a cold network file system
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the server is asked to fork: a worker for `file` in the folder `cwd`.
+
+    `checks` are the arguments of `triton_checks.install`, None for none of it.
+    With `tuning`, autotuners measure and choose, as in timing; otherwise each
+    call takes the next configuration. With `idle`, launches are left out.
+    """
+
+    file: Path
+    entry: str
+    device: Device
+    cwd: Path
+    checks: Mapping[str, float] | None = None
+    tuning: bool = False
+    idle: bool = False
+
+
+class PythonServer:
+    """Starts importing torch and triton at once; `ready` waits for it.
+
+    A hand-in that runs under our own user can kill this process, its sibling:
+    then another takes its place.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._start()
+
+    def _start(self) -> None:
+        with contextlib.ExitStack() as undo:
+            folder = undo.enter_context(box("grade-server-"))
+            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            undo.callback(self._socket.close)
+            self._socket.settimeout(_FORK_S)
+            with theirs:
+                self._program = spawn.spawn(
+                    [sys.executable, "-I", str(programs.PYTHON_SERVER), self._device.value],
+                    cwd=folder,
+                    environment=spawn.clean_environment(folder),
+                    limits=spawn.Limits(),
+                    descriptors={3: theirs.fileno()},
+                    # It runs nothing of a hand-in's; its children confine themselves.
+                    layers=UNCONFINED,
+                )
+            undo.callback(self._program.kill)
+            self._versions: dict[str, str] | None = None
+            self._undo = undo.pop_all()
+
+    def ready(self) -> dict[str, str]:
+        """Wait until it is prepared; return the versions of what it imported.
+
+        Raises ToolError if torch or triton cannot be imported.
+        """
+        if self._versions is None:
+            end = self._program.wait_for(self._socket.fileno(), time.monotonic() + _START_S)
+            data = b"" if end else self._socket.recv(4096)
+            if not data:
+                ended = self._program.finish(end or spawn.End.EXITED)
+                last = ended.output.strip().splitlines()[-1:] or ["no output"]
+                raise ToolError(
+                    f"Python kernels cannot run here: {last[0]}", tip="see `grade doctor`"
+                )
+            self._versions = json.loads(data)
+        assert self._versions is not None
+        return self._versions
+
+    def fork(self, request: Request, *, channel: int, limits: spawn.Limits) -> spawn.Program:
+        """Fork a confined worker whose channel is the descriptor `channel`.
+
+        Raises ToolError if the server died twice.
+        """
+        for _ in range(2):
+            self.ready()
+            program = self._fork(request, channel, limits)
+            if program is not None:
+                return program
+            self._undo.close()
+            self._start()
+        raise ToolError("the process that Python kernels are forked from died twice")
+
+    def _fork(self, request: Request, channel: int, limits: spawn.Limits) -> spawn.Program | None:
+        """Ask the server for a worker; None if it does not answer."""
+        confined = limits.confine(request.cwd, gpu=request.device is Device.CUDA)
+        message = json.dumps(
+            {
+                "file": str(request.file),
+                "entry": request.entry,
+                "device": request.device.value,
+                "checks": None if request.checks is None else dict(request.checks),
+                "tuning": request.tuning,
+                "idle": request.idle,
+                "environment": spawn.clean_environment(request.cwd),
+                "settings": limits.settings((3, 4), confined),
+            }
+        )
+        output, output_theirs = os.pipe2(os.O_CLOEXEC)
+        report, report_theirs = os.pipe2(os.O_CLOEXEC)
+        given = [channel, report_theirs, output_theirs]
+        try:
+            with process_tree.hold():
+                socket.send_fds(self._socket, [message.encode()], given)
+                data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
+                if descriptors:
+                    return spawn.adopt(int(data), descriptors[0], output, report, limits, confined)
+        except OSError:
+            pass  # the same as no answer
+        finally:
+            os.close(output_theirs)
+            os.close(report_theirs)
+        confined.end()
+        os.close(output)
+        os.close(report)
+        return None
+
+    def close(self) -> None:
+        """End the server and remove its folder."""
+        self._undo.close()

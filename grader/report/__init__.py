@@ -1,0 +1,1 @@
+"""The result of a grading: verdicts, evidence, and the JSON form of both."""

@@ -1,0 +1,159 @@
+"""The result of grading one hand-in for one assignment, and its JSON form.
+
+    Report ─ KernelResult… ─ CheckResult… ─ evidence
+
+`docs/report.md` documents every key; `schemas/report.schema.json` is the same
+contract for machines, and a test holds the three together. Numbers that are
+unknown are null, never a sentinel; the floats that JSON lacks are the strings
+"nan", "inf" and "-inf".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from grader.errors import GraderError
+from grader.report.evidence import Evidence
+from grader.report.verdict import Verdict
+from grader.system.umask import give_to_user
+from grader.vocabulary import CheckName, Language, Visibility
+
+FORMAT = 1
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """One check of one kernel: the line a student reads.
+
+    `score` is null if the grader failed. `pending` points are neither won nor
+    lost: this machine could not measure.
+    """
+
+    check: CheckName
+    name: str
+    verdict: Verdict
+    score: float | None
+    max_score: float
+    pending: float = 0.0
+    visibility: Visibility = Visibility.VISIBLE
+    message: str
+    hint: str = ""
+    wall_s: float = 0.0
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelResult:
+    """One kernel in one language, or one that was not handed in (no language).
+
+    Where both languages were handed in both appear and `counted` marks the
+    better one, whose points count.
+    """
+
+    name: str
+    title: str
+    language: Language | None
+    file: str | None
+    counted: bool
+    verdict: Verdict
+    score: float | None
+    max_score: float
+    pending: float
+    checks: tuple[CheckResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that was found out about one hand-in for one assignment."""
+
+    assignment: str
+    title: str
+    verdict: Verdict
+    score: float | None
+    max_score: float
+    pending: float
+    handed_in: int
+    kernels_total: int
+    filtered: bool
+    wall_s: float
+    environment: dict[str, str | int | float | None] = field(default_factory=dict)
+    kernels: tuple[KernelResult, ...] = ()
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """Return the report as JSON values, `format` first."""
+    return {"format": FORMAT, **_plain(report)}
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {_plain(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        # Half a surrogate pair, as in a file name that is not UTF-8, is no JSON text.
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write the report so that a reader sees the old file or the whole new one.
+
+    Raises GraderError if it cannot be stored (full disk, no permission, a link
+    or a device in its place); what is there is then untouched.
+    """
+    text = json_text(to_json(report))
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise GraderError(
+            f"cannot write the report {path}: {error.strerror or error}",
+            tip="free space or choose another place with --json",
+        ) from error
+
+
+def json_text(values: Mapping[str, Any]) -> str:
+    """Return JSON as we write it: indented, in UTF-8, no NaN."""
+    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old one or the whole new one.
+
+    Raises OSError if it cannot be stored; what is there is then untouched.
+    """
+    # Beside its goal, for a rename must not leave the file system; opened like any new
+    # file, so that it becomes as readable as the umask says.
+    scratch = path.with_name(f".{path.stem}-{secrets.token_hex(8)}")
+    try:
+        # A rename would put a file in the place of /dev/stdout itself, or of a link.
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise OSError(errno.EINVAL, "it is there and is not a regular file")
+        with scratch.open("xb") as file:
+            give_to_user(file.fileno())
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    finally:
+        with contextlib.suppress(OSError):  # after a success there is none
+            scratch.unlink()

@@ -1,0 +1,178 @@
+"""report.json → Report: what `report` wrote, read back with its types.
+
+The schema that ships with the package is asked first; what passes it is decoded
+by the annotations of the dataclasses, so that a new key needs no code here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import types
+import typing
+from collections.abc import Iterable
+from enum import Enum
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import jsonschema
+
+from grader.errors import UsageError
+from grader.report.model import FORMAT, Report
+
+MOST_BYTES = 256 << 20  # a report has some kilobytes; of what is larger nothing good can come
+_MOST_SHOWN = 200
+# Digests of texts that the schema has passed: it costs most of reading a report, and a batch
+# reads each several times.
+_sound: set[bytes] = set()
+
+
+def read_report(path: Path) -> Report:
+    """Read a report that `grade` wrote.
+
+    Raises UsageError, which names the file and the key, if it is none.
+    """
+    return _decoded(read_values(path))
+
+
+def read_values(path: Path) -> dict[str, Any]:
+    """Read a report as the JSON values that it is, held against the schema.
+
+    Raises UsageError, which names the file and the key, if it is none.
+    """
+    try:
+        if path.is_file() and path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"{path} is larger than any report")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read the report {path}: {error.strerror or error}") from error
+    except ValueError as error:  # not UTF-8, or a zero byte in the path
+        raise UsageError(f"{path} is not a report: it is not text in UTF-8") from error
+    try:
+        data = json.loads(
+            text, parse_float=_finite, parse_int=_whole, parse_constant=_no_such_number
+        )
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"{path}:{error.lineno}: not a report: {error.msg}",
+            tip="reports are written by `grade local --json` and `grade ci --format json`",
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not a report: {_words(error)}") from error
+    digest = hashlib.sha256(text.encode()).digest()
+    if digest not in _sound:
+        _checked(data, str(path))
+        _sound.add(digest)
+    values: dict[str, Any] = data
+    return values
+
+
+def _words(error: Exception) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _finite(text: str) -> float:
+    """Read a number that JSON can write again; ValueError if it is too large for a float."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:_MOST_SHOWN]} is too large a number")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)  # a score of 400 digits cannot be added to one with a fraction
+    return int(text)
+
+
+def _no_such_number(text: str) -> None:
+    raise ValueError(f"JSON has no number {text}")
+
+
+def from_json(data: Any, source: str) -> Report:
+    """Return the report that these JSON values are; `source` names them in an error."""
+    return _decoded(_checked(data, source))
+
+
+def _checked(data: Any, source: str) -> dict[str, Any]:
+    """Return the values if they are a report. Raises UsageError."""
+    version = data.get("format") if isinstance(data, dict) else FORMAT
+    if isinstance(version, int) and version != FORMAT:
+        raise UsageError(
+            f"{source}: `format` is {version}, and this grader reads format {FORMAT}",
+            tip="read it with the version of the grader that wrote it",
+        )
+    try:
+        wrong = next(iter(_validator().iter_errors(data)), None)
+        json.dumps(data, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise UsageError(f"{source} is not a report: {_words(error)}") from error
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{source} is not a report: half a surrogate pair is in it") from error
+    if wrong is not None:
+        shown = wrong.message if len(wrong.message) < _MOST_SHOWN else "does not fit the schema"
+        raise UsageError(
+            f"{source}: `{_place(wrong.absolute_path)}`: {shown}",
+            tip="docs/report.md documents every key",
+        )
+    values: dict[str, Any] = data
+    return values
+
+
+def _decoded(values: dict[str, Any]) -> Report:
+    fields = {key: value for key, value in values.items() if key != "format"}
+    report: Report = _record(Report, fields)
+    return report
+
+
+@functools.cache
+def _validator() -> Any:
+    schema = resources.files("grader").joinpath("schemas/report.schema.json").read_text("utf-8")
+    return jsonschema.Draft202012Validator(json.loads(schema))
+
+
+def _place(path: Iterable[str | int]) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".") or "report"
+
+
+def _record(kind: Any, data: dict[str, Any]) -> Any:
+    hints = _hints(kind)
+    return kind(**{name: _value(hints[name], value) for name, value in data.items()})
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _value(kind: Any, value: Any) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return None if value is None else _value(_member(arguments, value), value)
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(_value(arguments[0], item) for item in value)
+        return tuple(_value(one, item) for one, item in zip(arguments, value, strict=True))
+    if origin in (dict, Literal):
+        return value
+    if dataclasses.is_dataclass(kind):
+        return _record(kind, value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    return float(value) if kind is float else value
+
+
+def _member(kinds: tuple[Any, ...], value: Any) -> Any:
+    """Return which of several types a value has: records are told apart by their keys."""
+    if not isinstance(value, dict):
+        return next(kind for kind in kinds if kind is not type(None))
+    for kind in kinds:
+        if dataclasses.is_dataclass(kind) and {f.name for f in dataclasses.fields(kind)} == set(
+            value
+        ):
+            return kind
+    return next(kind for kind in kinds if kind is not type(None))

@@ -1,0 +1,298 @@
+"""The kernel's own limit on the memory and the tasks of one program, where we may make one.
+
+    version 2   a group beside the judge's, where the judge may write and the
+                parent hands the controller `memory` down (systemd does, to a
+                user's services and to root's)
+    version 1   a group below the judge's, in the hierarchies `memory` and `pids`
+
+A program enters its group before it gives up its rights (`grader.worker.confine`),
+and all it starts is in it as well, wherever it flees to: no process of it is
+missed by a limit, or by `kill`. Nothing of the machine's settings is changed: in
+a container, whose groups can mostly only be read, there is none, and memory and
+processes are watched instead (`grader.system.process_tree`), as they are beside it.
+
+Names and meaning of the files: Documentation/admin-guide/cgroup-v2.rst and
+cgroup-v1/ of the Linux kernel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import secrets
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import GraderError
+
+_NAME = "gpu-grade"
+# What the kernel counts in a group beside the program's own pages, and how coarsely
+# it counts: a program just below its limit is the watching's to judge.
+_SLACK_MIB = 64
+# Interpreter, driver and toolkit, before a line of a hand-in runs; `start_here` replaces it.
+_START_MIB = 4096
+_KILL_S = 10.0
+_REMOVE_S = 1.0
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A folder in which groups can be made, and what they can limit there."""
+
+    folder: Path
+    version: int
+    memory: bool
+    tasks: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Group:
+    """The groups of one program: one in version 2, one for each hierarchy in version 1.
+
+    `memory_mib` is what the hand-in may use beyond what its worker had before.
+    """
+
+    folders: tuple[tuple[Place, Path], ...]
+    memory_mib: int
+    _start_mib: float = _START_MIB
+    _granted_mib: float = 0.0
+
+    @property
+    def entrances(self) -> list[str]:
+        """The files that a process enters by, writing a 0."""
+        return [str(folder / "cgroup.procs") for _, folder in self.folders]
+
+    def start_here(self) -> None:
+        """Count the hand-in's memory from what is used now."""
+        for place, folder in self.folders:
+            if place.memory:
+                name = "memory.current" if place.version == 2 else "memory.usage_in_bytes"
+                self._start_mib = int((folder / name).read_text()) / 2**20
+        self._limit()
+
+    def grant(self, memory_mib: float) -> None:
+        """Leave room for so much beside: buffers that are not the hand-in's own."""
+        self._granted_mib = memory_mib
+        self._limit()
+
+    def _limit(self) -> None:
+        most_mib = self._start_mib + self._granted_mib + self.memory_mib + _SLACK_MIB
+        for place, folder in self.folders:
+            # Less than is used by now cannot be set: the limit before it then holds.
+            with contextlib.suppress(OSError):
+                if place.memory:
+                    _limit_memory(place, folder, most_mib)
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """True if the kernel has killed a process of the group for its memory."""
+        for place, folder in self.folders:
+            name = "memory.events" if place.version == 2 else "memory.oom_control"
+            if place.memory and _counts(folder / name).get("oom_kill", 0):
+                return True
+        return False
+
+    def end(self) -> None:
+        """Kill all that is in it, wait for that, and remove it. May be called again.
+
+        Raises GraderError if its processes multiply faster than they can be killed.
+        """
+        deadline_s = time.monotonic() + _KILL_S
+        while members := {pid for _, folder in self.folders for pid in _processes(folder)}:
+            for place, folder in self.folders:
+                if place.tasks:
+                    (folder / "pids.max").write_text("0")  # none is started from here on
+                if place.version == 2:
+                    with contextlib.suppress(FileNotFoundError):  # before Linux 5.14
+                        (folder / "cgroup.kill").write_text("1")
+            for pid in members:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if time.monotonic() > deadline_s:
+                raise GraderError("a hand-in's processes multiply faster than they can be ended")
+            time.sleep(_POLL_S)
+        for _, folder in self.folders:
+            _remove(folder)
+
+
+def make(memory_mib: int, tasks: int) -> Group | None:
+    """Make a group for one program; None where it cannot be had.
+
+    Until `start_here`, there is room for what starts before the hand-in does.
+    """
+    name = f"{_NAME}-{os.getpid()}-{secrets.token_hex(4)}"
+    made: list[tuple[Place, Path]] = []
+    try:
+        for place in places():
+            folder = place.folder / name
+            folder.mkdir()
+            made.append((place, folder))
+            if place.memory:
+                _limit_memory(place, folder, _START_MIB + memory_mib + _SLACK_MIB)
+            if place.tasks:
+                (folder / "pids.max").write_text(str(tasks))
+    except OSError:
+        for _, folder in made:
+            _remove(folder)
+        return None
+    return Group(folders=tuple(made), memory_mib=memory_mib) if made else None
+
+
+@functools.cache
+def places() -> tuple[Place, ...]:
+    """Find out, once, where groups can be made: () if memory cannot be limited there.
+
+    What judges that were killed have left there is removed.
+    """
+    found = tuple(_writable(_candidates()))
+    if not any(place.memory for place in found):
+        return ()
+    for place in found:
+        _remove_leftovers(place.folder)
+    return found
+
+
+def _writable(candidates: Iterator[Place]) -> Iterator[Place]:
+    """Those candidates in which a group can be made, one for each controller."""
+    taken: set[str] = set()
+    for place in candidates:
+        offers = {name for name in ("memory", "tasks") if getattr(place, name)} - taken
+        if not offers:
+            continue
+        trial = place.folder / f"{_NAME}-{os.getpid()}-trial"
+        try:
+            trial.mkdir()
+        except OSError:
+            continue
+        _remove(trial)
+        taken |= offers
+        yield Place(
+            folder=place.folder,
+            version=place.version,
+            memory="memory" in offers,
+            tasks="tasks" in offers,
+        )
+
+
+def _candidates(proc: Path = Path("/proc/self")) -> Iterator[Place]:
+    """The folders where a group might be made, the likeliest first."""
+    try:
+        lines = (proc / "cgroup").read_text().splitlines()
+        mounts = (proc / "mountinfo").read_text().splitlines()
+    except OSError:
+        return
+    # Each line: hierarchy:controllers:path, where version 2 is 0::path.
+    ours = {line.split(":", 2)[1]: line.split(":", 2)[2] for line in lines}
+    for mount in mounts:
+        fields, _, rest = mount.partition(" - ")
+        kind, _, options = rest.split(" ", 2)
+        root, point = (_unescaped(word) for word in fields.split()[3:5])
+        if kind == "cgroup2" and "" in ours:
+            own = _below(Path(point), root, ours[""])
+            for folder in (own, own.parent):
+                handed_down = _words(folder / "cgroup.subtree_control")
+                if folder.is_relative_to(point) and "memory" in handed_down:
+                    tasks = "pids" in handed_down
+                    yield Place(folder=folder, version=2, memory=True, tasks=tasks)
+        if kind == "cgroup":
+            offered = set(options.split(" ")[-1].split(",")) & {"memory", "pids"}
+            for controllers, path in ours.items():
+                if offered & set(controllers.split(",")):
+                    folder = _below(Path(point), root, path)
+                    memory, tasks = "memory" in offered, "pids" in offered
+                    yield Place(folder=folder, version=1, memory=memory, tasks=tasks)
+
+
+def _below(point: Path, root: str, path: str) -> Path:
+    """Where the group `path` is seen, if a mount at `point` shows the group `root`."""
+    if path == root or path.startswith(root.rstrip("/") + "/"):
+        path = path[len(root.rstrip("/")) :]
+    return point / path.lstrip("/")
+
+
+def _limit_memory(place: Place, folder: Path, most_mib: float) -> None:
+    """Limit memory and swap together. Raises OSError."""
+    most = str(int(most_mib) << 20)
+    if place.version == 2:
+        (folder / "memory.max").write_text(most)
+        # A kernel without swap has no such files; one before 4.19 kills one process at a time.
+        for name, value in (("memory.swap.max", "0"), ("memory.oom.group", "1")):
+            with contextlib.suppress(FileNotFoundError):
+                (folder / name).write_text(value)
+        return
+    both = folder / "memory.memsw.limit_in_bytes"
+    names = [folder / "memory.limit_in_bytes", *([both] if both.exists() else [])]
+    # The limit on memory must never be above the one on memory and swap.
+    growing = both.exists() and int(both.read_text()) < int(most)
+    for file in reversed(names) if growing else names:
+        file.write_text(most)
+
+
+def _processes(folder: Path) -> list[int]:
+    # A process that this one cannot see is a 0 there, and a signal to 0 would be for us.
+    return [pid for word in _words(folder / "cgroup.procs") if (pid := int(word)) > 0]
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []
+
+
+def _counts(file: Path) -> dict[str, int]:
+    words = _words(file)
+    return dict(zip(words[::2], map(int, words[1::2]), strict=False))
+
+
+def _unescaped(path: str) -> str:
+    """A path of mountinfo, which writes blanks as octal numbers."""
+    for code in (r"\040", r"\011", r"\012", r"\134"):
+        path = path.replace(code, chr(int(code[1:], 8)))
+    return path
+
+
+def _remove(folder: Path) -> None:
+    """Remove an empty group; the kernel takes a moment to see that it is empty."""
+    deadline_s = time.monotonic() + _REMOVE_S
+    while folder.exists():
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return
+        if time.monotonic() > deadline_s:
+            return  # the next judge's `places` tries again
+        time.sleep(_POLL_S)
+
+
+def _remove_leftovers(place: Path) -> None:
+    """Remove the groups of judges that are gone, and end what has outlived them there."""
+    for folder in place.glob(f"{_NAME}-*"):
+        judge = folder.name.split("-")[2]
+        if not judge.isdigit() or Path(f"/proc/{judge}").exists():
+            continue
+        if any(map(_is_elsewhere, _processes(folder))):
+            continue
+        of_version_1 = not (folder / "cgroup.events").exists()
+        left = Place(
+            folder=place,
+            version=1 if of_version_1 else 2,
+            memory=False,
+            tasks=(folder / "pids.max").exists(),
+        )
+        # Another user's, or another judge is faster: neither concerns this one.
+        with contextlib.suppress(OSError, GraderError):
+            Group(folders=((left, folder),), memory_mib=0).end()
+
+
+def _is_elsewhere(pid: int) -> bool:
+    """True for a process of a container in this machine: its judge's number is another here."""
+    with contextlib.suppress(OSError):
+        status = Path(f"/proc/{pid}/status").read_text()
+        # Its number in each container, from ours inwards.
+        return len(status.partition("\nNSpid:")[2].partition("\n")[0].split()) > 1
+    return False

@@ -1,0 +1,192 @@
+"""Which files a program that we do not trust may read, write and run.
+
+    read     the system's programs and libraries, the compilers, this Python, the
+             worker's own programs: what builds and runs a kernel, on any machine
+    write    its own folder, nothing else
+    device   /dev/null and its like; on a GPU the driver's device files
+
+Everything else is outside: home folders, the assignments, other hand-ins, the
+cache, /tmp, /dev/shm, other processes below /proc. What a GPU, or one tool,
+needs beyond that is a *relaxation*: `RELAXATIONS` names each with its reason,
+and the table in docs/security.md is made from it.
+
+A path that is not there grants nothing. A grant is for everything below it, so
+a folder of the staff's below a granted one would be readable: `uncovered` says.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import grader
+from grader.protocol import programs
+from grader.system import toolchain
+
+Grant = Literal["read", "write", "change", "device"]
+
+# What distributions install: compilers, their parts, libraries.
+_SYSTEM = (
+    "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/opt",
+    "/nix/store", "/gnu/store",
+)  # fmt: skip
+# Not all of /etc: under root's own user its passwords would be readable.
+_SETTINGS = (
+    "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/os-release",
+)  # fmt: skip
+# What numerical libraries ask before they choose a kernel or a number of threads.
+_MACHINE = (
+    "/proc/cpuinfo", "/proc/meminfo", "/proc/sys/vm/overcommit_memory",
+    "/sys/devices/system/cpu", "/sys/devices/system/node",
+)  # fmt: skip
+_READ_DEVICES = ("/dev/random", "/dev/urandom")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+
+# The parts of a prefix that hold programs; a prefix can be somebody's home folder.
+_PARTS = (
+    "bin", "lib", "lib32", "lib64", "libexec", "include", "share", "nvvm", "targets", "extras",
+    "compute-sanitizer", "pyvenv.cfg", "*-linux-gnu",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """Something granted to some programs only: what, to which, and why."""
+
+    grant: Grant
+    paths: tuple[str, ...]
+    to: Literal["programs on a GPU"]
+    why: str
+
+
+# How each was found out stands in docs/security.md.
+RELAXATIONS = (
+    Relaxation(
+        grant="change",
+        paths=("/proc",),
+        to="programs on a GPU",
+        why="CUDA fails with error 304 without the right to write below /proc",
+    ),
+    Relaxation(
+        grant="device",
+        paths=("/dev/nvidia*", "/dev/nvidia-caps/*", "/dev/dxg", "/dev/nvhost*", "/dev/nvmap"),
+        to="programs on a GPU",
+        why="the driver's device files; WSL 2 and Jetson have others",
+    ),
+    Relaxation(
+        grant="read",
+        paths=("/sys", "/run/nvidia-persistenced", "/etc/nvidia*"),
+        to="programs on a GPU",
+        why="the driver looks for the GPU on the bus; an H200 was seen to do without",
+    ),
+    Relaxation(
+        grant="write",
+        paths=("$CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"),
+        to="programs on a GPU",
+        why="where MPS runs, its clients talk to it through files there",
+    ),
+)
+
+
+def granted(*, gpu: bool) -> dict[str, list[str]]:
+    """Return the paths by kind of grant, beside a program's own folder."""
+    paths: dict[str, list[str]] = {
+        "read": list(_readable(gpu)),
+        "write": [],
+        "change": [],
+        "device": list(_DEVICES),
+    }
+    for relaxation in RELAXATIONS if gpu else ():
+        found = (path for pattern in relaxation.paths for path in _expanded(pattern))
+        paths[relaxation.grant] += found
+    return paths
+
+
+def uncovered(folders: Iterable[Path]) -> list[Path]:
+    """Return those folders that every program may read, because they lie below a grant."""
+    grants = [Path(os.path.realpath(path)) for path in _readable(True)]
+    real = ((folder, Path(os.path.realpath(folder))) for folder in folders)
+    return [
+        folder for folder, path in real if any(grant in (path, *path.parents) for grant in grants)
+    ]
+
+
+def interpreter_files() -> list[str]:
+    """Return files that a worker must be able to read, whoever it runs as."""
+    packages = Path(sysconfig.get_path("purelib"))
+    wanted = (programs.CONFINE, *packages.glob("torch/__init__.py"))
+    return [str(path) for path in wanted]
+
+
+def _expanded(pattern: str) -> list[str]:
+    path = os.path.expandvars(pattern)
+    # A variable that is not set stays as it is.
+    return sorted(map(str, Path("/").glob(path[1:]))) if path.startswith("/") else []
+
+
+@functools.cache
+def _readable(gpu: bool) -> tuple[str, ...]:
+    """Work out, once, what programs may read and run."""
+    folders = [*_SYSTEM, *_SETTINGS, *_MACHINE, *_READ_DEVICES]
+    folders.append(str(Path(grader.__file__).parent))
+    folders += _python()
+    folders += _tools(gpu)
+    # The loader looks here, and programs are given the variable.
+    folders += [f for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f.startswith("/")]
+    return tuple(_without_the_contained(folders))
+
+
+def _python() -> Iterator[str]:
+    prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    for prefix in prefixes:
+        yield from _parts(Path(prefix))
+    for name in ("stdlib", "platstdlib", "purelib", "platlib", "include"):
+        yield sysconfig.get_path(name)
+    yield from _program(Path(sys.executable))
+
+
+def _tools(gpu: bool) -> Iterator[str]:
+    searches = [toolchain.find_cxx(), toolchain.find_nvcc()]
+    if gpu:
+        searches.append(toolchain.find_compute_sanitizer())
+    for tool in searches:
+        if tool is not None:
+            yield from _program(tool.path)
+    # Triton compiles its launcher with these on a GPU.
+    for name in (os.environ.get("CC"), "gcc", "cc") if gpu else ():
+        if name and (found := shutil.which(name)):
+            yield from _program(Path(found))
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if root := os.environ.get(variable):
+            yield from _parts(Path(root))
+
+
+def _program(path: Path) -> Iterator[str]:
+    """Yield a program, where a link leads to, and the parts of what it is installed in."""
+    for one in dict.fromkeys((path, Path(os.path.realpath(path)))):
+        yield str(one)
+        if one.parent.name == "bin":
+            yield from _parts(one.parent.parent)
+
+
+def _parts(prefix: Path) -> Iterator[str]:
+    for part in _PARTS:
+        yield from map(str, prefix.glob(part))
+
+
+def _without_the_contained(folders: Sequence[str]) -> Iterator[str]:
+    """Yield the folders, in order, without those below another one and those not there."""
+    real = {folder: os.path.realpath(folder) for folder in dict.fromkeys(folders)}
+    there = {folder: path for folder, path in real.items() if Path(path).exists()}
+    tops = set(there.values())
+    for folder, path in there.items():
+        if not any(str(parent) in tops for parent in Path(path).parents):
+            yield folder

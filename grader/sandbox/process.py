@@ -1,0 +1,263 @@
+"""A running untrusted program: watch it, end it, and say how it ended.
+
+A program ends in one of two ways: by itself (exit code or signal), or by us,
+for a reason that is a verdict: time, output, memory or processes. Its end is
+seen by pidfd, never by end-of-file: a grandchild can hold a pipe open for ever.
+
+When it has ended, everything it started is ended too: its process group is
+killed while the dead leader still holds the group's number, `family` sweeps up
+what fled into another session, and where it had a control group or a user of
+its own, all that is left there is killed and counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from grader.sandbox import scratch_dir
+from grader.sandbox.capture import Capture
+from grader.sandbox.policy import Confinement, Layers, confinement
+from grader.system import process_tree
+
+_POLL_S = 0.05  # between two looks at memory and processes
+_FOLDER_POLL_S = 0.5
+REPORT_BYTES = 1 << 20
+
+
+class End(Enum):
+    """How a program's run, or one wait for it, came to an end."""
+
+    EXITED = "exited"
+    SIGNALED = "signaled"
+    TIME_LIMIT = "time limit"
+    OUTPUT_LIMIT = "output limit"
+    MEMORY_LIMIT = "memory limit"
+    PROCESS_LIMIT = "process limit"
+    FOLDER_LIMIT = "folder limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one program may use.
+
+    There is no limit on address space: CUDA and the device arena reserve far
+    more of it than they use. Memory is watched instead, and limited by the kernel
+    where the program has a control group; so are processes, for the kernel's other
+    limit counts all of a user's.
+    """
+
+    memory_mib: int = 4096
+    output_kib: int = 1024
+    processes: int = 256
+    threads: int = 4096
+    file_mib: int = 2048
+    folder_mib: int = 4096
+    open_files: int = 1024
+    cpu_s: int = 600
+    report_s: float = 0.0
+
+    def confine(self, cwd: Path, *, gpu: bool, layers: Layers | None = None) -> Confinement:
+        """Prepare what one program is kept in; see `grader.sandbox.policy`."""
+        return confinement(
+            cwd, memory_mib=self.memory_mib, tasks=self.threads, gpu=gpu, layers=layers
+        )
+
+    def settings(self, keep: Sequence[int], confinement: Confinement) -> dict[str, object]:
+        """Return what `confine.py` is told."""
+        return {
+            "cwd": str(confinement.folder),
+            "judge": os.getpid(),
+            "keep": list(keep),
+            "limits": {
+                "core": 0,
+                "file_bytes": self.file_mib << 20,
+                "open_files": self.open_files,
+                "cpu_s": self.cpu_s,
+                # The kernel counts a user's threads, all of them: only with a user of its own.
+                **({} if confinement.user is None else {"threads": self.threads}),
+            },
+            **confinement.settings(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A finished run: the positive record that a verdict can rest on.
+
+    `signal` is a number: real-time signals have no name.
+    """
+
+    end: End
+    exit_code: int | None
+    signal: int | None
+    output: str
+    wall_s: float
+
+    @property
+    def ok(self) -> bool:
+        """True if the program ended by itself with exit code 0."""
+        return self.end is End.EXITED and self.exit_code == 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Program:
+    """A running untrusted program and our ends of its pipes."""
+
+    pid: int
+    pidfd: int
+    output: Capture
+    limits: Limits
+    confinement: Confinement
+    report: Capture | None = None
+    started_s: float = field(default_factory=time.monotonic)
+    _died: os.waitid_result | None = None
+    _baseline_mib: float = 0.0
+    _granted_mib: float = 0.0
+    _look_at_folder_s: float = 0.0
+
+    def wait_for(self, channel: int | None, deadline_s: float) -> End | None:
+        """Wait until `channel` is readable (None), or for the end that came instead.
+
+        `deadline_s` is on the monotonic clock. An answer that is there counts
+        even if the program has died since: it is looked at first.
+        """
+        check_s = time.monotonic() + _POLL_S
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.pidfd, selectors.EVENT_READ)
+            for capture in self._captures():
+                selector.register(capture.descriptor, selectors.EVENT_READ, capture)
+            if channel is not None:
+                selector.register(channel, selectors.EVENT_READ)
+            while True:
+                now = time.monotonic()
+                wait_s = max(0.0, min(deadline_s, check_s) - now)
+                ready = {key.fd for key, _ in selector.select(wait_s)}
+                for capture in self._captures():
+                    if capture.descriptor in ready and not capture.drain():
+                        selector.unregister(capture.descriptor)
+                    if capture.over_limit:
+                        return End.OUTPUT_LIMIT
+                if channel is not None and channel in ready:
+                    return None
+                if self.pidfd in ready:
+                    death = self._look_at_death()
+                    killed = death is End.SIGNALED and self._ran_out_of_memory
+                    return End.MEMORY_LIMIT if killed else death
+                now = time.monotonic()
+                if now >= deadline_s:
+                    return End.TIME_LIMIT
+                if now >= check_s:
+                    over = self._over_limit()
+                    if over is not None:
+                        return over
+                    check_s = time.monotonic() + _POLL_S
+
+    def drain(self) -> None:
+        """Read what the program has written by now."""
+        for capture in self._captures():
+            capture.drain()
+
+    def _captures(self) -> list[Capture]:
+        return [self.output] if self.report is None else [self.output, self.report]
+
+    def mark_memory(self) -> None:
+        """Count memory from here: what the worker holds now is not the hand-in's."""
+        self._baseline_mib = self._usage().memory_mib
+        if self.confinement.group is not None:
+            self.confinement.group.start_here()
+
+    def grant_memory(self, memory_mib: float) -> None:
+        """Leave so much out of its memory: shared buffers, which are not the program's own."""
+        self._granted_mib = memory_mib
+        if self.confinement.group is not None:
+            self.confinement.group.grant(memory_mib)
+
+    @property
+    def processes(self) -> int:
+        """How many processes the program is by now."""
+        return len(process_tree.members(self.pid))
+
+    def _usage(self) -> process_tree.Usage:
+        return process_tree.usage(self.pid, granted_mib=self._granted_mib)
+
+    @property
+    def _ran_out_of_memory(self) -> bool:
+        group = self.confinement.group
+        return group is not None and group.ran_out_of_memory
+
+    def _over_limit(self) -> End | None:
+        usage = self._usage()
+        most_mib = self.limits.memory_mib
+        if (
+            usage.memory_mib - self._baseline_mib > most_mib
+            and most_mib < process_tree.exact_memory_mib(self.pid, granted_mib=self._granted_mib)
+        ):
+            return End.MEMORY_LIMIT
+        if self._ran_out_of_memory:
+            return End.MEMORY_LIMIT
+        if usage.processes > self.limits.processes:
+            return End.PROCESS_LIMIT
+        if time.monotonic() >= self._look_at_folder_s:
+            self._look_at_folder_s = time.monotonic() + _FOLDER_POLL_S
+            if scratch_dir.size_mib(self.confinement.folder) > self.limits.folder_mib:
+                return End.FOLDER_LIMIT
+        return None
+
+    def _look_at_death(self) -> End:
+        """See how it died and leave it a zombie: that keeps its number ours."""
+        if self._died is None:
+            self._died = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        assert self._died is not None  # None would mean WNOHANG
+        return End.EXITED if self._died.si_code == os.CLD_EXITED else End.SIGNALED
+
+    def finish(self, end: End) -> Ended:
+        """End whatever still runs, collect the last output and say how it ended."""
+        if end is End.TIME_LIMIT and self.limits.report_s and self.pidfd >= 0:
+            self._leave_the_last_word()
+        self.kill()
+        assert self._died is not None
+        by_itself = end in (End.EXITED, End.SIGNALED)
+        exited = self._died.si_code == os.CLD_EXITED
+        return Ended(
+            end=end,
+            exit_code=self._died.si_status if by_itself and exited else None,
+            signal=self._died.si_status if by_itself and not exited else None,
+            output=self.output.text(),
+            wall_s=time.monotonic() - self.started_s,
+        )
+
+    def _leave_the_last_word(self) -> None:
+        """End what the program runs, and wait until it has ended of that."""
+        for pid in process_tree.below(self.pid):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        self.wait_for(None, time.monotonic() + self.limits.report_s)
+
+    def kill(self) -> None:
+        """Kill the program and all it started; wait for it. May be called again."""
+        if self.pidfd < 0:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        # Its group is its own only once it has confined itself.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._look_at_death()
+        process_tree.reap(self.pid)
+        os.close(self.pidfd)
+        self.pidfd = -1
+        try:
+            process_tree.sweep()
+            self.confinement.end()
+        finally:
+            for capture in self._captures():
+                capture.drain()
+                capture.close()

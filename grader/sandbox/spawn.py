@@ -1,0 +1,147 @@
+"""Run an untrusted program: start it under limits, and keep it from all that is not its own.
+
+    judge (this process, subreaper)
+      │ posix_spawn
+      └── confine.py: own session, limits, no other descriptors ── exec ──→ program
+             stdin /dev/null · stdout+stderr ──pipe──→ `Capture` here (capped)
+             descriptor 3… as given (channel, report pipe)
+
+What keeps it from everything that is not its own is its `confinement`: a fence
+of files, a filter of system calls, where possible a user and a control group of
+its own. How it is watched and ended: `grader.sandbox.process`.
+
+Threads: the kernel kills a program when the thread that spawned it ends: spawn
+from threads that live as long as the program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.protocol import programs
+from grader.sandbox.capture import Capture
+from grader.sandbox.compiled_kernels import CACHE
+from grader.sandbox.policy import Confinement, Layers
+from grader.sandbox.process import REPORT_BYTES, End, Ended, Limits, Program
+from grader.system import process_tree
+from grader.system.child_process import launch
+
+__all__ = [
+    "REPORT_BYTES",
+    "End",
+    "Ended",
+    "Limits",
+    "Program",
+    "adopt",
+    "clean_environment",
+    "run",
+    "spawn",
+]
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    descriptors: Mapping[int, int] | None = None,
+    report: bool = False,
+    gpu: bool = False,
+    layers: Layers | None = None,
+) -> Program:
+    """Start `argv` confined. `descriptors` maps its numbers to ours.
+
+    The program owns the folder `cwd` and sees nothing else of ours. With
+    `report`, it gets a pipe of its own for what it has to tell, on the number
+    that follows the given ones. `gpu` and `layers` are `confinement`'s. Raises
+    GraderError if the machine has no room for a process.
+    """
+    confined = limits.confine(cwd, gpu=gpu, layers=layers)
+    descriptors = dict(descriptors or {})
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    report_ends = os.pipe2(os.O_CLOEXEC) if report else None
+    if report_ends is not None:
+        descriptors[max(descriptors, default=2) + 1] = report_ends[1]
+    settings = limits.settings(sorted(descriptors), confined)
+    command = [sys.executable, "-I", "-S", str(programs.CONFINE), json.dumps(settings), *argv]
+    moves = [(writing, 1), (writing, 2), *((ours, its) for its, ours in descriptors.items())]
+    try:
+        pid = launch(command, environment, moves)
+        pidfd = os.pidfd_open(pid)
+    except BaseException:
+        os.close(reading)
+        if report_ends is not None:
+            os.close(report_ends[0])
+        confined.end()
+        raise
+    finally:
+        os.close(writing)
+        if report_ends is not None:
+            os.close(report_ends[1])
+    return Program(
+        pid=pid,
+        pidfd=pidfd,
+        output=Capture(reading, limits.output_kib << 10),
+        report=Capture(report_ends[0], REPORT_BYTES, REPORT_BYTES)
+        if report_ends is not None
+        else None,
+        limits=limits,
+        confinement=confined,
+    )
+
+
+def adopt(
+    pid: int, pidfd: int, output: int, report: int, limits: Limits, confined: Confinement
+) -> Program:
+    """Take charge of a worker that a fork server orphaned to us (inside `family.hold`)."""
+    process_tree.register(pid)
+    return Program(
+        pid=pid,
+        pidfd=pidfd,
+        output=Capture(output, limits.output_kib << 10),
+        report=Capture(report, REPORT_BYTES, REPORT_BYTES),
+        limits=limits,
+        confinement=confined,
+    )
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    wall_s: float,
+    limits: Limits | None = None,
+    gpu: bool = False,
+    layers: Layers | None = None,
+) -> Ended:
+    """Run `argv` to its end, or to a limit; see `spawn`."""
+    limits = limits or Limits()
+    program = spawn(argv, cwd=cwd, environment=environment, limits=limits, gpu=gpu, layers=layers)
+    try:
+        end = program.wait_for(None, time.monotonic() + wall_s)
+        assert end is not None  # there is no channel to become readable
+        return program.finish(end)
+    finally:
+        program.kill()
+
+
+def clean_environment(scratch: Path) -> dict[str, str]:
+    """Return the environment of an untrusted program: an allow-list, and its own folder."""
+    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    environment.setdefault("PATH", os.defpath)
+    environment.update(
+        HOME=str(scratch),
+        TMPDIR=str(scratch),
+        TRITON_CACHE_DIR=str(scratch / CACHE),
+        CUDA_CACHE_PATH=str(scratch / "cuda"),
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    return environment

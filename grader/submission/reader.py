@@ -1,0 +1,265 @@
+"""A folder or an archive → the files that one assignment asks for.
+
+Only what the spec names is looked at, only regular files are read, and never
+more than a cap: what is not a plain, small, readable file is a problem with a
+sentence for the student, never an exception. No link is followed below the
+folder that was named: it could lead to what the student may not read.
+
+A hand-in is laid out as `NAME/file` (a folder per assignment) or as `file`
+(one assignment's files), or either below a single folder; or it is the whole
+course as students get it, where their work is in `student_template/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from grader.assignment.generated import TEMPLATES
+from grader.assignment.model import Assignment
+from grader.assignment.toml_locations import did_you_mean
+from grader.errors import UsageError
+from grader.submission.archive import read_archive
+
+MAX_FILE_BYTES = 1 << 20
+_MOST_NAMES = 1000
+# What students read of a hand-in that is in a platform's or the staff's own folders.
+ELSEWHERE = "the hand-in"
+# Where a file is looked for that is not at its place, so as to say where it is.
+_MOST_FOLDERS = 100
+_DEEPEST = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandIn:
+    """One file of a hand-in: its text, or what is wrong with it."""
+
+    path: str
+    text: str = ""
+    problem: str | None = None
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What one student handed in for one assignment, by path in the spec.
+
+    `others` are names of other files there, one of which may be a wanted one
+    under a wrong name; where nothing wanted was found also paths of files
+    deeper down that have a wanted name. `called` is what a report calls the hand-in
+    where its place says nothing to the reader; with it the advice is to hand in anew.
+    """
+
+    source: Path
+    files: Mapping[str, HandIn]
+    others: tuple[str, ...] = ()
+    called: str = ""
+
+    def __contains__(self, path: str) -> bool:
+        return path in self.files
+
+    def misnamed(self, path: str) -> str:
+        """Return "; did you mean …?" if a file is there that `path` may be, else ""."""
+        name = PurePosixPath(path).name
+        alike = [n for n in self.others if n.lower().startswith(name.lower())]
+        if alike:
+            return f"; is `{alike[0]}` meant? It must be called {name}"
+        if below := [n for n in self.others if n.endswith(f"/{name}")]:
+            advice = f"hand in {name} without the folders" if self.called else "name that folder"
+            return f"; `{below[0]}` is there: {advice}"
+        suffix = PurePosixPath(path).suffix
+        same_kind = [n for n in self.others if n.endswith(suffix) and "/" not in n]
+        meant = did_you_mean(name, same_kind)
+        if not meant and len(same_kind) == 1:
+            return f"; `{same_kind[0]}` is there, which is not looked at under that name"
+        return meant
+
+
+def own_folder(source: Path, name: str) -> Path | None:
+    """Return the folder of that assignment, in the course as students get it, too; None if none."""
+    ways = (source / name, source / TEMPLATES / name)
+    return next((way for way in ways if way.is_dir()), None)
+
+
+def read_submission(source: Path, assignment: Assignment) -> Submission:
+    """Read the files that `assignment` names from a folder or archive.
+
+    Files that are absent are absent from the result. Raises UsageError if
+    `source` itself is not there or cannot be read.
+    """
+    wanted = [file for kernel in assignment.parts for file in kernel.files.values()]
+    others: tuple[str, ...] = ()
+    try:
+        if source.is_dir():
+            found, others = _from_folder(source, assignment.name, wanted)
+        elif source.exists():
+            found, others = _from_archive(source, assignment.name, wanted)
+        else:
+            raise UsageError(f"there is no hand-in at {source}", tip="name a folder with --from")
+    except (PermissionError, ValueError) as error:  # a zero byte in a path is a ValueError
+        words = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read the hand-in {source}: {words}") from error
+    return Submission(source=source, files={file.path: file for file in found}, others=others)
+
+
+def _from_folder(
+    source: Path, name: str, wanted: list[str]
+) -> tuple[list[HandIn], tuple[str, ...]]:
+    with contextlib.ExitStack() as stack:
+        base = os.open(source, os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, base)
+        found, others = _look(base, name, wanted, stack)
+        if found:
+            return found, others
+        for inner in _inner_folders(base, stack):
+            below, names = _look(inner, name, wanted, stack)
+            if below:
+                return below, names
+            others += names
+        return [], (*others, *_deeper(base, wanted))
+
+
+def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[int]:
+    """Open what may hold the work in the open folder: the course's own, or all in one folder."""
+    with contextlib.suppress(OSError):
+        yield _opened(TEMPLATES, base, stack)
+    with contextlib.suppress(OSError):
+        only = _opened(_only_folder(base), base, stack)
+        yield only
+        yield _opened(TEMPLATES, only, stack)
+
+
+def _look(
+    base: int, name: str, wanted: list[str], stack: contextlib.ExitStack
+) -> tuple[list[HandIn], tuple[str, ...]]:
+    """Read what is wanted from the assignment's folder in an open one, or from that itself."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        kind = _kind(os.lstat(name, dir_fd=base))
+        if kind == "a symbolic link":
+            # Theirs is not followed; what it hides is told for each file.
+            return [_unfit(path, f"{name}/ is {kind}, not a folder") for path in wanted], ()
+        if kind == "a directory":
+            base = _opened(name, base, stack)
+    found = [file for path in wanted if (file := _read(base, path)) is not None]
+    names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # of an open folder
+    return found, tuple(n for n in names if n not in wanted)
+
+
+def _opened(folder: str, base: int, stack: contextlib.ExitStack) -> int:
+    """Open a folder below an open one, no link. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
+    stack.callback(os.close, descriptor)
+    return descriptor
+
+
+def _only_folder(base: int) -> str:
+    """The one thing in the open folder that is not hidden. Raises FileNotFoundError."""
+    names = [n for n in os.listdir(base) if not n.startswith((".", "__MACOSX"))]
+    if len(names) != 1:
+        raise FileNotFoundError
+    return names[0]
+
+
+def _deeper(base: int, wanted: list[str]) -> Iterator[str]:
+    """Yield paths below the open folder that end in a wanted name; links are not followed."""
+    for number, (folder, folders, files, _) in enumerate(os.fwalk(".", dir_fd=base)):
+        if number >= _MOST_FOLDERS:
+            return
+        depth = len(PurePosixPath(folder).parts)
+        folders[:] = sorted(n for n in folders if not n.startswith(".")) if depth < _DEEPEST else []
+        if depth:
+            names = (str(PurePosixPath(folder, name)) for name in sorted(files)[:_MOST_NAMES])
+            yield from (n for n in names if any(n.endswith(f"/{path}") for path in wanted))
+
+
+def _read(base: int, path: str) -> HandIn | None:
+    """Read one file below the open folder `base`; None if it is absent."""
+    *folders, name = PurePosixPath(path).parts
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
+            try:
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+                base = os.open(folder, flags, dir_fd=base)
+            except FileNotFoundError:
+                return None
+            except OSError:
+                return _unfit(path, f"{folder}/ is not a folder")
+            stack.callback(os.close, base)
+        try:
+            kind = _kind(os.lstat(name, dir_fd=base))
+            if kind is not None:
+                return _unfit(path, f"{path} is {kind}, not a file")
+            # Not through a link, not blocking on a pipe: it may have been swapped.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(name, flags, dir_fd=base)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return _unfit(path, f"{path} cannot be read: {error.strerror}")
+        with os.fdopen(descriptor, "rb") as file:
+            kind = _kind(os.fstat(file.fileno()))
+            if kind is not None:
+                return _unfit(path, f"{path} is {kind}, not a file")
+            return _decoded(path, file.read(MAX_FILE_BYTES + 1))
+
+
+def _unfit(path: str, problem: str) -> HandIn:
+    name = PurePosixPath(path).name
+    return HandIn(path=path, problem=problem, hint=f"hand in {name} itself, as a plain file")
+
+
+def _kind(status: os.stat_result) -> str | None:
+    """Return what it is if it is no regular file."""
+    for is_kind, what in (
+        (stat.S_ISREG, None),
+        (stat.S_ISLNK, "a symbolic link"),
+        (stat.S_ISDIR, "a directory"),
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+    ):
+        if is_kind(status.st_mode):
+            return what
+    return "a device"
+
+
+def _decoded(path: str, data: bytes) -> HandIn:
+    if len(data) > MAX_FILE_BYTES:
+        return HandIn(
+            path=path,
+            problem=f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB",
+            hint="hand in source code only, without data",
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return HandIn(
+            path=path,
+            problem=f"{path}:{line}: not UTF-8 text: there is a byte 0x{data[error.start]:02x}",
+            hint="save the file with the encoding UTF-8",
+        )
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        return HandIn(
+            path=path,
+            problem=f"{path}:{line}: not text: there is a zero byte",
+            hint="hand in source code, not a compiled file; save it with the encoding UTF-8",
+        )
+    return HandIn(path=path, text=text)
+
+
+def _from_archive(
+    source: Path, name: str, wanted: list[str]
+) -> tuple[list[HandIn], tuple[str, ...]]:
+    contents = read_archive(source, name, wanted, MAX_FILE_BYTES + 1)
+    found = [
+        _decoded(path, member.data)
+        if member.instead is None
+        else _unfit(path, f"{path} is {member.instead} in the archive, not a file")
+        for path, member in contents.files.items()
+    ]
+    return found, contents.others

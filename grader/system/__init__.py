@@ -1,0 +1,1 @@
+"""Processes, signals, files and tools of this machine."""

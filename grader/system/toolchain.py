@@ -1,0 +1,323 @@
+"""Where the compilers and NVIDIA's tools are, and whether they run.
+
+A tool is looked for in the order of how deliberately it was put there:
+
+    1. the environment        CXX for the host compiler; CUDACXX for nvcc, where an empty
+                              one means that there shall be none; CUDA_HOME, CUDA_PATH
+    2. this Python            site-packages/nvidia/cu*/bin (`pip install gpu-grade[nvcc]`)
+    3. PATH
+    4. /usr/local/cuda*/bin   the administrator's choice (`cuda`) first, then the newest
+
+This Python comes before PATH because a distribution's nvcc is often too old
+for the GPU, and installing one from PyPI is how `grade doctor` mends that.
+Being there is not enough: each candidate is run, and one that fails, or whose
+version cannot be read, is *broken*. The search goes on behind it, and keeps
+the reason for doctor.
+
+Paths are never resolved through symlinks: nvcc and g++ find their own parts by
+the path they were called by, and a wrapper script is a legal compiler.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shlex
+import shutil
+import site
+import subprocess
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.system.retry import patiently
+
+# A cold nvcc on a network file system takes seconds; a hanging wrapper takes for ever.
+PROBE_TIMEOUT_S = 20.0
+
+_LAUNCHER = "TreeLauncherSubreaper"  # of compute-sanitizer, a program
+LOCAL_PREFIX = Path("/usr/local")
+
+# Programs that may stand before the compiler in CXX ("ccache g++").
+_LAUNCHERS = frozenset({"ccache", "distcc", "icecc", "sccache"})
+
+# The GNU compiler by its own account: every clang claims to be GCC 4.2 as well.
+_MACRO = re.compile(r"^#define (__GNUC__|__GNUC_MINOR__|__GNUC_PATCHLEVEL__) (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A program that was run and said its version ("13.0.88", "12.2.0")."""
+
+    name: str
+    path: Path
+    version: str
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """The version as numbers, for comparing."""
+        return tuple(int(part) for part in self.version.split("."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A program that is there and does not work, with the reason."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The first candidate that works, and the broken ones met before it."""
+
+    tool: Tool | None
+    broken: tuple[Broken, ...] = ()
+
+
+class _UnfitError(Exception):
+    """Why a candidate is not the tool looked for."""
+
+
+def find_cxx() -> Tool | None:
+    """Return the GNU C++ compiler, or None."""
+    return search_cxx().tool
+
+
+def find_nvcc() -> Tool | None:
+    """Return the CUDA compiler, or None."""
+    return search_nvcc().tool
+
+
+def find_compute_sanitizer() -> Tool | None:
+    """Return NVIDIA's memory checker, or None."""
+    return search_compute_sanitizer().tool
+
+
+def find_ncu() -> Tool | None:
+    """Return Nsight Compute's command-line profiler, or None."""
+    return search_ncu().tool
+
+
+@functools.cache
+def search_cxx() -> Search:
+    """Look for g++: `CXX`, then g++ and c++ on PATH."""
+    names = [*_compiler_of(os.environ), "g++", "c++"]
+    found = (shutil.which(name) for name in names)
+    return _first_that_works("g++", (Path(path) for path in found if path), _gnu_version)
+
+
+@functools.cache
+def search_nvcc() -> Search:
+    """Look for nvcc: `CUDACXX`, then in the usual places; without a GPU it can be done without."""
+    if nvcc_is_switched_off():
+        return Search(tool=None)
+    named = shutil.which(os.environ.get("CUDACXX", ""))
+    candidates = (*([Path(named)] if named else ()), *_cuda_candidates("nvcc"))
+    return _first_that_works("nvcc", candidates, _nvcc_version)
+
+
+def nvcc_is_switched_off() -> bool:
+    """True if `CUDACXX` is there and empty."""
+    return os.environ.get("CUDACXX") == ""
+
+
+@functools.cache
+def search_compute_sanitizer() -> Search:
+    """Look for compute-sanitizer."""
+    name = "compute-sanitizer"
+    return _first_that_works(name, _cuda_candidates(name), _sanitizer_version)
+
+
+@functools.cache
+def search_ncu() -> Search:
+    """Look for ncu."""
+    return _first_that_works("ncu", _cuda_candidates("ncu"), _version_after("Version"))
+
+
+def forget() -> None:
+    """Search afresh next time: for tests, and after something was installed."""
+    for search in (search_cxx, search_nvcc, search_compute_sanitizer, search_ncu):
+        search.cache_clear()
+    nvcc_link_flags.cache_clear()
+    nvcc_architectures.cache_clear()
+
+
+@functools.cache
+def nvcc_link_flags(tool: Tool) -> tuple[str, ...]:
+    """Return the flags without which this nvcc cannot link.
+
+    The packages on PyPI keep the runtime's static library in `lib`, while nvcc
+    looks in `lib64` and `targets/*/lib`. The folder is asked of nvcc itself,
+    because what was found may be a wrapper that stands elsewhere.
+    """
+    # The input need not exist: a dry run prints the settings and runs nothing.
+    text = _output([str(tool.path), "--dryrun", "settings.cu"], accept_failure=True)
+    top = re.search(r"^#\$ TOP=(.+)$", text, re.MULTILINE)
+    if top is None:
+        return ()
+    root = Path(os.path.normpath(top.group(1)))
+    runtime = "libcudart_static.a"
+    usual = (root / "lib64" / runtime, *root.glob(f"targets/*/lib/{runtime}"))
+    if any(path.exists() for path in usual) or not (root / "lib" / runtime).exists():
+        return ()
+    return (f"-L{root / 'lib'}",)
+
+
+@functools.cache
+def nvcc_architectures(tool: Tool) -> tuple[int, ...]:
+    """Return the GPU architectures this nvcc compiles for: (75, 80, …, 121)."""
+    text = _output([str(tool.path), "--list-gpu-arch"], accept_failure=True)
+    return tuple(sorted({int(number) for number in re.findall(r"\bcompute_(\d+)\b", text)}))
+
+
+def _compiler_of(environment: Mapping[str, str]) -> list[str]:
+    try:
+        words = shlex.split(environment.get("CXX", ""))
+    except ValueError:  # an unbalanced quote: the shell could not use it either
+        return []
+    return [word for word in words if Path(word).name not in _LAUNCHERS][:1]
+
+
+def _cuda_candidates(name: str) -> Iterator[Path]:
+    """Yield the existing executables of that name, best first, each once."""
+    seen: set[Path] = set()
+    for path in _cuda_places(name):
+        if path not in seen and os.access(path, os.X_OK) and path.is_file():
+            seen.add(path)
+            yield path
+
+
+def _cuda_places(name: str) -> Iterator[Path]:
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if root := os.environ.get(variable):
+            yield Path(root) / "bin" / name
+    for packages in _site_packages():
+        yield from _newest_first(packages.glob(f"nvidia/cu[0-9]*/bin/{name}"))
+    if found := shutil.which(name):
+        yield Path(found)
+    yield LOCAL_PREFIX / "cuda" / "bin" / name
+    yield from _newest_first(LOCAL_PREFIX.glob(f"cuda-*/bin/{name}"))
+
+
+def _site_packages() -> list[Path]:
+    folders = [sysconfig.get_path("purelib"), *site.getsitepackages()]
+    if site.ENABLE_USER_SITE:
+        folders.append(site.getusersitepackages())
+    return [Path(folder) for folder in dict.fromkeys(folders)]
+
+
+def _newest_first(paths: Iterable[Path]) -> list[Path]:
+    # "cuda-9.2" is older than "cuda-13.0": compare numbers, not letters.
+    return sorted(
+        paths, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True
+    )
+
+
+def _first_that_works(
+    name: str, candidates: Iterable[Path], version_of: Callable[[Path], str]
+) -> Search:
+    broken: dict[Path, str] = {}
+    for path in candidates:
+        if path in broken:
+            continue
+        try:
+            version = version_of(path)
+        except _UnfitError as unfit:
+            broken[path] = str(unfit)
+            continue
+        return Search(tool=Tool(name=name, path=path, version=version), broken=_listed(broken))
+    return Search(tool=None, broken=_listed(broken))
+
+
+def _listed(broken: Mapping[Path, str]) -> tuple[Broken, ...]:
+    return tuple(Broken(path=path, reason=reason) for path, reason in broken.items())
+
+
+def _gnu_version(path: Path) -> str:
+    """Return the version, from the macros the compiler predefines.
+
+    The text of `--version` differs by distribution and language; the macros do
+    not, and to print them the compiler proper has to be there and run.
+    """
+    text = _output([str(path), "-dM", "-E", "-x", "c++", os.devnull])
+    if "#define __clang__ " in text:
+        raise _UnfitError("it is clang, not the GNU compiler")
+    numbers = dict(_MACRO.findall(text))
+    if len(numbers) != 3:
+        raise _UnfitError("it is not the GNU compiler")
+    return ".".join(
+        numbers[macro] for macro in ("__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__")
+    )
+
+
+def _nvcc_version(path: Path) -> str:
+    text = _output([str(path), "--version"])
+    # "Cuda compilation tools, release 13.0, V13.0.88"
+    found = re.search(r"release \d+\.\d+, V(\d+\.\d+\.\d+)", text)
+    if found is None:
+        raise _UnfitError("its version cannot be read")
+    # nvcc says its version without the parts that do the work; on PyPI they are
+    # packages of their own, and easily forgotten.
+    toolkit = path.parent.parent
+    from_pypi = toolkit.parent.name == "nvidia"
+    if from_pypi and not (toolkit / "nvvm" / "bin" / "cicc").exists():
+        raise _UnfitError("its other half is missing (the package nvidia-nvvm)")
+    return found.group(1)
+
+
+def _version_after(word: str) -> Callable[[Path], str]:
+    pattern = re.compile(rf"^{word} (\d+(?:\.\d+)+)", re.MULTILINE)
+
+    def version_of(path: Path) -> str:
+        found = pattern.search(_output([str(path), "--version"]))
+        if found is None:
+            raise _UnfitError("its version cannot be read")
+        return found.group(1)
+
+    return version_of
+
+
+def _sanitizer_version(path: Path) -> str:
+    """Return the version, of one that can start programs.
+
+    The packages on PyPI before 13.4.92 lack the launcher that it starts them by: it ends with
+    255, and says that the target terminated before its first call.
+    """
+    package = path.parent.parent
+    complete = any(
+        (package / folder / _LAUNCHER).is_file() for folder in ("compute-sanitizer", "lib")
+    )
+    if package.parent.name == "nvidia" and not complete:
+        raise _UnfitError(f"its package lacks {_LAUNCHER}, by which it starts programs")
+    return _version_after("Version")(path)
+
+
+def _output(command: list[str], *, accept_failure: bool = False) -> str:
+    """Run a probe and return what it printed on both streams; raise `_UnfitError` if it failed."""
+    try:
+        done = patiently(
+            lambda: subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=PROBE_TIMEOUT_S,
+                check=False,
+            )
+        )
+    except subprocess.TimeoutExpired:
+        if accept_failure:
+            return ""
+        raise _UnfitError(f"it gave no answer within {PROBE_TIMEOUT_S:.0f} s") from None
+    except OSError as error:
+        if accept_failure:
+            return ""
+        raise _UnfitError(f"it cannot be started: {error.strerror or error}") from None
+    text = done.stdout.decode(errors="replace")
+    if done.returncode != 0 and not accept_failure:
+        last = text.strip().splitlines()[-1:] or ["it printed nothing"]
+        raise _UnfitError(f"it failed with exit code {done.returncode}: {last[0][:200]}")
+    return text

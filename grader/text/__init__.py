@@ -1,0 +1,1 @@
+"""Text for and from people: numbers, printable characters, near misses."""

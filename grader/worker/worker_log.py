@@ -1,0 +1,93 @@
+"""What a worker says in words: JSON lines into the report pipe.
+
+The judge reads them as it would a student's own words: clipped, parsed
+strictly, able to cost points and never to earn them.
+"""
+
+import json
+import os
+import traceback
+from pathlib import Path
+
+from grader.protocol import wire
+
+# Words long enough for a reader; a line with two such stays below a pipe's 64 KiB.
+_MOST_CHARACTERS = 2000
+_MOST_FRAMES = 12
+
+
+def tell(record: str, **details: object) -> None:
+    """Write one line; a closed pipe (a hand-in may close it) is no error."""
+    line = json.dumps({"record": record, **details}) + "\n"
+    try:
+        os.write(wire.REPORT_FD, line.encode())
+    except OSError:
+        return
+
+
+def tell_no_gpu(error: BaseException) -> None:
+    """Tell why the GPU could not be opened."""
+    tell("gpu", message=_words(error))
+
+
+def tell_exception(error: BaseException, student_file: str) -> None:
+    """Tell an exception with the innermost line of the student's own file.
+
+    The traceback goes where the hand-in's own words go, cut to its own frames.
+    """
+    chain = [error]
+    # What was raised first is the cause; a framework's wrapper adds little.
+    while chain[-1].__cause__ is not None and len(chain) < _MOST_FRAMES:
+        chain.append(chain[-1].__cause__)
+    cause = chain[-1]
+    line, function = None, None
+    if isinstance(cause, SyntaxError) and cause.filename == student_file:
+        line = cause.lineno
+    for link in reversed(chain):
+        frames = _own_frames(link, student_file)
+        if frames and line is None:
+            line, function = frames[-1].lineno, frames[-1].name
+    tell(
+        "exception",
+        type=type(cause).__name__[:_MOST_CHARACTERS],
+        message=_words(cause),
+        line=line,
+        function=function,
+        **_missing_module(cause),
+    )
+    _print_traceback(chain, cause, student_file)
+
+
+def _own_frames(error: BaseException, student_file: str) -> list[traceback.FrameSummary]:
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame for frame in frames if frame.filename == student_file]
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)[:_MOST_CHARACTERS]
+    except Exception:  # a hand-in's own class may fail at this, too
+        return ""
+
+
+def _missing_module(error: BaseException) -> dict[str, object]:
+    if isinstance(error, ModuleNotFoundError) and isinstance(error.name, str):
+        return {"module": error.name[:_MOST_CHARACTERS]}
+    return {}
+
+
+def _print_traceback(chain: list[BaseException], cause: BaseException, student_file: str) -> None:
+    """Print the student's own frames, outermost first, as Python would."""
+    frames = [frame for link in chain for frame in _own_frames(link, student_file)]
+    name = Path(student_file).name
+    lines = [f"Traceback of {name} (most recent call last):\n"] if frames else []
+    if len(frames) > _MOST_FRAMES:
+        lines.append(f"  … {len(frames) - _MOST_FRAMES} more …\n")
+    for frame in frames[-_MOST_FRAMES:]:
+        lines.append(f'  File "{name}", line {frame.lineno}, in {frame.name}\n')
+        lines.append(f"    {frame.line}\n" if frame.line else "")
+    lines.append(f"{type(cause).__name__}: {_words(cause)}\n")
+    try:
+        os.write(2, "".join(lines).encode(errors="replace"))
+    except OSError:
+        return  # closed by the hand-in
