@@ -37,7 +37,7 @@ KINDS = {
     "crashing": SAMPLES / "memory_error/wild-pointer/silu.cu",
     "right with main.cu": SILU / "main.cu",
     "endless": SAMPLES / "time_limit/endless-loop/silu.py",
-    "hostile": REPOSITORY / "tests/attacks/reaches_out.cu",
+    "hostile": REPOSITORY / "tests/grading/attacks/reaches_out.cu",
 }
 LEAST_BY_WORKERS = 1.8
 LEAST_BY_WARMTH = 3.0

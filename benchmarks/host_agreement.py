@@ -8,11 +8,11 @@ g++ and a GPU:
 
 Three comparisons, all made in this run:
 
-* planted faults (tests/host/faults): the kind and line that the host device
+* planted faults (tests/emulation/cuda_cpp/faults): the kind and line that the host device
   reports, against the compute-sanitizer tool named in each file;
-* correct kernels that look suspicious (tests/host/correct): no finding from
+* correct kernels that look suspicious (tests/emulation/cuda_cpp/correct): no finding from
   the host device, against all four tools;
-* access counters (tests/host/counters): requests, sectors and shared
+* access counters (tests/emulation/cuda_cpp/counters): requests, sectors and shared
   wavefronts against Nsight Compute's, kernel by kernel.
 
 Why two sides differ is said where it is known: in the `// gpu:` line of the

@@ -2,7 +2,7 @@
 
     python benchmarks/soak.py [--hand-ins 500] [--seed 0] [--processes 1] [--minutes M]
 
-Every hand-in is drawn from `tests/hand_ins` and `tests/attacks`; every fourth is
+Every hand-in is drawn from `tests/grading/hand_ins` and `tests/grading/attacks`; every fourth is
 a right one, which must be accepted. Before and after, and after each round of
 25, the judge's descendants, threads, descriptors, temporary files, shared memory, control
 groups and GPU memory (where there is a GPU) are counted, and its own memory is told.
@@ -37,7 +37,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
 import attack_corpus
-from hand_in_bench import HAND_INS, small_silu
+from hand_in_bench import small_silu
+from paths import HAND_INS
 
 import grader.checks.correctness.check  # noqa: F401 # imports torch before anything is counted
 from grader.assignment.model import Assignment

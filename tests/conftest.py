@@ -115,7 +115,7 @@ def hands() -> Iterator[Hands]:
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     """A small course of the test's own, in which all agrees."""
-    from course import make_course  # of tests/verify, whose tests alone ask for it
+    from course import make_course  # of tests/commands/verify, whose tests alone ask for it
 
     return make_course(tmp_path / "course")
 
@@ -129,6 +129,6 @@ def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def classroom(tmp_path: Path) -> Path:
     """A small class's hand-ins."""
-    from classrooms import make_classroom  # of tests/batch, whose tests alone ask for it
+    from classrooms import make_classroom  # of tests/commands/batch, whose tests alone ask for it
 
     return make_classroom(tmp_path / "hand-ins")

@@ -1,4 +1,4 @@
-"""The table of attacks in docs/security.md: a row for each file of `tests/attacks`.
+"""The table of attacks in docs/security.md: a row for each file of `tests/grading/attacks`.
 
     python tools/attack_table.py run --layers all --json root.json       as root
     python tools/attack_table.py run --layers all --json user.json       as an ordinary user

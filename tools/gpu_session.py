@@ -62,7 +62,10 @@ def parts(out: Path) -> list[Part]:
     workers = ("-n", "4", "--dist", "loadgroup")
     # A line for each test: what had passed is known if its time is up.
     tests = ("-m", "pytest", "-v", "-m", "gpu", *workers, "-rf", "-p", "no:cacheprovider")
-    long, samples = "tests/test_performance_gpu.py", "tests/samples/test_samples_gpu.py"
+    long, samples = (
+        "tests/checks/test_performance_gpu.py",
+        "tests/commands/samples/test_samples_gpu.py",
+    )
     rest = (*tests, "--durations=5", "tests", f"--ignore={long}", f"--ignore={samples}")
     # On an H200 a benchmark takes some 4 s, an autotuned one 10.
     calibrations = [

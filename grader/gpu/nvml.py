@@ -14,7 +14,7 @@ virtual GPU, processes under WSL) is None or empty. A GPU that does not even
 say its name is not usable and appears in `State.problem` instead.
 
 Every function takes the library as its last argument, so that tests put a fake
-machine there; see tests/fake_nvml.py.
+machine there; see tests/support/fake_nvml.py.
 """
 
 from __future__ import annotations

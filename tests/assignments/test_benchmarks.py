@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
+from paths import REPOSITORY
 
 from grader.assignment.model import Assignment, Benchmark, Case
 from grader.assignment.reader import read_assignment
@@ -16,7 +15,7 @@ from grader.vocabulary import Language, Visibility
 
 ASSIGNMENTS = [
     read_assignment(folder.parent)
-    for folder in sorted(Path(__file__).resolve().parents[2].glob("assignments/*/assignment.toml"))
+    for folder in sorted(REPOSITORY.glob("assignments/*/assignment.toml"))
 ]
 TIMED = [
     pytest.param(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from paths import REPOSITORY
 
 from grader.assignment.model import Assignment, Case, Tolerance
 from grader.assignment.reader import read_assignment
@@ -16,7 +16,7 @@ from grader.judge.compare import accepts, compare
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language, Visibility
 
-GEMM = Path(__file__).resolve().parents[2] / "assignments" / "gemm"
+GEMM = REPOSITORY / "assignments" / "gemm"
 WHOLE = ("binary", "cancelling", "permutation", "identity")
 LANGUAGES = (Language.CUDA, Language.TRITON)
 # What float16 has of whole numbers without a gap.

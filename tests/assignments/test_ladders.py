@@ -6,9 +6,9 @@ import difflib
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
+from paths import REPOSITORY
 
 from grader.assignment.catalogue import ASSIGNMENTS, find_assignments
 from grader.assignment.generated import REFERENCES, TEMPLATES
@@ -16,7 +16,6 @@ from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.vocabulary import Language
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
 # Beyond, a rung is a new file and no longer a step.
 MOST_CHANGED = 90
 # Steps that are new files by nature: what a thread computes is another thing.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from paths import REPOSITORY
 
 from grader.assignment.model import Assignment, Case
 from grader.assignment.reader import read_assignment
@@ -17,7 +17,7 @@ from grader.judge.compare import accepts
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language, Visibility
 
-ASSIGNMENTS = Path(__file__).resolve().parents[2] / "assignments"
+ASSIGNMENTS = REPOSITORY / "assignments"
 NAMES = ("rms_norm_vector", "rms_norm_matrix")
 KINDS = ("random", "tiny", "large", "spike", "zeros")
 

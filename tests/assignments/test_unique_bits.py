@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from paths import REPOSITORY
 
 from grader.assignment.model import Assignment, Case
 from grader.assignment.reader import read_assignment
@@ -16,7 +16,7 @@ from grader.judge.compare import compare, poison_bytes
 from grader.judge.oracle import Oracle
 from grader.vocabulary import Device, Language, Visibility
 
-ASSIGNMENTS = Path(__file__).resolve().parent.parent.parent / "assignments"
+ASSIGNMENTS = REPOSITORY / "assignments"
 NAMES = ("transpose", "copy_first_column")
 INPUT = {"transpose": "input", "copy_first_column": "h_A"}
 OUTPUT = {"transpose": "output", "copy_first_column": "d_A"}

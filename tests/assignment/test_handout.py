@@ -1,0 +1,164 @@
+"""The handout's table of tiers says what the spec says, and is made anew with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.assignment.generated import generated_for
+from grader.assignment.handout import BEGIN, END, HANDOUT, with_figures, with_tiers
+from grader.assignment.model import Assignment, Kernel, Tiers
+from grader.assignment.reader import read_assignment
+from grader.errors import GraderError
+from grader.timing.decision import Tier
+from grader.vocabulary import CheckName, Language
+
+SILU = read_assignment(REPOSITORY / "assignments" / "silu")
+SLOW, FAST = Tier(speedup=0.5, share=0.4), Tier(speedup=2.0, share=1.0)
+BARE = f"before\n{BEGIN}\nanything\n{END}\nafter\n"
+FILES = {Language.CUDA: "a.cu", Language.TRITON: "a.py"}
+
+
+def course(*kernels: Kernel) -> Assignment:
+    return replace(SILU, kernels=kernels)
+
+
+def timed(tiers: Tiers, name: str = "a") -> Kernel:
+    points = {CheckName.CORRECTNESS: 10.0, CheckName.PERFORMANCE: 9.0}
+    return Kernel(name=name, title=name.upper(), files=FILES, points=points, tiers=tiers)
+
+
+def rows(*kernels: Kernel) -> list[str]:
+    """The lines between the markers, without the two that head the table."""
+    text = with_tiers(BARE, course(*kernels))
+    assert text.startswith(f"before\n{BEGIN}\n")
+    assert text.endswith(f"\n{END}\nafter\n")
+    return text.splitlines()[4:-2]
+
+
+def test_languages_with_the_same_tiers_share_a_row() -> None:
+    same = Tiers(default=dict.fromkeys(Language, (SLOW, FAST)))
+    assert rows(timed(same)) == ["| CUDA C++, Triton | any | 3.6 at 0.5, 9 at 2 |"]
+
+
+def test_a_gpu_with_tiers_of_its_own_has_a_row_and_one_without_any_says_so() -> None:
+    tiers = Tiers(
+        default={Language.CUDA: (FAST,), Language.TRITON: (SLOW, FAST)},
+        on={"sm_90": {Language.TRITON: (FAST,)}, "sm_75": {Language.TRITON: ()}},
+    )
+    assert rows(timed(tiers)) == [
+        "| CUDA C++ | any | 9 at 2 |",
+        "| Triton | any other | 3.6 at 0.5, 9 at 2 |",
+        "| Triton | H100, H200 | 9 at 2 |",
+        "| Triton | T4, RTX 20 | shown, not scored |",
+    ]
+
+
+def test_in_a_ladder_the_rung_is_named_and_only_those_that_are_timed() -> None:
+    same = Tiers(default=dict.fromkeys(Language, (FAST,)))
+    plain = replace(timed(Tiers(), "v1"), points={CheckName.CORRECTNESS: 1.0})
+    assert rows(plain, timed(same, "v2")) == ["| V2 | CUDA C++, Triton | any | 9 at 2 |"]
+
+
+def test_a_tier_that_earns_points_and_is_too_slow_is_told() -> None:
+    below = replace(SLOW, accepted=False)
+    tiers = Tiers(default=dict.fromkeys(Language, (below, FAST)))
+    assert rows(timed(tiers)) == [
+        "| CUDA C++, Triton | any | 3.6 at 0.5, 9 at 2; accepted from 2 |"
+    ]
+
+
+def test_an_architecture_that_nobody_has_named_a_card_for_keeps_its_name() -> None:
+    tiers = Tiers(default=dict.fromkeys(Language, (FAST,)), on={"sm_999": {Language.CUDA: ()}})
+    assert "| CUDA C++ | sm_999 | shown, not scored |" in rows(timed(tiers))
+
+
+def test_without_markers_the_handout_stays_as_it_is() -> None:
+    text = "# A handout\n<!-- performance: generated -->\n<!-- end -->\n"
+    assert with_tiers(text, SILU) == text
+    assert with_figures(BARE, SILU, ()) == BARE
+
+
+# ---- what to expect ----
+
+
+def test_figures_of_the_reference_stand_in_the_handout() -> None:
+    one = BenchmarkFigure(
+        name=SILU.benchmarks[0].name,
+        baseline_us=20.4,
+        submission_us=10.2,
+        speedup=2.0,
+        gb_s=1234.5,
+        tflop_s=None,
+    )
+    many = replace(one, baseline_us=200.0, submission_us=2000.0, speedup=0.1, tflop_s=0.51234)
+    figures = [
+        HandInFigure(kernel="a", language=language, hand_in=name, speedup=1.5, benchmarks=(figure,))
+        for language, figure in ((Language.CUDA, one), (Language.TRITON, many))
+        for name in ("reference", "too_slow/x")
+    ]
+    measured = Calibration(
+        assignment="silu", gpu="NVIDIA X", architecture="sm_90", figures=tuple(figures)
+    )
+    begin = "<!-- performance: generated -->"
+    plain = course(timed(Tiers()))
+    text = with_figures(f"{begin}\n{END}\n", plain, [measured])
+    assert text.splitlines() == [
+        begin,
+        f"Our own solutions on an NVIDIA X, at {SILU.benchmarks[0].name}.",
+        "",
+        "| language | torch | solution | rate | times torch |",
+        "| --- | --- | --- | --- | --- |",
+        "| CUDA C++ | 20 µs | 10 µs | 1234 GB/s | 1.50 |",
+        "| Triton | 200 µs | 2000 µs | 0.512 TFLOP/s | 1.50 |",
+        END,
+    ]
+
+
+def test_figures_of_sizes_that_the_spec_no_longer_has_are_left_out() -> None:
+    begin = "<!-- performance: generated -->"
+    (measured,) = calibrations(REPOSITORY / "assignments" / "silu")
+    for other in (replace(SILU, benchmarks=()), read_assignment(SILU.folder.parent / "gemm")):
+        text = with_figures(f"{begin}\n{END}\n", other, [measured])
+        assert "No GPU has been measured yet" in text
+
+
+def test_without_figures_the_handout_says_how_to_get_some() -> None:
+    begin = "<!-- performance: generated -->"
+    text = with_figures(f"{begin}\n{END}\n", SILU, ())
+    assert "No GPU has been measured yet: `grade calibrate silu` does." in text
+
+
+@pytest.mark.parametrize("folder", sorted((REPOSITORY / "assignments").glob("*/")))
+def test_what_to_expect_is_what_was_measured(folder: Path) -> None:
+    assignment = read_assignment(folder)
+    text = (folder / HANDOUT).read_text(encoding="utf-8")
+    assert text.count("<!-- performance: generated -->") == 1
+    again = with_figures(text, assignment, calibrations(folder))
+    assert again == text, "run `python -m grader.assignment.generated`"
+    assert "Our own solutions on an NVIDIA H200" in text
+
+
+@pytest.mark.parametrize("folder", sorted((REPOSITORY / "assignments").glob("*/")))
+def test_every_kernel_with_points_for_speed_has_its_tiers_in_the_handout(folder: Path) -> None:
+    assignment = read_assignment(folder)
+    text = (folder / HANDOUT).read_text(encoding="utf-8")
+    assert text.count(BEGIN) == 1
+    assert with_tiers(text, assignment) == text, "run `python -m grader.assignment.generated`"
+    table = text.split(BEGIN)[1].split(END)[0]
+    for kernel in assignment.kernels:
+        if CheckName.PERFORMANCE in kernel.points:
+            assert len(assignment.kernels) == 1 or f"| {kernel.title} |" in table
+            for tiers in (kernel.tiers.default, *kernel.tiers.on.values()):
+                assert all(f"{t.speedup:g}" in table for group in tiers.values() for t in group)
+
+
+def test_a_handout_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / HANDOUT).write_bytes(b"\xff")
+    odd = replace(SILU, folder=tmp_path)
+    with pytest.raises(GraderError, match=r"README\.md:1: is not UTF-8"):
+        list(generated_for(odd, tmp_path))

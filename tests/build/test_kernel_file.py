@@ -1,0 +1,279 @@
+"""From a compiler's page to a student's line: g++ and nvcc, and Python's parser."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+
+import pytest
+from paths import HAND_INS, REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.assignment.signature import Signature
+from grader.build import diagnostics
+from grader.build.artifact import Rejected
+from grader.build.compiler import Compiler, compile_file
+from grader.build.entry_mismatch import entry_problem, kernel_entry
+from grader.build.host_compiler import Prepared, host_compiler, prepare
+from grader.build.kernel_file import last_word
+from grader.build.nvcc import nvcc_gate
+from grader.build.trampoline import trampoline
+from grader.report.evidence import BuildEvidence, Diagnostic
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn
+from grader.system import toolchain
+
+
+@pytest.fixture(scope="module")
+def silu() -> Signature:
+    return read_assignment(REPOSITORY / "assignments" / "silu").signature
+
+
+def compiler_called(name: str) -> Compiler:
+    if name == "g++":
+        cxx = toolchain.find_cxx()
+        assert cxx is not None
+        return host_compiler(cxx)
+    nvcc = toolchain.find_nvcc()
+    if nvcc is None:
+        pytest.skip("no nvcc here")
+    return nvcc_gate(nvcc)
+
+
+WANTED = "wanted: void silu(const float* input, float* output, int n)"
+ENTRIES = [
+    ("entry_missing.cu", "silu.cu defines no function `silu`"),
+    ("entry_misspelt.cu", "silu.cu defines no function `silu`; did you mean `sliu`?"),
+    (
+        "entry_with_other_parameters.cu",
+        "silu.cu:8: `silu` has another parameter list; found: void silu(int, const float*)",
+    ),
+    (
+        "entry_with_a_wrong_type.cu",
+        "silu.cu:8: `silu` has another parameter list; "
+        "found: void silu(const double*, double*, int)",
+    ),
+    (
+        "entry_in_a_namespace.cu",
+        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+    ),
+    (
+        "entry_static_method.cu",
+        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+    ),
+    ("entry_twice.cu", "silu.cu:8: `silu` is defined more than once, see line 13"),
+    ("syntax_error.cu", None),
+    ("missing_header.cu", None),
+    ("undefined_function.cu", None),
+]
+
+
+@pytest.mark.parametrize("tool", ["g++", "nvcc"])
+@pytest.mark.parametrize(("file", "message"), ENTRIES)
+def test_the_entry(silu: Signature, tool: str, file: str, message: str | None) -> None:
+    text = (HAND_INS / file).read_text()
+    if tool == "g++":
+        prepared = prepare(HandIn(path="silu.cu", text=text))
+        assert isinstance(prepared, Prepared)
+        compiled_text = prepared.text
+    else:
+        compiled_text = text
+    compiled = compile_file(
+        compiler_called(tool),
+        trampoline=trampoline(silu, "silu.cu"),
+        file="silu.cu",
+        text=compiled_text,
+        header=("silu.h", silu.header()),
+        wall_s=60,
+    )
+    output = compiled.ended.output if compiled.ended else ""
+    found = entry_problem(silu, "silu.cu", text, output)
+    assert found == (None if message is None else (message, WANTED))
+
+
+@pytest.mark.parametrize("tool", ["g++", "nvcc"])
+def test_a_students_macros_mean_nothing_to_the_trampoline(silu: Signature, tool: str) -> None:
+    text = (HAND_INS / "defines_common_names.cu").read_text()
+    prepared = prepare(HandIn(path="silu.cu", text=text))
+    assert isinstance(prepared, Prepared)
+    compiled = compile_file(
+        compiler_called(tool),
+        trampoline=trampoline(silu, "silu.cu"),
+        file="silu.cu",
+        text=prepared.text if tool == "g++" else text,
+        header=("silu.h", silu.header()),
+        wall_s=60,
+    )
+    assert compiled.library is not None, compiled.evidence.output
+
+
+KERNEL = "__global__ void silu(const float* a, float* b, int n) {}\n"
+LAUNCHER = "void silu(const float* a, float* b, int n) { kernel<<<1, 1>>>(a, b, n); }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (KERNEL, 1),
+        ("/* two\nlines */\n" + KERNEL, 3),
+        ('extern "C" ' + KERNEL, 1),
+        (KERNEL.replace("void", "void __launch_bounds__(256)"), 1),
+        (KERNEL.replace(" void", "\nvoid"), 2),
+        (LAUNCHER, None),
+        ("// " + KERNEL + LAUNCHER, None),
+        (KERNEL.replace("silu", "silu_kernel") + LAUNCHER, None),
+        (KERNEL.replace("silu", "kernel") + LAUNCHER, None),
+        (KERNEL + LAUNCHER, None),  # two of the name: the compiler says that
+        ('const char* s = "__global__ void silu(";\n' + LAUNCHER, None),
+    ],
+)
+def test_a_kernel_for_an_entry(silu: Signature, text: str, line: int | None) -> None:
+    found = kernel_entry(silu, "silu.cu", text)
+    if line is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found[0].startswith(f"silu.cu:{line}: `silu` is a __global__ kernel")
+
+
+GCC = """\
+In file included from trampoline.cpp:7:
+silu.cu:6:21: warning: unused variable 'x' [-Wunused-variable]
+silu.cu: In function 'void silu_kernel()':
+silu.cu:7:5: error: expected ',' or ';' before 'output'
+    7 |     output[i] = x;
+silu.cu:7:5: error: expected ',' or ';' before 'output'
+/usr/include/c++/12/vector:60:1: error: something in a header
+"""
+EDG = """\
+silu.cu(7): error: expected a ";"
+          output[i] = x;
+          ^
+silu.cu(9): warning #177-D: variable "y" was declared but never referenced
+silu.cu(11): catastrophic error: cannot open source file "mine.h"
+ptxas error   : Entry function 'k' uses too much shared data (0x1c000 bytes, 0xc000 max)
+"""
+
+
+def test_the_messages_of_gcc() -> None:
+    first, header, warning = diagnostics.parse(GCC, "silu.cu")
+    assert (first.line, first.column, first.severity) == (7, 5, "error")
+    assert first.message == "expected ',' or ';' before 'output'"
+    assert (header.line, header.message) == (None, "something in a header")
+    assert (warning.line, warning.severity) == (6, "warning")
+
+
+def test_the_messages_of_nvcc() -> None:
+    found = [(d.line, d.severity, d.message[:22]) for d in diagnostics.parse(EDG, "silu.cu")]
+    assert found == [
+        (7, "error", 'expected a ";"'),
+        (11, "error", "cannot open source fil"),
+        (None, "error", "Entry function 'k' use"),
+        (9, "warning", 'variable "y" was decla'),
+    ]
+
+
+def test_a_column_in_a_line_that_was_rewritten_is_not_told() -> None:
+    output = "silu.cu:1:9: error: one\nsilu.cu:2:112: error: two\n"
+    text = "int i;\n(::grader::Launch(1, 256))\n"
+    found = diagnostics.parse(output, "silu.cu", text)
+    assert [(one.line, one.column) for one in found] == [(1, 9), (2, None)]
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        (
+            "invalid operands of types ‘void(int)’ and ‘int’ to binary ‘operator<<’",
+            "three brackets",
+        ),
+        ("a host function call cannot be configured", "`__global__` before"),
+        ("a __global__ function call must be configured", "kernel<<<blocks"),
+        (
+            'calling a __host__ function("sig(float)") from a __global__ function("k") is not '
+            "allowed",
+            "`__device__`",
+        ),
+        (
+            'calling a __host__ function("std::basic_ostream<char>::operator <<(int)") from a '
+            '__global__ function("k") is not allowed',
+            "printf",
+        ),
+        ("cannot convert ‘float’ to ‘const float*’", "one by one"),
+        ("silu.cu:7: expected ‘,’ or ‘;’ before ‘output’", "a semicolon or bracket"),
+        ('silu.cu:7: expected a ";"', "a semicolon or bracket"),
+        ('silu.cu:7: expected a ")"', "a semicolon or bracket"),
+        ("silu.cu:2: mine.h: No such file or directory", "only this file"),
+        ('silu.cu:2: cannot open source file "mine.h"', "only this file"),
+        ("silu.cu:2: ‘x’ was not declared in this scope", "misspelt"),
+        ('silu.cu:2: identifier "x" is undefined', "misspelt"),
+        ("silu.cu:2: division by zero", ""),
+    ],
+)
+def test_advice(message: str, advice: str) -> None:
+    found = diagnostics.advice(message)
+    assert found.startswith(advice) if advice in ("", "a semicolon or bracket") else advice in found
+    assert bool(found) == bool(advice)
+
+
+WHERE = """
+extern "C" __attribute__((visibility("default"))) const char* where() { return __FILE__; }
+"""
+
+
+def test_file_names_in_a_library_are_the_students(silu: Signature) -> None:
+    prepared = prepare(HandIn(path="silu.cu", text=(HAND_INS / "right.cu").read_text() + WHERE))
+    assert isinstance(prepared, Prepared)
+    compiled = compile_file(
+        compiler_called("g++"),
+        trampoline=trampoline(silu, "silu.cu"),
+        file="silu.cu",
+        text=prepared.text,
+        header=("silu.h", silu.header()),
+        wall_s=60,
+    )
+    assert compiled.library is not None
+    where = ctypes.CDLL(str(compiled.library)).where
+    where.restype = ctypes.c_char_p
+    assert where() == b"silu.cu"
+
+
+def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
+    for header, library in (("cublas_v2.h", "cuBLAS"), ("thrust/sort.h", "Thrust")):
+        found = prepare(HandIn(path="silu.cu", text=f"#include <{header}>\n"))
+        assert isinstance(found, Rejected)
+        assert found.verdict is Verdict.NOT_MEASURED
+        assert library in found.message
+        assert "by hand may not use it" in found.hint
+    found = prepare(HandIn(path="silu.cu", text="#include <mma.h>\n"))
+    assert isinstance(found, Rejected)
+    assert found.hint == "grade it on a machine with a GPU"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message", "wins"),
+    [
+        ("#include <cuda_bf16.h>\n", 3, 'expected a ";"', True),
+        ("#include <cuda_bf16.h>\n", None, "silu.cu defines no function `silu`", True),
+        ("#include <cuda_bf16.h>\n", None, "ptxas fatal: unknown", False),
+        ("#include <cutlass/a.h>\n", 1, "cutlass/a.h: No such file or directory", False),
+        ("#include <cutlass/a.h>\n", 1, 'cannot open source file "cutlass/a.h"', False),
+        ("auto c = cg::this_cluster();\n", 1, "no member this_cluster", False),
+        ("int f();\n", 3, 'expected a ";"', False),  # what g++ says of it
+    ],
+)
+def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
+    text: str, line: int | None, message: str, wins: bool
+) -> None:
+    """Only a header that is not here, or a GPU newer than the gate's, leaves it open."""
+    ours = prepare(HandIn(path="silu.cu", text=text))
+    found = Diagnostic(file="silu.cu", line=line, severity="error", message=message)
+    evidence = BuildEvidence(tool="nvcc", cached=False, diagnostics=(found,), diagnostics_total=1)
+    theirs = Rejected(
+        verdict=Verdict.COMPILE_ERROR,
+        message=message if message.startswith("silu.cu") else f"silu.cu: {message}",
+        evidence=evidence,
+    )
+    if isinstance(ours, Prepared):
+        ours = replace(theirs, message="g++ says so")
+    assert last_word(ours, theirs, "silu.cu") is (theirs if wins else ours)

@@ -1,0 +1,409 @@
+"""Timed bursts: what the judge draws, hides, reads and verifies around them.
+
+The worker is a function in this process that is given the very memory a worker
+would map; so an attack is a few lines, and every one of them is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from paths import REPOSITORY
+
+from grader.assignment.model import Case
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.checks.common.case_run import Bench
+from grader.checks.performance.buffer_pool import Field, open_field
+from grader.checks.performance.segment_sums import Segments
+from grader.checks.performance.timed_inputs import TimedInputs
+from grader.checks.performance.timed_outputs import TimedOutputs
+from grader.checks.performance.timed_worker import Side, StoppedError
+from grader.judge.oracle import Oracle
+from grader.judge.outcome import Happening, Outcome
+from grader.judge.session import Session
+from grader.protocol import wire
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device, Language, Visibility
+
+ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")
+N = 1001  # no whole number of eight bytes
+SETS = 5
+ALL = tuple(range(SETS))
+Entry = Callable[[torch.Tensor, torch.Tensor, int], Any]
+
+
+def right(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+    output.copy_(torch.nn.functional.silu(input))
+
+
+def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+    output.zero_()  # SiLU of zero
+
+
+def zero_inputs(field: Field) -> None:
+    for buffer in field.buffers:
+        if buffer.role.read:
+            buffer.values.zero_()
+
+
+class FakeSession:
+    """Carries RUN out at once; `between` happens before it, `after` when it has answered."""
+
+    def __init__(self, field: Field, entry: Entry) -> None:
+        self.field = field
+        self.entry = entry
+        self.calls = 0
+
+    def load(self) -> Outcome:
+        return Outcome(happening=Happening.DONE)
+
+    def attach(self, buffers: list[Any]) -> Outcome:
+        self.tensors = [buffer.values for buffer in buffers]
+        return Outcome(happening=Happening.DONE)
+
+    def prepare(self, payload: bytes) -> Outcome:
+        self.prepared = wire.unpack_run(payload)[1]
+        return Outcome(happening=Happening.DONE)
+
+    def run(self, *, wall_s: float) -> Outcome:
+        for call in self.prepared:
+            values: list[Any] = [
+                self.tensors[bits] if kind == wire.SLOT else bits for kind, bits in call
+            ]
+            self.entry(*values)
+            self.calls += 1
+        return Outcome(happening=Happening.DONE)
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Iterator[Field]:
+    built = Built(
+        language=Language.CUDA,
+        device=Device.CPU,
+        path=tmp_path / "silu.so",
+        file="silu.cu",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    bench = Bench(assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False)
+    case = Case(
+        name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0
+    )  # fmt: skip
+    with open_field(bench, Oracle(ASSIGNMENT), case, Language.CUDA, sets=SETS, seed=11) as made:
+        yield made
+
+
+def side(field: Field, session: FakeSession) -> Side:
+    built = cast(Built, None)
+    made = Side(cast(Session, session), built, ASSIGNMENT.limits, field)
+    made.open()
+    return made
+
+
+def stopped(field: Field, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:
+    timed = side(field, FakeSession(field, entry))
+    with pytest.raises(StoppedError) as caught:
+        for _ in range(bursts):
+            timed.burst(ALL)
+    return caught.value.sentence.verdict, caught.value.sentence.message
+
+
+def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: Field) -> None:
+    seen: list[tuple[int, float]] = []
+
+    def entry(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        assert n == N
+        seen.append((input.data_ptr(), float(input.double().sum())))
+        right(input, output, n)
+
+    timed = side(field, FakeSession(field, entry))
+    assert all(timed.burst(ALL) > 0 for _ in range(4))
+    assert len(seen) == 4 * SETS
+    assert len({value for _, value in seen}) == 4 * SETS
+    bursts = [[place for place, _ in seen[i : i + SETS]] for i in range(0, len(seen), SETS)]
+    assert all(sorted(burst) == sorted(bursts[0]) for burst in bursts)
+
+
+def test_how_many_sets_are_called_is_random_and_most_of_them(field: Field) -> None:
+    orders = [field.order(SETS) for _ in range(60)]
+    assert {len(order) for order in orders} == {4, 5}
+    assert all(len(set(order)) == len(order) for order in orders)
+    assert len({tuple(order) for order in orders}) > 30
+    assert {order[-1] for order in orders} == set(range(SETS))
+    assert {len(field.order(1)) for _ in range(9)} == {1}
+
+
+def test_work_for_calls_that_never_came_is_seen(field: Field) -> None:
+    """One launch for all sets it knows, at the first call: deferring work, the other way."""
+    timed_session: FakeSession
+
+    def eager(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        for source, target in zip(
+            timed_session.tensors[::2], timed_session.tensors[1::2], strict=True
+        ):
+            right(source, target, n)
+
+    timed_session = FakeSession(field, eager)
+    timed = side(field, timed_session)
+    assert timed.burst(ALL) > 0  # all were asked for
+    with pytest.raises(StoppedError) as caught:
+        timed.burst(ALL[:-1])
+    assert caught.value.sentence.verdict is Verdict.TAMPERED
+    assert "no call had been given" in caught.value.sentence.message
+
+
+def test_work_left_to_a_last_call_that_never_came_is_seen(field: Field) -> None:
+    waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def deferring(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        waiting.append((input, output))
+        if len(waiting) == SETS:  # as many as a burst has: so it was in the last one
+            while waiting:
+                right(*waiting.pop(), n)
+
+    timed = side(field, FakeSession(field, deferring))
+    assert timed.burst(ALL) > 0
+    with pytest.raises(StoppedError) as caught:
+        timed.burst(ALL[:-1])
+    assert "wrong in timed calls" in caught.value.sentence.message
+
+
+def test_new_inputs_do_not_tell_which_sets_are_called(field: Field) -> None:
+    field.refresh(ALL)
+    before = [buffer.data_bytes.clone() for buffer in field.buffers[::2]]
+    field.refresh(ALL[:2], SETS)
+    after = [buffer.data_bytes.clone() for buffer in field.buffers[::2]]
+    assert not any(map(torch.equal, before, after))
+    field.refresh(ALL[:2])  # without decoys
+    last = [buffer.data_bytes for buffer in field.buffers[::2]]
+    assert [torch.equal(*pair) for pair in zip(after, last, strict=True)] == [
+        number >= 2 for number in ALL
+    ]
+
+
+def test_which_inputs_are_new_first_does_not_tell_which_sets_are_called(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+    give = TimedInputs.give
+
+    def noted(inputs: TimedInputs, number: int, *rest: Any) -> None:
+        given.append(number)
+        give(inputs, number, *rest)
+
+    monkeypatch.setattr(TimedInputs, "give", noted)
+    field.refresh([3, 1], SETS)
+    assert given == list(ALL)
+
+
+def test_last_output_returned_again_is_wrong(field: Field) -> None:
+    last: list[torch.Tensor] = []
+
+    def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        if not last:
+            right(input, output, n)
+            last.append(output)
+        output.copy_(last[0])
+
+    assert stopped(field, lazy)[0] is Verdict.TAMPERED
+
+
+def test_work_only_in_the_first_calls_is_seen(field: Field) -> None:
+    calls = 0
+
+    def tired(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls <= 2 * SETS:
+            right(input, output, n)
+
+    assert stopped(field, tired, bursts=3)[0] is Verdict.TAMPERED
+
+
+def test_wrong_output_in_a_timed_call_is_tampering(field: Field) -> None:
+    calls = 0
+
+    def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls % 7:
+            right(input, output, n)
+
+    verdict, message = stopped(field, lazy, bursts=3)
+    assert verdict is Verdict.TAMPERED
+    assert "wrong in timed calls" in message
+
+
+@pytest.mark.parametrize("key", ["pointer", "shape"])
+def test_answers_kept_from_an_earlier_call_are_wrong(field: Field, key: str) -> None:
+    kept: dict[Any, torch.Tensor] = {}
+
+    def cached(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        where = input.data_ptr() if key == "pointer" else n
+        if where not in kept:
+            right(input, output, n)
+            kept[where] = output.clone()
+        output.copy_(kept[where])
+
+    assert stopped(field, cached, bursts=2)[0] is Verdict.TAMPERED
+
+
+def test_work_before_the_clock_starts_is_seen(field: Field) -> None:
+    timed = side(field, FakeSession(field, right))
+    field.refresh(ALL)
+    for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
+        right(input.values, output.values, N)
+    sentence = field.arm()
+    assert sentence is not None
+    assert sentence.verdict is Verdict.TAMPERED
+    assert "before the function was called" in sentence.message
+    assert timed.burst(ALL) > 0
+
+
+def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> None:
+    side(field, FakeSession(field, right))
+    field.refresh(ALL)
+    early = [torch.nn.functional.silu(buffer.values) for buffer in field.buffers[::2]]
+    assert field.arm() is None
+    for answer, output in zip(early, field.buffers[1::2], strict=True):
+        output.values.copy_(answer)
+    sentence = field.judge(field.sample(ALL))
+    assert sentence is not None
+    assert "wrong in timed calls" in sentence.message
+
+
+def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(field: Field) -> None:
+    side(field, FakeSession(field, right))
+    given = [buffer.data_bytes for buffer in field.buffers[::2]]
+    differing = []
+    for order in (ALL, [2, 0], [4]):
+        field.refresh(order, SETS)
+        covered = [data.clone() for data in given]
+        assert field.arm() is None
+        # Not only in a few cells, which a result could be put right for; whether called or not.
+        for before, after in zip(covered, given, strict=True):
+            differing.append(before ^ after)
+            assert float((differing[-1] != 0).float().mean()) > 0.98
+    # What was learned of the cover in one burst is worth nothing in the next.
+    first, second, third = differing[0], differing[SETS], differing[2 * SETS]
+    for one, other in ((first, second), (second, third), (first, third)):
+        assert float((one != other).float().mean()) > 0.98
+
+
+def test_some_cells_are_wrong_until_the_last_moment(field: Field) -> None:
+    side(field, FakeSession(field, right))
+    field.refresh(ALL)
+    wrong: list[torch.Tensor] = []
+    touched = Field._touched
+
+    def looking(*given: Any) -> str | None:
+        wrong.extend(buffer.values.clone() for buffer in field.buffers[::2])
+        return touched(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Field, "_touched", looking)
+        assert field.arm() is None
+    for before, buffer in zip(wrong, field.buffers[::2], strict=True):
+        assert 32 < int((before != buffer.values).sum()) <= 64
+
+
+def test_what_an_oracle_keeps_of_its_inputs_stays_as_it_was(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As row pointers would, of which every one must be larger than the last."""
+
+    def first_only(case: Case, inputs: dict[str, torch.Tensor], generator: torch.Generator) -> None:
+        inputs["input"][0].normal_(generator=generator)
+
+    side(field, FakeSession(field, right))
+    monkeypatch.setattr(field._oracle, "refresh", first_only)
+    kept: list[torch.Tensor] = []
+    for _ in range(3):
+        field.refresh(ALL)
+        assert field.arm() is None
+        kept += [buffer.values.clone() for buffer in field.buffers[::2]]
+    assert all(torch.equal(one[1:], kept[0][1:]) for one in kept)
+    assert len({float(one[0]) for one in kept}) == len(kept)
+
+
+def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:
+    order = list(range(SETS))
+    field.refresh(ALL)
+    assert field.arm() is None
+    sample = field.sample(order)  # "done", says the worker, and works on
+    for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
+        right(input.values, output.values, N)
+    sentence = field.judge(sample)
+    assert sentence is not None
+    assert sentence.verdict is Verdict.TAMPERED
+    assert "after the worker had said" in sentence.message
+
+
+@pytest.mark.parametrize("place", [0, N // 2, N - 1])
+def test_a_changed_input_is_seen(field: Field, place: int) -> None:
+    def greedy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        right(input, output, n)
+        input[place] += 1
+
+    verdict, message = stopped(field, greedy)
+    assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")
+
+
+def test_a_write_outside_is_a_memory_error(field: Field) -> None:
+    def wide(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        right(input, output, n)
+        next(b for b in field.buffers if b.name == "output").whole[-1] ^= 1
+
+    assert stopped(field, wide)[0] is Verdict.MEMORY_ERROR
+
+
+def test_inputs_changed_while_they_are_drawn_make_no_wrong_output_right(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = Segments.sums
+
+    def early(segments: Segments, flat: torch.Tensor) -> torch.Tensor:
+        zero_inputs(field)
+        return sums(segments, flat)
+
+    monkeypatch.setattr(Segments, "sums", early)
+    assert stopped(field, idle)[0] is Verdict.TAMPERED
+
+
+def test_inputs_changed_after_the_call_make_no_wrong_output_right(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify = TimedOutputs.right
+
+    def late(*given: Any) -> bool:
+        zero_inputs(field)
+        return verify(*given)
+
+    monkeypatch.setattr(TimedOutputs, "right", late)
+    verdict, message = stopped(field, idle)
+    assert (verdict, message) == (
+        Verdict.TAMPERED,
+        "outputs were right in the cases and wrong in timed calls",
+    )
+
+
+@pytest.mark.parametrize("bits", [torch.int32, torch.int64])
+def test_inputs_changed_in_such_a_way_that_their_sum_stays_are_seen(
+    field: Field, bits: torch.dtype
+) -> None:
+    def forging(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
+        words = input[: n // 2 * 2].view(bits)
+        # Of many words that are next to nothing, two that make up for the others.
+        rest = words.sum(dtype=torch.int64)
+        words.zero_()
+        words[0], words[1] = rest // 2, rest - rest // 2
+        right(input, output, n)
+
+    verdict, message = stopped(field, forging)
+    assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")

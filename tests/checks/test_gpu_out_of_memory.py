@@ -1,0 +1,294 @@
+"""A GPU without memory for the judge: whose fault it is, and in which words.
+
+The GPU is played: the driver is a fake, and memory is missing for as long as
+the hand-in's worker lives, which is what a hand-in that keeps it brings about.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from hand_in_bench import Bench, small_silu
+from paths import HAND_INS
+from test_buffer_pool import FakeSession, field, right  # noqa: F401 # `field` is a fixture
+
+from grader.assignment.model import Limits
+from grader.assignment.signature import ElementType
+from grader.build.artifact import Built
+from grader.checks.common import case_run
+from grader.checks.common.diagnosis import Doing, explain
+from grader.checks.performance import measurement
+from grader.checks.performance.buffer_pool import Field
+from grader.errors import GraderError
+from grader.gpu.nvml import gpus, visible
+from grader.judge import buffers, gpu_out_of_memory
+from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.judge.python_server import PythonServer
+from grader.judge.session import Session
+from grader.protocol.cuda_driver import CudaError, Driver
+from grader.report.evidence import BuildEvidence
+from grader.report.verdict import Verdict
+from grader.vocabulary import Device, Language, Memory, Role
+
+GRANULE = 2 << 20
+
+
+class FakeDriver:
+    """A driver whose `create_shared` fails with these codes, one after another."""
+
+    def __init__(self, *codes: int) -> None:
+        self.codes = list(codes)
+
+    def granularity(self) -> int:
+        return GRANULE
+
+    def create_shared(self, size: int) -> tuple[int, int]:
+        raise CudaError("cuMemCreate", self.codes.pop(0))
+
+
+def make(driver: FakeDriver) -> None:
+    buffers.make_buffer(
+        name="x",
+        role=Role.OUT,
+        kind=ElementType.FLOAT32,
+        shape=(GRANULE,),
+        memory=Memory.DEVICE,
+        device=Device.CUDA,
+        private=False,
+        driver=cast(Driver, driver),
+    )
+
+
+def test_a_full_gpu_is_told_in_words() -> None:
+    driver = FakeDriver(2, 2)
+    with pytest.raises(NoRoomError, match="not enough memory left: the grader wanted 10 MiB") as no:
+        make(driver)
+    assert "nvidia-smi" in (no.value.tip or "")
+    assert driver.codes == [], "tried again after torch had given back what it kept"
+
+
+def test_a_gpu_that_fails_is_told_in_words() -> None:
+    with pytest.raises(GraderError, match="the GPU failed the grader: cuMemCreate returned 999"):
+        make(FakeDriver(999))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has …"),
+            "the grader wanted 20.00 MiB",
+        ),
+        (torch.OutOfMemoryError("CUDA out of memory."), "the grader wanted some"),
+        (torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors …"), "wanted some"),
+    ],
+)
+def test_torch_without_memory_is_told_in_words(error: Exception, words: str) -> None:
+    with pytest.raises(NoRoomError, match=words), gpu_errors():
+        raise error
+
+
+def test_torch_on_a_gpu_that_fails_is_told_in_words() -> None:
+    with (
+        pytest.raises(GraderError, match="the GPU failed the grader: CUDA error: unspecified") as e,
+        gpu_errors(),
+    ):
+        raise torch.AcceleratorError("CUDA error: unspecified launch failure\nCompile with …")
+    assert not isinstance(e.value, NoRoomError)
+
+
+def test_a_full_gpu_does_not_look_like_one_that_cannot_share() -> None:
+    with pytest.raises(NoRoomError):
+        buffers._sharing_works(cast(Driver, FakeDriver(2, 2)))
+    assert not buffers._sharing_works(cast(Driver, FakeDriver(801)))
+
+
+# --- whose fault -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Bench:
+    small_silu(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(case_run, "_FREED_S", 0.2)
+    return Bench(tmp_path, capsys)
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], bool]], None]]:
+    """Let memory be missing whenever the function that is given says so."""
+
+    def fill(missing: Callable[[], bool]) -> None:
+        make_buffer = buffers.make_buffer
+
+        def made(**wanted: Any) -> buffers.Buffer:
+            if missing():
+                raise gpu_out_of_memory._no_room("2 MiB")
+            return make_buffer(**wanted)
+
+        monkeypatch.setattr(case_run, "make_buffer", made)
+
+    yield fill
+
+
+class Watched:
+    """The sessions there were, and what has been called in the one that lives."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.living: list[Session] = []
+        self.calls = 0
+        call, close = Session.call, Session.close
+
+        def counted(session: Session, *arguments: Any, **more: Any) -> Any:
+            self.living, self.calls = [session], self.calls + 1
+            return call(session, *arguments, **more)
+
+        def closed(session: Session) -> None:
+            self.living = []
+            close(session)
+
+        monkeypatch.setattr(Session, "call", counted)
+        monkeypatch.setattr(Session, "close", closed)
+
+
+def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_hand_in(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Callable[[Callable[[], bool]], None]
+) -> None:
+    watched = Watched(monkeypatch)
+    full(lambda: bool(watched.living))
+    graded = bench.grade_file(HAND_INS / "right.cu")
+    assert graded.verdict == "memory_limit"
+    verdicts = [case["verdict"] for c in graded.checks for case in c["evidence"].get("cases", ())]
+    # A worker of its own for every other case, until there are two that filled the GPU.
+    assert verdicts[:4] == ["accepted", "memory_limit", "accepted", "memory_limit"], verdicts
+    assert "kept so much of the GPU's memory" in graded.failed["message"]
+    assert "frees what it allocates (cudaFree" in graded.failed["hint"]
+
+
+def test_memory_that_stays_away_is_not_the_hand_ins_fault(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Callable[[Callable[[], bool]], None]
+) -> None:
+    watched = Watched(monkeypatch)
+    full(lambda: watched.calls >= 1)
+    graded = bench.grade_file(HAND_INS / "right.cu")
+    assert (graded.verdict, graded.report["score"]) == ("grader_error", None)
+    assert "the GPU has not enough memory left" in graded.failed["message"]
+
+
+def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(
+    bench: Bench, full: Callable[[Callable[[], bool]], None]
+) -> None:
+    full(lambda: True)
+    assert bench.grade_file(HAND_INS / "right.cu").verdict == "grader_error"
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_memory_is_missing_while_a_hand_in_is_timed(
+    field: Field,  # noqa: F811 # pytest's way
+    monkeypatch: pytest.MonkeyPatch,
+    held: bool,
+) -> None:
+    monkeypatch.setattr(case_run, "_FREED_S", 0.2)
+    built = Built(
+        language=Language.CUDA,
+        device=Device.CPU,
+        path=Path("silu.so"),
+        file="silu.cu",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    full_gpu = False
+    refresh = Field.refresh
+
+    def refreshed(self: Field, order: Sequence[int], most: int = 0) -> None:
+        if full_gpu:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB.")
+        refresh(self, order, most)
+
+    monkeypatch.setattr(Field, "refresh", refreshed)
+
+    class Filling(FakeSession):
+        pid = os.getpid()
+
+        def __enter__(self) -> Filling:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            nonlocal full_gpu
+            full_gpu = full_gpu and not held
+
+        def run(self, *, wall_s: float) -> Any:
+            nonlocal full_gpu
+            full_gpu = True
+            return super().run(wall_s=wall_s)
+
+    class Torch(FakeSession):
+        pid = os.getpid()
+
+        def __enter__(self) -> Torch:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    def measured() -> measurement.Measured:
+        return measurement.measure(
+            field,
+            (built, lambda: cast(Session, Filling(field, right)), Limits()),
+            (built, lambda: cast(Session, Torch(field, right))),
+            budget_s=5.0,
+            throttled=list,
+            first=lambda: True,
+        )
+
+    if held:
+        failure = measured().failure
+        assert failure is not None
+        assert failure.verdict.value == "memory_limit"
+        assert "GPU's memory" in failure.message
+    else:
+        with pytest.raises(NoRoomError):
+            measured()
+
+
+# --- a worker that cannot open it --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_who_is_to_be_graded_is_not_blamed_for_a_gpu_that_cannot_be_opened(
+    tmp_path: Path, language: Language
+) -> None:
+    if visible(gpus()):
+        pytest.skip("there is a GPU, and it can be opened")
+    path = tmp_path / ("silu.so" if language is Language.CUDA else "silu.py")
+    if language is Language.CUDA:
+        source = tmp_path / "silu.c"
+        source.write_text("void grader_call(void) {}")
+        subprocess.run(["gcc", "-shared", "-fPIC", "-o", path, source], check=True)
+    else:
+        path.write_text("def silu(input, output, n): ...")
+    built = Built(
+        language=language,
+        device=Device.CUDA,
+        path=path,
+        file=f"silu.{'cu' if language is Language.CUDA else 'py'}",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+    limits = Limits()
+    server = PythonServer(Device.CUDA)
+    with closing(server), Session(built, limits, server) as session:
+        outcome = session.load()
+        sentence = explain(outcome, built, limits, Doing.LOADING)
+    assert sentence.verdict is Verdict.NOT_MEASURED, sentence
+    assert sentence.message.startswith(f"no GPU could be opened for {built.file}: ")
+    assert "nvidia-smi" in sentence.hint

@@ -1,0 +1,142 @@
+"""The memory check on the CPU: what a student reads of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import MemoryEvidence
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Language
+
+SAMPLES = REPOSITORY / "reference" / "silu" / "samples"
+
+
+@pytest.fixture(scope="module")
+def silu() -> Assignment:
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    cases = tuple(CaseTemplate(sizes={"n": n}, memory=True) for n in (1, 33, 1025))
+    return dataclasses.replace(assignment, cases=cases)
+
+
+@pytest.fixture(autouse=True)
+def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no say here, and takes a second for each hand-in."""
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+
+
+def memory_check(assignment: Assignment, folder: Path, language: Language) -> CheckResult:
+    options = Options(languages=frozenset({language}), checks=frozenset({CheckName.MEMORY}))
+    report = grade(assignment, read_submission(folder, assignment), options, Progress())
+    (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
+    return check
+
+
+@pytest.mark.parametrize(("language", "line"), [(Language.CUDA, 11), (Language.TRITON, 17)])
+def test_a_write_to_an_input_is_a_wrong_answer_at_its_line(
+    silu: Assignment, language: Language, line: int
+) -> None:
+    check = memory_check(silu, SAMPLES / "wrong_answer" / "in-place-on-the-input", language)
+    assert check.verdict is Verdict.WRONG_ANSWER
+    assert check.message.startswith(f"silu.{'cu' if line == 11 else 'py'}:{line}: ")
+    assert check.hint == "inputs are read-only: write to the output"
+    assert isinstance(check.evidence, MemoryEvidence)
+    (finding,) = check.evidence.findings
+    assert (finding.line, finding.buffer, finding.severity) == (line, "input", "warning")
+    assert finding.hint == check.hint
+
+
+# ---- leaks ----
+
+SCRATCH = """#include "silu.h"
+__global__ void k(const float* input, float* scratch, float* output, int n)
+{{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    scratch[i] = 1.0f / (1.0f + expf(-input[i]));
+    output[i] = input[i] * scratch[i];
+}}
+extern "C" void silu(const float* input, float* output, int n)
+{{
+    {allocate}
+    k<<<(n + 255) / 256, 256>>>(input, scratch, output, n);
+    {free}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("allocate", "free", "leaks"),
+    [
+        ("float* scratch; cudaMalloc(&scratch, n * 4);", "cudaFree(scratch);", 0),
+        ("float* scratch; cudaMalloc(&scratch, n * 4);", "", 3),
+        ("float* scratch; cudaMalloc(&scratch, n * 4);", "if (n != 33) cudaFree(scratch);", 1),
+        # Kept: once for all, in several pieces, for each size, replaced by every call.
+        ("static float* scratch; if (!scratch) cudaMalloc(&scratch, 5000);", "", 0),
+        (
+            "static float* kept[3]; if (!kept[0]) for (auto& p : kept) cudaMalloc(&p, 5000);"
+            " float* scratch = kept[1];",
+            "",
+            0,
+        ),
+        (
+            "static float* by_size[2000]; float*& scratch = by_size[n];"
+            " if (!scratch) cudaMalloc(&scratch, n * 4);",
+            "",
+            0,
+        ),
+        ("static float* scratch; cudaFree(scratch); cudaMalloc(&scratch, n * 4);", "", 0),
+        # The second of two is never freed.
+        (
+            "float *scratch, *other; cudaMalloc(&scratch, n * 4); cudaMalloc(&other, n * 4);",
+            "cudaFree(scratch);",
+            3,
+        ),
+    ],
+    ids=["freed", "lost", "lost-once", "kept", "kept-3", "by-size", "replaced", "one-of-two"],
+)
+def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
+    silu: Assignment, tmp_path: Path, allocate: str, free: str, leaks: int
+) -> None:
+    (tmp_path / "silu.cu").write_text(SCRATCH.format(allocate=allocate, free=free))
+    check = memory_check(silu, tmp_path, Language.CUDA)
+    assert isinstance(check.evidence, MemoryEvidence)
+    found = [(f.kind, f.line, f.count) for f in check.evidence.findings]
+    assert found == ([("leak", 11, leaks)] if leaks else [])
+    assert check.verdict is (Verdict.MEMORY_ERROR if leaks else Verdict.ACCEPTED), check.message
+
+
+# ---- what never ends ----
+
+
+@pytest.mark.parametrize(
+    ("loops", "verdict"),
+    [("n != 0", Verdict.SKIPPED), ("n == 33", Verdict.TIME_LIMIT)],
+    ids=["in no case", "in one case"],
+)
+def test_what_never_ended_is_not_waited_for_again(
+    silu: Assignment, tmp_path: Path, loops: str, verdict: Verdict
+) -> None:
+    """In the case that does end there is something to look at: then the others are, too."""
+    hand_in = (REPOSITORY / "reference/silu/silu.py").read_text()
+    around = f"\n\nlaunch = silu\n\n\ndef silu(input, output, n):\n    while {loops}: pass\n"
+    (tmp_path / "silu.py").write_text(f"{hand_in}{around}    launch(input, output, n)\n")
+    limits = dataclasses.replace(silu.limits, call_s=1.0)
+    assignment = dataclasses.replace(silu, limits=limits)
+    options = Options(languages=frozenset({Language.TRITON}))
+    report = grade(assignment, read_submission(tmp_path, assignment), options, Progress())
+    assert report.verdict is Verdict.TIME_LIMIT
+    (check,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
+    assert check.verdict is verdict, check.message
+    assert (check.score, check.pending) == (0, 0)

@@ -1,0 +1,306 @@
+"""From rounds to a verdict on speed: combination over benchmarks, sentence, memory."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.expression import Expression
+from grader.assignment.model import Benchmark
+from grader.assignment.reader import read_assignment
+from grader.checks.common.diagnosis import Sentence
+from grader.checks.performance import check, copy_bandwidth, figures
+from grader.checks.performance.check import _sentence, combine, sets_for
+from grader.checks.performance.copy_bandwidth import crowded
+from grader.checks.performance.measurement import APART, HOST_APART, Apart, Measured, Round
+from grader.report.verdict import Verdict
+from grader.timing.decision import Tier, decide
+from grader.timing.estimate import Estimate
+from grader.vocabulary import Language
+
+SILU = read_assignment(REPOSITORY / "assignments" / "silu")
+SLOW = Tier(speedup=0.5, share=0.4, accepted=False)
+EVEN = Tier(speedup=1.0, share=1.0)
+TIERS = (SLOW, EVEN)
+
+
+def judged(low: float, median: float, high: float) -> tuple[Verdict, str, str]:
+    found = Estimate(low=low, median=median, high=high, rounds=20)
+    sentence = _sentence(found, decide(found, TIERS), TIERS)
+    return sentence.verdict, sentence.message, sentence.hint
+
+
+def test_benchmarks_are_combined_round_by_round() -> None:
+    chooser = random.Random(3)
+    weather = [chooser.lognormvariate(0, 0.1) for _ in range(21)]
+    # One size is twice as fast, one half as fast; what disturbs both cancels out of neither.
+    found = combine([[2 * w for w in weather], [0.5 / w for w in weather]])
+    assert found is not None
+    assert (found.low, found.median, found.high) == pytest.approx((1.0, 1.0, 1.0))
+    assert found.rounds == 21
+
+
+QUICK, SLOW_WAITS = [1e-5] * 16, [2e-3] * 16  # of tiny kernels
+
+
+def checked(
+    monkeypatch: pytest.MonkeyPatch,
+    one: Callable[..., Measured],
+    waits: Callable[[], list[float]] = lambda: QUICK,
+    *,
+    benchmarks: int = 3,
+    tiers: tuple[Tier, ...] = TIERS,
+) -> check.SpeedVerdict:
+    """Check the speed of three benchmarks, without a GPU."""
+    around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
+    monkeypatch.setattr(check, "alone", lambda uuid: contextlib.nullcontext())
+    monkeypatch.setattr(check, "Watch", lambda uuid: around)
+    monkeypatch.setattr(check, "copy_rate_gb_s", lambda: 1.0)
+    monkeypatch.setattr(copy_bandwidth, "waits", waits)
+    monkeypatch.setattr(copy_bandwidth, "_LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(check, "gpu_errors", lambda room=0: contextlib.nullcontext())
+    monkeypatch.setattr(check, "_measure_one", one)
+    monkeypatch.setattr(check, "performance_evidence", lambda *_: None)
+    made = [
+        Benchmark(name=str(n), sizes={"n": n}, bytes=Expression("n", frozenset({"n"})))
+        for n in range(1, benchmarks + 1)
+    ]
+    bench: Any = SimpleNamespace(
+        built=SimpleNamespace(language=Language.TRITON),
+        assignment=dataclasses.replace(SILU, benchmarks=tuple(made)),
+    )
+    gpu: Any = SimpleNamespace(uuid="none")
+    lent: Any = None
+    return check.check_speed(bench, lent, lent, gpu, tiers, lambda name: None, seed=7)
+
+
+def as_fast_as_torch(*_: Any) -> Measured:
+    return Measured(rounds=(Round(baseline_s=1.0, submission_s=1.0),) * 20)
+
+
+def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one worker was shown may reach a later one: it must not tell what that is shown."""
+    seeds: list[int] = []
+
+    def one(*arguments: Any) -> Measured:
+        seeds.append(next(a for a in arguments if isinstance(a, int)))
+        return as_fast_as_torch()
+
+    uncertain = SimpleNamespace(again=True, tier=None)
+    monkeypatch.setattr(check, "decide", lambda *_: uncertain)  # it is asked for once more
+    for _ in range(2):
+        checked(monkeypatch, one)
+    assert len(set(seeds[:6])) == 6, "three benchmarks, each measured twice"
+    assert seeds[6:] == seeds[:6], "a run can be repeated"
+
+
+@pytest.mark.parametrize(
+    ("waits", "verdict"),
+    [
+        ((QUICK, QUICK), Verdict.ACCEPTED),
+        ((SLOW_WAITS, QUICK, SLOW_WAITS, QUICK), Verdict.ACCEPTED),  # for a moment only
+        ((SLOW_WAITS, SLOW_WAITS), Verdict.NOT_MEASURED),
+        ((QUICK, SLOW_WAITS, SLOW_WAITS), Verdict.NOT_MEASURED),  # it began meanwhile
+    ],
+)
+def test_a_gpu_is_looked_at_before_and_after(
+    monkeypatch: pytest.MonkeyPatch, waits: tuple[list[float], ...], verdict: Verdict
+) -> None:
+    looks = iter(waits)
+    found = checked(monkeypatch, as_fast_as_torch, lambda: next(looks))
+    assert found.sentence.verdict is verdict, found
+    told = "something else keeps the GPU busy" in found.sentence.message
+    assert told == (verdict is Verdict.NOT_MEASURED)
+    assert found.share == (0.0 if told else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("needed", "tuning_s", "shares"),
+    [
+        # All take what they are given, and their workers 0.3 s to end; 0.5 s stay for the end.
+        ((9.0, 9.0, 9.0), 0.0, (2.2, 2.2, 2.2)),
+        ((1.0, 9.0, 9.0), 0.0, (2.2, 2.8, 2.8)),  # what one has left over is for the others
+        ((9.0, 9.0, 9.0), 4.0, (2.2, 2.2, 2.2)),  # its own compiler and tuner come on top
+    ],
+)
+def test_all_benchmarks_share_a_budget_that_leaves_time_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+    needed: tuple[float, ...],
+    tuning_s: float,
+    shares: tuple[float, ...],
+) -> None:
+    now_s = 100.0
+    budgets: list[float] = []
+
+    def one(*arguments: Any) -> Measured:
+        nonlocal now_s
+        budget_s = next(a for a in arguments if isinstance(a, float))
+        now_s += min(needed[len(budgets)], budget_s) + 0.3 + tuning_s
+        budgets.append(budget_s)
+        return dataclasses.replace(as_fast_as_torch(), tuning_s=tuning_s)
+
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
+    found = checked(monkeypatch, one)
+    assert budgets == pytest.approx(shares)
+    assert found.tuning_s == pytest.approx(3 * tuning_s)
+    assert now_s - 100 - 3 * tuning_s == pytest.approx(7.5)
+
+
+def test_a_slow_gpu_has_half_of_its_share_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, budgets = 100.0, []
+
+    def one(*arguments: Any) -> Measured:
+        nonlocal now_s
+        budgets.append(next(a for a in arguments if isinstance(a, float)))
+        now_s += 60
+        return as_fast_as_torch()
+
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
+    checked(monkeypatch, one)
+    assert budgets == pytest.approx((2.2, 4 / 3, 4 / 3))
+
+
+def test_a_second_try_has_as_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    budgets: list[float] = []
+
+    def one(*arguments: Any) -> Measured:
+        nonlocal now_s
+        budgets.append(next(a for a in arguments if isinstance(a, float)))
+        now_s += budgets[-1] + 0.3
+        return as_fast_as_torch()
+
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
+    uncertain = SimpleNamespace(again=True, tier=None, open=None)
+    monkeypatch.setattr(check, "decide", lambda *_: uncertain)
+    assert checked(monkeypatch, one).sentence.verdict is Verdict.NOT_MEASURED
+    assert budgets == pytest.approx([2.2] * 6)
+
+
+def test_without_a_benchmark_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = checked(monkeypatch, as_fast_as_torch, benchmarks=0)
+    assert found.sentence.verdict is Verdict.NOT_MEASURED
+    assert found.sentence.message == "the assignment has no benchmark for Triton"
+
+
+@pytest.mark.parametrize(
+    ("tiers", "verdict"), [(TIERS, Verdict.TOO_SLOW), ((), Verdict.NOT_MEASURED)]
+)
+def test_a_hopeless_call_is_shown_and_not_scored_without_tiers(
+    monkeypatch: pytest.MonkeyPatch, tiers: tuple[Tier, ...], verdict: Verdict
+) -> None:
+    hopeless = Sentence(verdict=Verdict.TOO_SLOW, message="a call takes 4.0 s")
+    found = checked(monkeypatch, lambda *_: Measured(failure=hopeless, tuning_s=2.0), tiers=tiers)
+    assert found.sentence.verdict is verdict
+    assert found.sentence.message.startswith("a call takes 4.0 s")
+    assert found.tuning_s == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "apart"), [("silu", APART), ("copy_first_column", HOST_APART), ("gemm", APART)]
+)
+def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
+    monkeypatch: pytest.MonkeyPatch, name: str, apart: Apart
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    asked: list[Apart] = []
+
+    def measured(*_: Any, apart: Apart, **__: Any) -> Measured:
+        asked.append(apart)
+        return as_fast_as_torch()
+
+    monkeypatch.setattr(check, "open_field", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr(check, "measure", measured)
+    anything: Any = SimpleNamespace(language=Language.CUDA, memory_free_mib=1 << 14)
+    bench: Any = SimpleNamespace(assignment=assignment, built=anything)
+    watch: Any = SimpleNamespace(disturbances=lambda: ())
+    benchmark = assignment.benchmarks[0]
+    check._measure_one(bench, anything, anything, anything, benchmark, watch, 7, 8.0, 0.01, TIERS)
+    assert asked == [apart]
+
+
+def test_a_gpu_that_works_for_others_too_is_told() -> None:
+    quick = [1.2e-5, 1.3e-5, 1.5e-5] * 30
+    assert crowded(quick) is None
+    assert crowded([*quick, 3e-3, 4e-3]) is None, "a few prove nothing"
+    busy = crowded(quick + [2e-3] * 30)  # behind a neighbour's slices of time
+    assert busy is not None
+    assert busy.verdict is Verdict.NOT_MEASURED
+    assert "done after 2.0 ms: something else keeps the GPU busy" in busy.message
+
+
+def test_the_fewest_rounds_of_a_benchmark_are_taken() -> None:
+    found = combine([[1.0] * 30, [1.0] * 8])
+    assert found is not None
+    assert found.rounds == 8
+
+
+@pytest.mark.parametrize("ratios", [[], [[1.0] * 5], [[1.0] * 30, [1.0] * 5]])
+def test_too_few_rounds_say_nothing(ratios: list[list[float]]) -> None:
+    assert combine(ratios) is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [
+        ((0.30, 0.31, 0.32), Verdict.TOO_SLOW),  # no tier
+        ((0.60, 0.61, 0.62), Verdict.TOO_SLOW),  # a tier that earns a share, below the accepted
+        ((0.49, 0.50, 0.51), Verdict.TOO_SLOW),  # open, but about a tier that is not accepted
+        ((0.98, 0.99, 1.01), Verdict.INCONCLUSIVE),
+        ((1.01, 1.02, 1.03), Verdict.ACCEPTED),
+        ((0.80, 1.00, 1.30), Verdict.INCONCLUSIVE),
+        ((0.60, 0.80, 1.30), Verdict.NOT_MEASURED),
+    ],
+)
+def test_verdict_follows_the_tiers(interval: tuple[float, float, float], verdict: Verdict) -> None:
+    assert judged(*interval)[0] is verdict
+
+
+def test_sentence_has_figure_interval_and_what_comes_next() -> None:
+    _, message, hint = judged(0.60, 0.61, 0.62)
+    assert message == "0.61 times as fast as torch (0.600 to 0.620)"
+    assert hint == "the next tier is at 1"
+
+
+def test_without_tiers_the_figure_is_shown_and_not_scored() -> None:
+    found = Estimate(low=1.0, median=1.1, high=1.2, rounds=9)
+    sentence = _sentence(found, decide(found, ()), ())
+    assert sentence.verdict is Verdict.NOT_MEASURED
+    assert "shown and not scored" in sentence.message
+
+
+@pytest.mark.parametrize(
+    ("n", "free_gib", "sets"),
+    [
+        (1 << 26, 140, 64),  # 512 MiB a set, within 32 GiB
+        (1 << 26, 14, 7),  # a T4: a quarter of what is free
+        (1 << 20, 14, 64),
+        (1 << 29, 14, 2),  # never fewer than two
+    ],
+)
+def test_sets_fit_the_memory(n: int, free_gib: int, sets: int) -> None:
+    benchmark = Benchmark(name="n", sizes={"n": n}, bytes=Expression.parse("8 * n"))
+    assert sets_for(SILU, benchmark, Language.CUDA, free_gib << 30, 64 << 30) == sets
+
+
+@pytest.mark.parametrize(("name", "share"), [("silu", 0.25), ("copy_first_column", None)])
+def test_what_the_host_takes_part_in_has_no_roof_of_the_gpus(
+    name: str, share: float | None
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    benchmark = assignment.benchmarks[0]
+    values = {**benchmark.sizes, "size": 4}
+    submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes a second
+    rounds = (Round(baseline_s=1.0, submission_s=submission_s),) * 9
+    found = figures.timing_of(
+        assignment, Language.CUDA, benchmark, Measured(rounds=rounds), 4 * 0.123456789
+    )
+    assert found.gb_s == 0.123, "not 0.1: a column is little to move"
+    assert found.roof_share == share

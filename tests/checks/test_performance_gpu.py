@@ -1,0 +1,111 @@
+"""Timing on a real GPU: torch against torch, one hand-in again, attacks, a neighbour."""
+
+from __future__ import annotations
+
+import pytest
+from paths import REPOSITORY
+from timing_bench import about_time, neighbour, reference, silu, speedups, timed
+
+from grader.commands.verify.samples import Sample, samples_of
+from grader.gpu.nvml import Gpu
+from grader.report.verdict import Verdict
+from grader.vocabulary import Language
+
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+
+ATTACKS = [
+    pytest.param(sample, id=sample.title)
+    for sample in samples_of(REPOSITORY / "reference" / "silu")
+    if about_time(sample)
+]
+# What disturbs the measurement from a thread while torch runs; the work itself is honest.
+HOGS = {
+    "gpu": "for (;;) { burn<<<64, 256, 0, aside>>>(); cudaStreamSynchronize(aside); }",
+    "processor": "for (volatile long long i = 0;; i = i + 1) {}",
+    "bus": "for (;;) cudaMemcpyAsync(there, here, 64 << 20, cudaMemcpyDefault, aside), "
+    "cudaStreamSynchronize(aside);",
+}
+HOG = """
+#include "silu.h"
+#include <thread>
+
+__global__ void burn()
+{
+    const long long begun = clock64();
+    while (clock64() - begun < 1000000) {}
+}
+
+__global__ void silu_kernel(const float* input, float* output, int n)
+{
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));
+}
+
+static void hog()
+{
+    cudaStream_t aside;
+    cudaStreamCreateWithFlags(&aside, cudaStreamNonBlocking);
+    void *here = nullptr, *there = nullptr;
+    cudaMallocHost(&here, 64 << 20);
+    cudaMalloc(&there, 64 << 20);
+    WORK
+}
+
+extern "C" void silu(const float* input, float* output, int n)
+{
+    static bool begun = false;
+    if (n > 1 << 24 && !begun) {
+        begun = true;
+        std::thread(hog).detach();
+    }
+    silu_kernel<<<(n + 255) / 256, 256>>>(input, output, n);
+}
+"""
+
+
+def test_torch_is_as_fast_as_torch(first_gpu: Gpu) -> None:
+    found = [
+        timed(first_gpu, Language.TRITON, None, seed=seed, assignment=silu()) for seed in range(3)
+    ]
+    assert speedups(found) == pytest.approx([1.0] * 3, abs=0.01)
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_one_hand_in_gets_one_figure(first_gpu: Gpu, language: Language) -> None:
+    text = reference(language)
+    found = [timed(first_gpu, language, text, seed=seed, assignment=silu()) for seed in range(3)]
+    assert {verdict.sentence.verdict for verdict, _ in found} == {Verdict.ACCEPTED}
+    ratios = speedups(found)
+    assert max(ratios) / min(ratios) <= 1.02
+
+
+@pytest.mark.parametrize("sample", ATTACKS)
+def test_an_attack_gets_its_verdict(first_gpu: Gpu, sample: Sample) -> None:
+    language = Language(sample.language)
+    verdict, _ = timed(first_gpu, language, sample.text, seed=0, assignment=silu())
+    assert verdict.sentence.verdict.value == sample.verdict, verdict.sentence
+
+
+@pytest.mark.parametrize("what", list(HOGS))
+def test_hogging_gains_nothing(first_gpu: Gpu, what: str) -> None:
+    honest, hogging = (
+        timed(first_gpu, Language.CUDA, text, seed=0, assignment=silu())
+        for text in (HOG.replace("WORK", "return;"), HOG.replace("WORK", HOGS[what]))
+    )
+    (ratio,) = speedups([honest])
+    # A figure may be told of what is not scored.
+    if hogging[0].sentence.verdict is not Verdict.NOT_MEASURED:
+        assert max(speedups([hogging])) <= ratio * 1.03
+
+
+def test_a_busy_neighbour_is_told_of(first_gpu: Gpu) -> None:
+    with neighbour():
+        verdict, _ = timed(
+            first_gpu,
+            Language.CUDA,
+            reference(Language.CUDA),
+            seed=0,
+            assignment=silu(),
+        )
+    flags = verdict.evidence.flags if verdict.evidence else ()
+    assert verdict.sentence.verdict is Verdict.NOT_MEASURED or flags

@@ -1,0 +1,316 @@
+"""The memory check under a stand-in for compute-sanitizer: what its ends are made of.
+
+The stand-in runs the worker as the real tool does and then writes what a test
+wants, so that no GPU is needed; the worker is a host build. Marked gpu: the same
+hand-ins under the real tools.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+from sanitizer_stand_in import CLEAN, built_for, stand_in
+
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.checks.common.case_run import Bench
+from grader.checks.memory import sanitizer_prestart
+from grader.checks.memory.on_gpu import check_gpu_memory
+from grader.checks.memory.sanitizer import TOOLS
+from grader.checks.memory.verdict import MemoryVerdict
+from grader.gpu.nvml import Gpu
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.judge import session
+from grader.judge.oracle import Oracle
+from grader.report.evidence import MemoryEvidence
+from grader.report.model import CheckResult
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Device, Language
+
+SAMPLES = REPOSITORY / "reference" / "silu" / "samples"
+NO_DRIVER = Path(__file__).parent / "sanitizer_xml" / "2025.2.1" / "no-driver.memcheck.log"
+
+
+# As compute-sanitizer: options, then the program; the child inherits the channel.
+@pytest.fixture(scope="module")
+def silu() -> Assignment:
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    cases = tuple(CaseTemplate(sizes={"n": n}, memory=True) for n in (1, 33))
+    limits = dataclasses.replace(assignment.limits, call_s=1.0)
+    return dataclasses.replace(assignment, cases=cases, limits=limits)
+
+
+pytestmark = pytest.mark.usefixtures("unfenced")  # the stand-in is a file of the test's
+
+
+@pytest.fixture(autouse=True)
+def no_nvcc(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+        monkeypatch.setattr(sanitizer_prestart, "_CALL_S", 1.0)
+
+
+def check(
+    assignment: Assignment, tmp_path: Path, body: str, hand_in: Path | str = "accepted/grid-stride"
+) -> MemoryVerdict:
+    """Check a sample, or a text, under a stand-in that does `body`."""
+    folder = SAMPLES / hand_in if (SAMPLES / hand_in).is_dir() else tmp_path / "hand_in"
+    if folder.parent == tmp_path:
+        folder.mkdir()
+        (folder / "silu.cu").write_text(str(hand_in))
+    tool = stand_in(tmp_path, body)
+    built = built_for(assignment, folder, tmp_path / "scratch")
+    oracle = Oracle(assignment)
+    drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
+    cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
+    bench = Bench(assignment=assignment, built=built, server=None, driver=None, private=False)
+    return check_gpu_memory(bench, tool, cases, lambda name: None)
+
+
+def evidence(judged: MemoryVerdict) -> MemoryEvidence:
+    assert judged.evidence is not None
+    return judged.evidence
+
+
+def kernel(statement: str, before: str = "", host: str = "") -> str:
+    return f"""#include "silu.h"
+#include <cstdio>
+#include <cstdlib>
+{before}
+__global__ void k(const float* input, float* output, int n)
+{{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {statement}
+}}
+extern "C" void silu(const float* input, float* output, int n)
+{{
+    {host}
+    k<<<(n + 255) / 256, 256>>>(input, output, n);
+}}
+"""
+
+
+RIGHT = "if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));"
+
+
+# ---- a tool that works ----
+
+
+def test_a_clean_run_is_accepted(silu: Assignment, tmp_path: Path) -> None:
+    judged = check(silu, tmp_path, CLEAN)
+    assert judged.sentence.verdict is Verdict.ACCEPTED, judged
+    assert [run.tool for run in evidence(judged).tools] == [f"compute-sanitizer {t}" for t in TOOLS]
+
+
+def test_ten_thousand_findings_are_folded_ten_are_shown(silu: Assignment, tmp_path: Path) -> None:
+    body = "run()\nreport(''.join(record(1 + n % 12) for n in range(10_000)))\nsys.exit(86)"
+    judged = check(silu, tmp_path, body)
+    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    # 10,000 over 12 lines, from each of four tools.
+    assert judged.sentence.message.endswith(" (3336 times) (and 11 more)")
+    found = evidence(judged)
+    assert (len(found.findings), found.findings_total) == (10, 12)
+    assert sum(run.findings for run in found.tools) == 40_000
+    assert [finding.line for finding in found.findings] == list(range(1, 11))
+
+
+def test_a_report_that_ends_early_counts_as_far_as_it_goes(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    half = "open(xml, 'w').write('<Output>' + record(7) + record(8)[:-20])"
+    body = f"run()\n{half}\nos.kill(os.getpid(), 9)"
+    judged = check(silu, tmp_path, body)
+    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert [finding.line for finding in evidence(judged).findings] == [7]
+
+
+# ---- a tool that does not ----
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        # What 2025.2.1 does without a driver, or with one that is newer, whatever the program.
+        (
+            f"open(log, 'w').write({NO_DRIVER.read_text()!r})\nsys.exit(255)",
+            "could not run: Error: Target application terminated before first instrumented",
+        ),
+        (
+            "open(log, 'w').write('========= Error: Device not supported\\n')\nsys.exit(1)",
+            "could not run: Error: Device not supported",
+        ),
+        ("sys.exit(255)", "could not run: loading silu.cu ended the program with exit code 255"),
+        ("os.kill(os.getpid(), 9)", "could not run: loading silu.cu crashed: killed"),
+        ("run()\nsys.exit(255)", "could not run (exit code 255): it said nothing"),
+        ("run()\nprint('no memory')\nsys.exit(3)", "could not run (exit code 3): no memory"),
+        ("run()\nos.kill(os.getpid(), 9)", "could not run (ended by signal 9): it said nothing"),
+        ("run()\nopen(xml, 'w').write('<Comp')", "its report is not XML"),
+        ("run()\nopen(xml, 'w').write('\\0nonsense')", "its report is not XML"),
+        ("run()\nreport()\nsys.exit(86)", "found errors outside the hand-in's code"),
+    ],
+)
+def test_a_tool_that_cannot_run_is_nobodys_fault(
+    silu: Assignment, tmp_path: Path, body: str, reason: str
+) -> None:
+    judged = check(silu, tmp_path, body)
+    assert judged.sentence.verdict is Verdict.NOT_MEASURED, judged.sentence
+    assert judged.sentence.message.startswith("compute-sanitizer memcheck")
+    assert reason in judged.sentence.message
+    assert evidence(judged).tools[0].problem == judged.sentence.message
+
+
+WARNING = "record(13, 'Race condition').replace('Error', 'Warning')"
+STACK = "<hostStack><frame><func>grader_call</func></frame></hostStack></record>"
+LEAK = f"record(7, 'Leaked 4 bytes').replace('</record>', '{STACK}')"
+FOREIGN = "record(7).replace('silu.cu', 'worker.cpp')"
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        (LEAK, "no memory errors"),
+        (WARNING, "no memory errors, 1 warning"),
+    ],
+)
+def test_an_exit_code_for_what_is_no_error_is_none(
+    silu: Assignment, tmp_path: Path, records: str, message: str
+) -> None:
+    """The tool's exit code counts warnings and memory that is kept (seen on an H200)."""
+    judged = check(silu, tmp_path, f"run()\nreport({records})\nsys.exit(86)")
+    assert (judged.sentence.verdict, judged.sentence.message) == (Verdict.ACCEPTED, message)
+    judged = check(silu, tmp_path, f"run()\nreport({records} + {FOREIGN})\nsys.exit(86)")
+    assert judged.sentence.verdict is Verdict.NOT_MEASURED
+    assert judged.sentence.message.endswith("found errors outside the hand-in's code")
+
+
+def test_one_tool_that_cannot_run_leaves_the_findings_of_the_others(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    body = "if tool == 'racecheck': sys.exit(255)\nrun()\nreport(record(9))\nsys.exit(86)"
+    judged = check(silu, tmp_path, body)
+    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert evidence(judged).findings[0].line == 9
+
+
+# ---- hand-ins ----
+
+CRASH = kernel(RIGHT, host="if (n > 1) *(volatile int*)16 = 1;")
+PRINTS = kernel(
+    RIGHT,
+    host='std::puts("========= Invalid __global__ read of size 4 bytes\\n'
+    '=========     at silu.cu:7\\n========= ERROR SUMMARY: 1 error");',
+)
+FORGES = kernel(
+    RIGHT,
+    host="""std::FILE* f = std::fopen("findings.xml", "w");
+    std::fputs("<ComputeSanitizerOutput></ComputeSanitizerOutput>", f);
+    std::fclose(f);
+    f = std::fopen("sanitizer.log", "w");
+    std::fputs("========= Error: Device not supported\\n", f);
+    std::fclose(f);""",
+)
+
+
+def test_a_kernel_that_never_ends_is_over_its_time(silu: Assignment, tmp_path: Path) -> None:
+    judged = check(silu, tmp_path, CLEAN, "time_limit/endless-kernel")
+    assert judged.sentence.verdict is Verdict.TIME_LIMIT
+    assert "calling silu on n=1 did not end within 1 s" in judged.sentence.message
+
+
+def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
+    silu: Assignment, tmp_path: Path
+) -> None:
+    """compute-sanitizer writes its report when the program that it runs has ended."""
+    body = "run()\nreport(record(9))\nsys.exit(86)"
+    judged = check(silu, tmp_path, body, "time_limit/endless-kernel")
+    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert evidence(judged).findings[0].line == 9
+
+
+def test_a_tool_that_outlives_its_program_is_ended(
+    silu: Assignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_LAST_WORD_S", 0.2)
+    body = "run()\nimport time\ntime.sleep(3600)"
+    judged = check(silu, tmp_path, body, "time_limit/endless-kernel")
+    assert judged.sentence.verdict is Verdict.TIME_LIMIT
+
+
+def test_a_crash_before_the_first_kernel_is_the_hand_ins(silu: Assignment, tmp_path: Path) -> None:
+    judged = check(silu, tmp_path, CLEAN, CRASH)
+    assert judged.sentence.verdict is Verdict.RUNTIME_ERROR
+    assert "calling silu on n=33" in judged.sentence.message
+
+
+def test_a_hand_in_that_launches_nothing_proves_nothing(silu: Assignment, tmp_path: Path) -> None:
+    judged = check(silu, tmp_path, CLEAN, "wrong_answer/no-launch")
+    assert judged.sentence.verdict is Verdict.WRONG_ANSWER
+    assert "outputs were wrong in this run" in judged.sentence.message
+
+
+def test_what_a_hand_in_prints_is_no_finding(silu: Assignment, tmp_path: Path) -> None:
+    judged = check(silu, tmp_path, CLEAN, PRINTS)
+    assert judged.sentence.verdict is Verdict.ACCEPTED, judged.sentence
+    assert not evidence(judged).findings
+    assert "ERROR SUMMARY" in evidence(judged).output
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        (CLEAN, Verdict.ACCEPTED),  # the tool writes its own over it
+        ("run()\nreport(record(7))\nsys.exit(86)", Verdict.MEMORY_ERROR),
+        ("run()\nsys.exit(86)", Verdict.NOT_MEASURED),  # errors, and a report that hides them
+    ],
+)
+def test_a_forged_report_wins_nothing(
+    silu: Assignment, tmp_path: Path, body: str, verdict: Verdict
+) -> None:
+    assert check(silu, tmp_path, body, FORGES).sentence.verdict is verdict
+
+
+# ---- under the real tools ----
+
+
+def on_gpu(gpu: Gpu, assignment: Assignment, folder: Path) -> CheckResult:
+    options = Options(
+        gpu=gpu, languages=frozenset({Language.CUDA}), checks=frozenset({CheckName.MEMORY})
+    )
+    report = grade(assignment, read_submission(folder, assignment), options, Progress())
+    (found,) = (c for k in report.kernels for c in k.checks if c.check is CheckName.MEMORY)
+    return found
+
+
+MANY_FAULTS = kernel(
+    "\n    ".join(["float sum = 0.0f;", *["sum += input[n + 64 * i];"] * 12, "output[i] = sum;"])
+)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("text", "verdict", "phrase"),
+    [
+        (kernel(f"while (*(volatile const float*)input != 12345.f) {{}} {RIGHT}"),
+         Verdict.TIME_LIMIT, "did not end within"),
+        (MANY_FAULTS, Verdict.MEMORY_ERROR, "silu.cu:"),
+        (CRASH, Verdict.RUNTIME_ERROR, "calling silu on n=33"),
+        (kernel(RIGHT, host="return;"), Verdict.WRONG_ANSWER, "outputs were wrong"),
+        (PRINTS, Verdict.ACCEPTED, "no memory errors"),
+        (FORGES, Verdict.ACCEPTED, "no memory errors"),
+    ],
+    ids=["never-ends", "many-faults", "crashes", "launches-nothing", "prints", "forges"],
+)  # fmt: skip
+def test_bad_hand_ins_under_the_real_tools(
+    first_gpu: Gpu, silu: Assignment, tmp_path: Path, text: str, verdict: Verdict, phrase: str
+) -> None:
+    (tmp_path / "silu.cu").write_text(text)
+    found = on_gpu(first_gpu, silu, tmp_path)
+    assert found.verdict is verdict, found.message
+    assert phrase in found.message

@@ -1,0 +1,264 @@
+"""`grade batch --cluster`: the same jobs on Dask, which may lose workers or fall silent."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ci_course import surroundings_with_gpu
+from classrooms import grade, surroundings
+from paths import REPOSITORY
+from silu_points import KERNEL
+
+from grader.commands.batch import job_codec
+from grader.commands.batch.cluster import Cluster, Request, _security
+from grader.commands.batch.job import Job, Outcome, Terms
+from grader.commands.batch.run import run_jobs
+from grader.commands.batch.store import open_store
+from grader.commands.batch.submissions import find_hand_ins
+from grader.errors import GraderError, UsageError
+from grader.grading.progress import Progress
+from grader.pool.state import Hands
+from grader.vocabulary import Device
+
+TERMS = Terms(device=Device.CPU, public_seed=0, secret_seed=7)
+
+
+def request(where: str, **changes: Any) -> Request:
+    usual: dict[str, Any] = {"tls": None, "workers": None, "device": "cpu", "patience_s": 60.0}
+    return Request(where=where, **{**usual, **changes})
+
+
+def jobs_of(folder: Path) -> list[Job]:
+    assignment = REPOSITORY / "assignments" / "silu"
+    return [
+        Job(name=place.name, source=place.source, assignment=assignment, terms=TERMS)
+        for place in find_hand_ins(folder).places
+    ]
+
+
+# Without Dask.
+
+
+def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, hands: Hands) -> None:
+    data = job_codec.pack(next(job for job in jobs_of(classroom) if job.name == "cyd"))
+    assert json.loads(data)["files"][0]["path"] == "silu.cu"
+    assert str(classroom).encode() not in data
+    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=data), hands))
+    assert answer.outcome is Outcome.GRADED
+    report = json.loads(answer.text)
+    assert (report["score"], report["verdict"]) == (0, "wrong_answer")
+    assert report["environment"]["secret_seed"] == 7
+
+
+def test_a_worker_of_another_version_does_not_grade(classroom: Path, hands: Hands) -> None:
+    data = job_codec.pack(jobs_of(classroom)[0])
+    other = json.dumps({**json.loads(data), "grader": "0.0.0"}).encode()
+    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=other), hands))
+    assert answer.outcome is Outcome.FAILED
+    assert "not 0.0.0" in answer.problem
+
+
+def test_an_assignment_is_unpacked_into_its_own_folder_only(classroom: Path, hands: Hands) -> None:
+    values = json.loads(job_codec.pack(jobs_of(classroom)[0]))
+    values["folder"]["../outside"] = ""
+    answer = job_codec.unwrap(
+        job_codec.do(job_codec.Parcel(data=json.dumps(values).encode()), hands)
+    )
+    assert "../outside is no path within an assignment" in answer.problem
+
+
+@pytest.mark.parametrize(
+    "answer", [pickle.dumps("report"), "text", None, b"{}", b'{"outcome": "graded", "text": ""}']
+)
+def test_an_answer_in_no_known_form_is_a_failed_one(answer: object) -> None:
+    assert job_codec.unwrap(answer).outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("tcp://10.1.2.3:8786", "in the clear"),
+        ("tcp://head.example.edu:8786", "in the clear"),
+        ("tls://head.example.edu:8786", "needs certificates"),
+        ("slurm", "needs certificates"),
+        ("head.example.edu", "is no scheduler's address"),
+    ],
+)
+def test_beyond_this_machine_all_is_encrypted(where: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        _security(request(where), None)
+
+
+@pytest.mark.parametrize("where", ["local", "tcp://127.0.0.1:8786", "tcp://[::1]:8786"])
+def test_on_this_machine_no_certificates_are_asked_for(where: str) -> None:
+    assert _security(request(where), None) is None
+
+
+def test_a_missing_certificate_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").touch()
+    with pytest.raises(UsageError, match=r"there is no .*cert\.pem"):
+        _security(request("slurm", tls=tmp_path), None)
+
+
+# With Dask.
+
+
+@pytest.fixture
+def dask() -> None:
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+
+@pytest.fixture
+def scheduler(dask: None, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A scheduler of its own on this machine, and its address."""
+    file = tmp_path / "scheduler.json"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"),
+            *("--port", "0", "--no-dashboard", "--scheduler-file", str(file)),
+        ],
+        env=surroundings(),
+        stderr=subprocess.DEVNULL,
+    )
+    deadline_s = time.monotonic() + 60
+    while not (file.is_file() and file.stat().st_size) and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    yield process, json.loads(file.read_text())["address"]
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.usefixtures("dask")
+def test_a_class_is_graded_on_a_local_cluster(classroom: Path, tmp_path: Path) -> None:
+    done = grade(
+        "batch", classroom, "silu", "--out", tmp_path / "out", "--device", "cpu",
+        "--cluster", "local",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = (tmp_path / "out/reports/silu").glob("*.json")
+    assert {path.stem: json.loads(path.read_text())["score"] for path in found} == {
+        "ada": KERNEL, "bob": KERNEL, "cyd": 0, "dee": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("dask")
+def test_a_lost_workers_jobs_go_to_another(classroom: Path, tmp_path: Path) -> None:
+    with (
+        Cluster(request("local", workers=2)) as cluster,
+        open_store(tmp_path / "out") as store,
+        Progress().step("test") as step,
+    ):
+        lost = next(iter(cluster._client.run(os.getpid).values()))
+
+        class Losing:
+            add = cluster.add
+            given_up = ()
+
+            def results(self, tasks: Any) -> Any:
+                for number, answer in enumerate(cluster.results(tasks)):
+                    if number == 0:
+                        os.kill(lost, signal.SIGKILL)
+                    yield answer
+
+        run_jobs(Losing(), store, jobs_of(classroom), step)
+        assert step.done == 4
+        assert all(store.report("silu", name) for name in ("ada", "bob", "cyd", "dee"))
+
+
+def test_a_worker_whose_gpu_is_lost_leaves_its_jobs_to_another(
+    scheduler: tuple[subprocess.Popen[bytes], str], classroom: Path, tmp_path: Path
+) -> None:
+    def worker(**environment: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "distributed.cli.dask_worker", scheduler[1]),
+                *("--nthreads", "1", "--no-dashboard", "--no-nanny", "--resources", "GPU=1"),
+            ],
+            env=environment,
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+        )
+
+    lost = worker(**surroundings_with_gpu("driver"), CUDA_VISIBLE_DEVICES="GPU-lost")
+    good = worker(**surroundings_with_gpu())
+    try:
+        with Cluster(request(scheduler[1], device="cuda")) as cluster:
+            while len(cluster._workers()) < 2:
+                time.sleep(0.1)
+            jobs = [
+                replace(job, terms=replace(TERMS, device=Device.CUDA)) for job in jobs_of(classroom)
+            ]
+            answers = {job.name: answer for job, answer in cluster.results(jobs)}
+        assert {name: answer.outcome for name, answer in answers.items()} == dict.fromkeys(
+            ("ada", "bob", "cyd", "dee"), Outcome.GRADED
+        )
+        said = lost.communicate(timeout=60)[1].decode()
+        assert "leaves the cluster: the GPU GPU-lost was lost" in said
+        assert good.poll() is None
+    finally:
+        for process in (lost, good):
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.usefixtures("dask")
+def test_a_cluster_that_never_answers_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            pytest.raises(GraderError, match="does not answer"),
+            Cluster(request(where, patience_s=2.0)),
+        ):
+            pass
+
+
+def test_a_cluster_without_workers_is_given_up(
+    scheduler: tuple[subprocess.Popen[bytes], str],
+) -> None:
+    with (
+        pytest.raises(GraderError, match="no worker came"),
+        Cluster(request(scheduler[1], patience_s=2.0)),
+    ):
+        pass
+
+
+def test_a_scheduler_that_dies_ends_the_run_and_keeps_what_is_there(
+    scheduler: tuple[subprocess.Popen[bytes], str], classroom: Path, tmp_path: Path
+) -> None:
+    process, address = scheduler
+    worker = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"),
+            *("--no-dashboard", "--no-nanny", "--death-timeout", "2"),
+        ],
+        env=surroundings(),
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        with (
+            open_store(tmp_path / "out") as store,
+            pytest.raises(GraderError, match="nothing was heard") as caught,
+            Cluster(request(address, patience_s=20.0)) as cluster,
+        ):
+            for job, answer in cluster.results(jobs_of(classroom)):
+                store.keep("silu", job.name, answer)
+                process.kill()
+                cluster._request = request(address, patience_s=1.0)
+        assert "stays graded" in (caught.value.tip or "")
+        assert list((tmp_path / "out/reports/silu").glob("*.json"))
+    finally:
+        worker.kill()
+        worker.wait()

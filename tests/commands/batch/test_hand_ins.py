@@ -1,0 +1,209 @@
+"""What is found in a class's folder, whoever exported it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.commands.batch.gradescope_export import METADATA, Student, read_metadata
+from grader.commands.batch.store import open_store
+from grader.commands.batch.submissions import asked_in, find_hand_ins
+from grader.errors import UsageError
+
+EXPORT = """\
+---
+submission_11:
+  :submitters:
+  - :name: O'Hara, Ann
+    :sid: '0042'
+    :email: ann@example.edu
+  - :name: "Zo\\u00eb"
+    :sid:
+    :email: zoe@example.edu
+  :created_at: 2026-02-12 15:04:05.000000000 Z
+  :score: 3.0
+  :results:
+    tests:
+    - name: "not a student"
+      :email: nobody@example.edu
+    output: |
+      submitters:
+submission_12:
+  :submitters:
+  - :name: '=HYPERLINK("x")'
+    :sid: ~
+  :history: []
+"""
+
+
+def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text(EXPORT)
+    assert read_metadata(tmp_path / METADATA) == {
+        "submission_11": (
+            Student(name="O'Hara, Ann", sid="0042", email="ann@example.edu"),
+            Student(name="Zoë", sid="", email="zoe@example.edu"),
+        ),
+        "submission_12": (Student(name='=HYPERLINK("x")'),),
+    }
+    (tmp_path / "submission_11").mkdir()
+    found = find_hand_ins(tmp_path)
+    assert [place.title for place in found.places] == ["submission_11 (O'Hara, Ann, Zoë)"]
+    assert found.passed_over == (f"submission_12: {METADATA} names it, but it is not here",)
+
+
+@pytest.mark.parametrize(
+    ("key", "folder"),
+    [
+        ("submission 3:", "submission 3"),
+        ("'submission 3':", "submission 3"),
+        (r'"sub\"mission\u00e9":', 'sub"missioné'),
+        (":submission_3: &1", "submission_3"),
+        ('"it\'s #3":', "it's #3"),
+        ("? submission 3\n:", "submission 3"),
+    ],
+)
+def test_nobody_gets_the_people_of_the_next_submission(
+    key: str, folder: str, tmp_path: Path
+) -> None:
+    carol = f"{key}\n  :submitters:\n  - :name: Carol\n"
+    (tmp_path / METADATA).write_text(EXPORT + carol)
+    people = read_metadata(tmp_path / METADATA)
+    assert people["submission_12"] == (Student(name='=HYPERLINK("x")'),)
+    assert people[folder] == (Student(name="Carol"),)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (">-\n      Bob the\n      Builder", "Bob the Builder"),
+        ("|\n      Bob\n", "Bob"),
+        ("Bob the\n      Builder", "Bob the Builder"),
+        ("'Bob''s\n      Builder'", "Bob's Builder"),
+        ('"Bob\\\n      \\ the Builder"', "Bob the Builder"),
+        ("&1 Bob", "Bob"),
+        ("*ann", "Ann"),
+        ("!binary |-\n      Wm/Dqw==", "Zoë"),
+        ("!binary |-\n      Wm/", ""),
+        ("!ruby/object:Name\n      first: Bob", ""),
+        ("[Bob]", ""),
+        ("'~'", "~"),
+        ("0042", "0042"),
+    ],
+)
+def test_a_name_of_several_lines_is_read(value: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text(
+        f"submission_1:\n  :title: &ann Ann\n  :submitters:\n"
+        f"  - :name: {value}\n    :email: b@example.edu\n"
+        "    :more:\n      :name: Mallory\n  - :name: Cyd\n  :created_at: now\n"
+    )
+    assert read_metadata(tmp_path / METADATA) == {
+        "submission_1": (Student(name=name, email="b@example.edu"), Student(name="Cyd"))
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("--- {}\n", "there is no submission in it"),
+        ("", "there is no submission in it"),
+        ("{a: b}: c\n", "there is no submission in it"),
+        ("a: 1\nb: 'two\n", r"submission_metadata.yml:3: found unexpected end of stream"),
+        ("submission_1:\n\t:submitters:\n", r"submission_metadata.yml:2: found character"),
+        ("a: \x00\n", r"submission_metadata.yml(:1)? is no YAML|control characters"),
+        ("[" * 3_000, r"submission_metadata.yml"),
+    ],
+)
+def test_metadata_that_cannot_be_read_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / METADATA).write_text(text)
+    with pytest.raises(UsageError, match=words):
+        read_metadata(tmp_path / METADATA)
+
+
+def test_clones_of_a_classroom_are_named_by_their_user(tmp_path: Path) -> None:
+    folder = tmp_path / "silu-submissions"
+    for user in ("octocat", "silu-fan"):
+        (folder / f"silu-{user}" / ".git").mkdir(parents=True)
+    assert [place.name for place in find_hand_ins(folder).places] == ["octocat", "silu-fan"]
+
+
+def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "bob.tar.gz").touch()
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / ".DS_Store").touch()
+    (tmp_path / "link").symlink_to("ada")
+    (tmp_path / ("x" * 220)).mkdir()
+    found = find_hand_ins(tmp_path)
+    assert [place.name for place in found.places] == ["ada", "bob"]
+    assert len(found.passed_over) == 3
+
+
+def test_hidden_hand_ins_are_told_but_not_files_of_a_system(tmp_path: Path) -> None:
+    for name in ("ada", "...", ".bob", ".git", "__MACOSX"):
+        (tmp_path / name).mkdir()
+    for name in (".cyd.zip", "._ada.zip", ".DS_Store"):
+        (tmp_path / name).touch()
+    found = find_hand_ins(tmp_path)
+    assert [place.name for place in found.places] == ["ada"]
+    told = [sentence.partition(": hidden, ")[0] for sentence in found.passed_over]
+    assert told == ["...", ".bob", ".cyd.zip"]
+
+
+def test_one_student_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada.zip").touch()
+    with pytest.raises(UsageError, match="would be one student's hand-in"):
+        find_hand_ins(tmp_path)
+
+
+def test_reports_are_no_hand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ada", "graded"):
+        (tmp_path / name).mkdir()
+    found = find_hand_ins(tmp_path, tmp_path / "graded")
+    assert [place.name for place in found.places] == ["ada"]
+    assert found.passed_over == ("graded: the folder of --out, no hand-in",)
+    assert len(find_hand_ins(tmp_path, tmp_path.parent / "graded").places) == 2
+    assert len(find_hand_ins(tmp_path, tmp_path / "not there yet").places) == 2
+    monkeypatch.chdir(tmp_path)
+    for out, words in (
+        (Path(), "is the folder of the hand-ins itself"),
+        (tmp_path / "ada" / "..", "is the folder of the hand-ins itself"),
+        (Path("ada/graded"), f"is in a hand-in, {tmp_path}/ada"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            find_hand_ins(tmp_path, out)
+
+
+def test_reports_of_an_earlier_run_are_no_hand_ins(tmp_path: Path) -> None:
+    (tmp_path / "ada" / "reports").mkdir(parents=True)
+    (tmp_path / "bob").mkdir()
+    (tmp_path / "bob" / "batch.json").touch()
+    assert len(find_hand_ins(tmp_path, tmp_path / "graded again").places) == 2
+    with open_store(tmp_path / "graded") as store:
+        store.secret_seed(None)
+        store.write(store.report_path("silu", "ada"), "{}\n")
+    found = find_hand_ins(tmp_path, tmp_path / "graded again")
+    assert [place.name for place in found.places] == ["ada", "bob"]
+    assert found.passed_over == ("graded: the reports of an earlier run, no hand-in",)
+
+
+def test_nothing_there_says_where_else(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no folder"):
+        find_hand_ins(tmp_path / "absent")
+    with pytest.raises(UsageError, match="there are no hand-ins in"):
+        find_hand_ins(tmp_path)
+
+
+def test_assignments_are_those_that_have_folders(tmp_path: Path) -> None:
+    known = [read_assignment(REPOSITORY / "assignments" / name) for name in ("silu", "gemm")]
+    (tmp_path / "ada" / "silu").mkdir(parents=True)
+    assert [a.name for a in asked_in(find_hand_ins(tmp_path), known)] == ["silu"]
+    (tmp_path / "ada" / "silu").rmdir()
+    (tmp_path / "ada" / "student_template" / "gemm").mkdir(parents=True)
+    assert [a.name for a in asked_in(find_hand_ins(tmp_path), known)] == ["gemm"]
+    (tmp_path / "ada" / "student_template" / "gemm").rmdir()
+    with pytest.raises(UsageError, match="has a folder named as an assignment"):
+        asked_in(find_hand_ins(tmp_path), known)

@@ -1,0 +1,63 @@
+"""The table in docs/memory-safety.md says of each planted fault what its sample promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+
+import pytest
+from paths import REPOSITORY
+
+from grader.vocabulary import Device
+
+NEVER = "not captured yet"
+
+
+def load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "memory_table", REPOSITORY / "tools" / "memory_table.py"
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+TABLE = load()
+
+
+def cells() -> dict[str, list[str]]:
+    text = TABLE.PAGE.read_text(encoding="utf-8")
+    found: dict[str, list[str]] = TABLE._standing(text.split(TABLE.START)[1].split(TABLE.END)[0])[0]
+    return found
+
+
+def test_every_planted_fault_has_a_row_and_a_cell_of_the_processors() -> None:
+    found = cells()
+    assert set(found) == {TABLE.key_of(sample) for sample in TABLE.planted()}
+    assert [key for key, (cpu, _) in found.items() if cpu == NEVER] == []
+
+
+@pytest.mark.parametrize("device", list(Device))
+def test_the_cells_are_what_the_samples_promise(device: Device) -> None:
+    found, wrong = cells(), []
+    for sample in TABLE.planted():
+        cell = found[TABLE.key_of(sample)][device is Device.CUDA]
+        fault = TABLE.fault_of(sample)
+        severity = fault.severity(device.value)
+        tool, _, line = cell.removesuffix(" (warning)").partition(", line ")
+        if cell == NEVER:
+            continue
+        if severity is None:
+            right = cell.startswith("–")
+        else:
+            warned = cell.endswith(" (warning)")
+            # What only warns in one run may be an error in the next on a GPU, never the reverse.
+            right = warned == (severity == "warning") or (device is Device.CUDA and not warned)
+            right = right and int(line) in sample.expectation().lines
+            right = right and (device is Device.CPU or tool == fault.gpu)
+        if not right:
+            wrong.append((sample.title, cell))
+    assert wrong == []

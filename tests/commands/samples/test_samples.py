@@ -1,0 +1,138 @@
+"""The sample hand-ins: in good order, and a few of them graded.
+
+`grade verify` grades all of them (`make verify`); here its machinery is tried
+on one or two of each verdict, with few small cases.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.catalogue import find_assignments
+from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.expectation import KINDS
+from grader.commands.verify.lints import LEAST_SAMPLES
+from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.row import State
+from grader.commands.verify.samples import Sample, find_samples
+from grader.pool.state import Hands
+
+ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")
+SAMPLES = tuple(find_samples(REPOSITORY / "reference"))
+
+
+# ---- in good order ----
+
+
+@pytest.mark.parametrize("folder", ASSIGNMENTS, ids=lambda folder: folder.name)
+def test_spec_files_and_samples_are_in_good_order(folder: Path) -> None:
+    """All that `grade verify` can say without running anything."""
+    rows = plan(read_assignment(folder), REPOSITORY, Choice()).rows
+    assert len(rows) > 5
+    assert [row for row in rows if row.state.wrong] == []
+
+
+@pytest.mark.parametrize("folder", ASSIGNMENTS, ids=lambda folder: folder.name)
+def test_there_are_enough_samples_in_every_language(folder: Path) -> None:
+    assignment = read_assignment(folder)
+    count = Counter(s.language for s in SAMPLES if s.assignment == assignment.name)
+    for kernel in assignment.kernels:
+        for language in kernel.files:
+            assert count[language] >= LEAST_SAMPLES
+
+
+def test_there_are_planted_faults_of_every_kind() -> None:
+    expected = [s.expectation() for s in SAMPLES if s.assignment == "silu"]
+    assert {e.planted.kind for e in expected if e is not None and e.planted} == KINDS
+    count = Counter(s.language for s in SAMPLES if s.verdict == "memory_error")
+    assert count["cuda"] >= 16 and count["triton"] >= 9
+
+
+def test_triton_samples_parse() -> None:
+    for sample in SAMPLES:
+        if sample.language == "triton" and sample.verdict != "compile_error":
+            ast.parse(sample.text, filename=sample.title)
+
+
+# ---- graded ----
+
+CHOSEN = (
+    "accepted/tile-with-barrier/silu.cu",
+    "accepted/autotuned/silu.py",
+    "compile_error/missing-semicolon/silu.cu",
+    "compile_error/misnamed-function/silu.py",
+    "memory_error/missing-barrier/silu.cu",
+    "memory_error/shared-row-too-long/silu.cu",  # a warning only
+    "memory_error/missing-mask/silu.py",
+    "runtime_error/too-many-threads/silu.cu",
+    "time_limit/endless-loop/silu.py",
+    "wrong_answer/forgot-the-tail/silu.cu",
+    "wrong_answer/half-precision/silu.py",
+)
+
+
+@pytest.fixture(scope="module")
+def silu() -> Assignment:
+    """SiLU with few small cases and little patience: what the samples need to fail."""
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    return dataclasses.replace(
+        assignment,
+        cases=(
+            *(CaseTemplate(sizes={"n": n}, memory=True) for n in (1, 33, 1025)),
+            CaseTemplate(sizes={"n": 4099}, values="edges"),
+        ),
+        limits=dataclasses.replace(assignment.limits, call_s=1.0),
+    )
+
+
+@pytest.mark.usefixtures("no_nvcc")
+@pytest.mark.parametrize("title", CHOSEN)
+def test_a_sample_gets_its_folders_verdict(title: str, silu: Assignment, hands: Hands) -> None:
+    (task,) = plan(silu, REPOSITORY, Choice(samples=(title,))).tasks
+    (row,) = task.do(hands)
+    assert row.state is State.AGREES, row
+
+
+def cross_section() -> list[Sample]:
+    """Return one sample of each verdict that other assignments have, languages in turn."""
+    chosen: dict[tuple[str, str], Sample] = {}
+    for sample in SAMPLES:
+        expected = sample.expectation()
+        elsewhere = expected is not None and (
+            expected.device == "cuda" or expected.check == "rules"
+        )
+        # All wait for the same limits: one assignment's is enough, `grade verify` has the others.
+        waits = sample.verdict == "time_limit" and sample.assignment != "gemm"
+        key = sample.assignment, sample.verdict
+        wanted = "triton" if len(chosen) % 2 else "cuda"
+        if sample.assignment == "silu" or elsewhere or waits or key in chosen:
+            continue
+        if sample.language == wanted or sample.assignment == "copy_first_column":
+            chosen[key] = sample
+    return list(chosen.values())
+
+
+@pytest.mark.usefixtures("no_nvcc")
+@pytest.mark.parametrize("sample", cross_section(), ids=lambda s: f"{s.assignment}/{s.title}")
+def test_a_sample_of_each_verdict_is_graded_by_the_real_spec(sample: Sample, hands: Hands) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
+    if sample.verdict == "compile_error" and sample.language == "cuda":
+        pytest.skip("nvcc has the last word on it")
+    (task,) = plan(assignment, REPOSITORY, Choice(samples=(sample.title,))).tasks
+    (row,) = task.do(hands)
+    assert row.state is State.AGREES, row
+
+
+def test_a_sample_is_one_file_of_its_language() -> None:
+    by_title = {(s.assignment, s.title): s for s in SAMPLES}
+    assert len(by_title) == len(SAMPLES)
+    zeros = [s for s in SAMPLES if s.assignment == "silu" and s.name == "zeros"]
+    assert [s.file for s in zeros] == ["silu.cu", "silu.py"]
+    assert all(isinstance(s, Sample) and s.path.is_file() for s in zeros)

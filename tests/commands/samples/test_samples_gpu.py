@@ -1,0 +1,50 @@
+"""The samples on a real GPU: the planted faults under compute-sanitizer, kind and line.
+
+The memory check alone, which has to tell them; `grade verify --device cuda` does all checks of
+all samples.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.plan import Choice, plan
+from grader.commands.verify.row import State
+from grader.commands.verify.samples import Sample, find_samples
+from grader.commands.verify.tasks import SampleTask
+from grader.gpu.nvml import Gpu
+from grader.pool.state import Hands
+from grader.vocabulary import CheckName
+
+pytestmark = pytest.mark.gpu
+
+
+def about_memory(sample: Sample) -> bool:
+    """True unless another check is to give the verdict: those on time have a proof of theirs."""
+    expected = sample.expectation()
+    check = expected.check if expected else None
+    return sample.verdict in ("memory_error", "accepted") and check in (None, "memory")
+
+
+SAMPLES = [
+    pytest.param(sample, id=f"{sample.assignment}/{sample.title}")
+    for sample in find_samples(REPOSITORY / "reference")
+    if about_memory(sample)
+]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_gpus_tools_see_what_the_sample_says(
+    first_gpu: Gpu, hands: Hands, sample: Sample
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
+    planned = plan(assignment, REPOSITORY, Choice(gpu=first_gpu, samples=(sample.title,)))
+    for task in planned.tasks:
+        assert isinstance(task, SampleTask)
+        for row in dataclasses.replace(task, checks=frozenset({CheckName.MEMORY})).do(hands):
+            told = f"expected {row.expected}; got {row.actual} ({row.note})"
+            assert row.state in (State.AGREES, State.ELSEWHERE), told

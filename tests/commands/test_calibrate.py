@@ -1,0 +1,179 @@
+"""Calibration: tiers from figures, warnings, and what is kept. Timing itself needs a GPU."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sample_reports
+from click.testing import CliRunner
+from fake_nvml import FakeGpu, FakeNvml
+from paths import REPOSITORY
+
+from grader.assignment.model import Tiers
+from grader.assignment.reader import read_assignment
+from grader.cli.main import cli
+from grader.commands.calibrate.measure import (
+    Figure,
+    Part,
+    kept_figures,
+    proposals,
+    warnings,
+    write_calibration,
+)
+from grader.commands.calibrate.run import run_calibrate
+from grader.errors import ToolError, UsageError
+from grader.gpu import nvml as nvidia
+from grader.report.evidence import PerformanceEvidence
+from grader.timing.decision import Tier
+from grader.timing.proposal import propose, round_down, sensitivities
+from grader.vocabulary import Language
+
+SILU = read_assignment(REPOSITORY / "assignments" / "silu")
+H200 = nvidia.gpus(FakeNvml(FakeGpu()))[0]
+
+
+def figures(reference: float, **slow: float) -> list[Figure]:
+    evidence = sample_reports.performance().evidence
+    assert isinstance(evidence, PerformanceEvidence)
+    named = {"reference": reference} | {f"too_slow/{name}": value for name, value in slow.items()}
+    return [
+        Figure(
+            kernel="silu",
+            language=Language.CUDA,
+            hand_in=name,
+            speedup=value,
+            evidence=replace(evidence, speedup=value),
+        )
+        for name, value in named.items()
+    ]
+
+
+# ---- proposals ----
+
+
+def test_full_points_leave_the_reference_a_margin() -> None:
+    proposal = propose(1.02, [])
+    assert [tier.speedup for tier in proposal.tiers] == [0.71, 0.93]
+    assert [tier.share for tier in proposal.tiers] == [0.6, 1.0]
+    assert proposal.sensitive == ()
+
+
+def test_accepted_tier_keeps_clear_of_a_slow_sample() -> None:
+    proposal = propose(1.0, [("too_slow/naive", 0.7), ("too_slow/worse", 0.2)])
+    accepted = proposal.tiers[0].speedup
+    assert 0.7 * 1.1 < accepted < 0.92
+    assert proposal.sensitive == ()
+
+
+@pytest.mark.parametrize("slow", [0.9, 0.95, 1.2])
+def test_slow_sample_near_the_reference_is_sensitive(slow: float) -> None:
+    assert propose(1.0, [("too_slow/naive", slow)]).sensitive
+
+
+def test_figures_on_the_wrong_side_of_a_tier_are_told() -> None:
+    tiers = [Tier(speedup=0.5, share=0.5), Tier(speedup=1.0, share=1.0)]
+    told = sensitivities(tiers, 0.9, [("too_slow/a", 0.6), ("too_slow/b", 0.47), ("c", 0.1)])
+    assert told == [
+        "the reference (0.90) does not reach the tier at 1",
+        "too_slow/a (0.60) reaches the tier at 0.5",
+        "too_slow/b (0.47) is near the tier at 0.5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("speedup", "rounded"), [(0.9384, 0.93), (1.0, 1.0), (13.9, 13.0), (0.0456, 0.045)]
+)
+def test_tiers_have_two_digits_and_never_ask_for_more(speedup: float, rounded: float) -> None:
+    assert round_down(speedup) == rounded
+
+
+# ---- an assignment's figures ----
+
+
+def test_every_timed_reference_gets_a_proposal() -> None:
+    found = proposals(figures(1.0, naive=0.3))
+    assert list(found) == [("silu", Language.CUDA)]
+
+
+def test_spec_whose_tier_the_reference_misses_is_warned_of() -> None:
+    tiers = Tiers(default={Language.CUDA: (Tier(speedup=1.1, share=1.0),)})
+    kernel = replace(SILU.kernels[0], tiers=tiers)
+    told = warnings(replace(SILU, kernels=(kernel,)), figures(1.0), H200)
+    assert told == [
+        "sensitive: silu in CUDA C++: the reference (1.00) does not reach the tier at 1.1"
+    ]
+
+
+def test_figures_are_kept_beside_the_spec_by_the_name_of_the_gpu(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    path = write_calibration(assignment, figures(1.0, naive=0.3), H200)
+    assert path == tmp_path / "calibration" / "nvidia-h200.json"
+    document = json.loads(path.read_text())
+    assert document["assignment"] == "silu"
+    assert document["environment"]["gpu"] == "NVIDIA H200"
+    assert [figure["hand_in"] for figure in document["figures"]] == ["reference", "too_slow/naive"]
+    assert all(f["evidence"]["benchmarks"] for f in document["figures"])
+
+
+def test_a_part_replaces_its_own_figures_only(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    triton = [replace(one, language=Language.TRITON) for one in figures(0.9, slow=0.2)]
+    write_calibration(assignment, figures(1.0, naive=0.3) + triton, H200)
+    others = kept_figures(assignment, H200, Part(language=Language.CUDA))
+    path = write_calibration(assignment, figures(1.5), H200, others)
+    found = json.loads(path.read_text())["figures"]
+    assert [(one["hand_in"], one["language"], one["speedup"]) for one in found] == [
+        ("reference", "cuda", 1.5),
+        ("reference", "triton", 0.9),
+        ("too_slow/slow", "triton", 0.2),
+    ]
+
+
+def test_figures_of_what_the_spec_no_longer_has_are_not_kept(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    triton = [replace(one, language=Language.TRITON) for one in figures(0.9)]
+    write_calibration(assignment, figures(1.0) + triton, H200)
+    files = {Language.CUDA: SILU.kernels[0].files[Language.CUDA]}
+    kernel = replace(SILU.kernels[0], files=files)
+    less = replace(assignment, kernels=(kernel,))
+    assert kept_figures(less, H200, Part(language=Language.CUDA)) == []
+
+
+def test_the_whole_keeps_nothing_of_before(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    write_calibration(assignment, figures(1.0), H200)
+    assert kept_figures(assignment, H200, Part()) == []
+
+
+def test_a_part_beside_figures_of_other_versions_is_refused(tmp_path: Path) -> None:
+    assignment = replace(SILU, folder=tmp_path)
+    path = write_calibration(assignment, figures(1.0), H200)
+    document = json.loads(path.read_text())
+    document["environment"]["torch"] = "2.6.0"
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=r"was measured with torch 2\.6\.0, here \d") as caught:
+        kept_figures(assignment, H200, Part(language=Language.CUDA))
+    assert caught.value.tip == "measure all of it again: grade calibrate silu"
+
+
+def test_a_part_that_names_no_kernel_is_refused() -> None:
+    part = Part(kernels=("sliu",))
+    with pytest.raises(UsageError, match="there is no kernel `sliu`; did you mean `silu`"):
+        run_calibrate([SILU], REPOSITORY / "reference", H200, seed=0, keep=False, part=part)
+
+
+def test_calibrating_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvidia, "state", lambda: nvidia.State())
+    monkeypatch.chdir(REPOSITORY)
+    result = CliRunner().invoke(cli, ["calibrate", "silu"])
+    assert isinstance(result.exception, ToolError)
+    assert "no usable NVIDIA GPU" in str(result.exception)
+
+
+def test_unknown_assignment_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    result = CliRunner().invoke(cli, ["calibrate", "siluu"])
+    assert "did you mean `silu`?" in str(result.exception)

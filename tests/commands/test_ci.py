@@ -1,0 +1,627 @@
+"""`grade ci` and `grade report`: as a platform runs them, and when things go wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import format_contracts
+import jsonschema
+import pytest
+import report_document
+import sample_reports
+import test_formats
+from paths import REPOSITORY
+from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
+
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.commands.ci import gradescope_metadata, run
+from grader.commands.ci.delivery import Format
+from grader.commands.ci.gradescope_metadata import RateLimit, read_metadata
+from grader.errors import GraderError, UsageError
+from grader.grading import pipeline
+from grader.grading.partial import NOT_YET, is_unfinished, not_yet, out_of_time
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.model import Report
+from grader.report.reader import read_report
+from grader.report.verdict import Verdict
+from grader.sandbox.level import Isolation, Level
+from grader.submission.reader import Submission, read_submission
+from grader.system import signals
+from grader.vocabulary import CheckName
+
+SCHEMA = report_document.schema()
+NOON = datetime(2026, 3, 2, 12, tzinfo=timezone(timedelta(hours=-8)))
+
+
+def grade(
+    *arguments: str | Path, cwd: Path = REPOSITORY, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "CUDACXX": "", **variables}
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *map(str, arguments)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def hand_in(folder: Path, sample: str = "silu.cu") -> Path:
+    """Return a hand-in of one CUDA C++ file, a sample or the reference."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(REPOSITORY / "reference" / "silu" / sample, folder / "silu.cu")
+    return folder
+
+
+# --- as a platform runs it -------------------------------------------------------------------
+
+
+def test_a_wrong_hand_in_on_gradescope(tmp_path: Path) -> None:
+    output, report = tmp_path / "results.json", tmp_path / "report.json"
+    source = hand_in(tmp_path / "submission", "samples/wrong_answer/forgot-the-tail/silu.cu")
+    done = grade(
+        "ci", "silu", "--from", source, "--device", "cpu", "--format", "gradescope",
+        "--output", output, "--report", report,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = format_contracts.gradescope(output.read_text())
+    whole = read_report(report)
+    assert results["score"] == whole.score == 0
+    assert not is_unfinished(whole)
+    hidden = [c for c in whole.kernels[0].checks if c.visibility.value == "hidden"]
+    assert hidden
+    seed = whole.environment["secret_seed"]
+    assert f"--seed {seed}" in done.stdout
+    assert str(seed) not in output.read_text()
+
+
+def test_a_run_is_drawn_anew_and_replayed_with_its_seed(tmp_path: Path) -> None:
+    source = hand_in(tmp_path / "submission")
+    drawn: list[tuple[int, list[dict[str, Any]]]] = []
+    for number in range(3):
+        output = tmp_path / f"{number}.json"
+        seed = ["--seed", str(drawn[0][0])] if number == 2 else []
+        done = grade(
+            "ci", "silu", "--from", source, "--device", "cpu", "--format", "json",
+            "--output", output, *seed,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        report = json.loads(output.read_text())
+        assert (report["score"], report["pending"]) == (KERNEL, SPEED)
+        assert report["environment"]["public_seed"] == 0
+        cases = [
+            case["sizes"]
+            for check in report["kernels"][0]["checks"]
+            if check["visibility"] == "hidden"
+            for case in check["evidence"]["cases"]
+        ]
+        drawn.append((report["environment"]["secret_seed"], cases))
+    assert drawn[0][0] != drawn[1][0]
+    assert drawn[0][1] != drawn[1][1]
+    assert drawn[0] == drawn[2]
+
+
+def test_github_gets_its_three_places(tmp_path: Path) -> None:
+    source = hand_in(
+        tmp_path / "repository" / "hw" / "silu", "samples/wrong_answer/forgot-the-tail/silu.cu"
+    )
+    output, summary = tmp_path / "classroom.json", tmp_path / "summary.md"
+    step = tmp_path / "output"
+    summary.write_text("before\n")
+    done = grade(
+        "ci", "silu", "--from", source.parent, "--device", "cpu", "--format", "github",
+        "--output", output,
+        GITHUB_WORKSPACE=str(tmp_path / "repository"),
+        GITHUB_STEP_SUMMARY=str(summary),
+        GITHUB_OUTPUT=str(step),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = format_contracts.classroom(output.read_text())
+    assert result["status"] == "fail"
+    name, _, encoded = step.read_text().strip().partition("=")
+    assert name == "result"
+    assert format_contracts.classroom_output(encoded) == result
+    assert summary.read_text().startswith("before\n## SiLU\n")
+    commands = done.stdout.split("::\n")[-1].strip().split("\n")
+    found = format_contracts.github_commands(commands)
+    assert found[0]["file"] == "hw/silu/silu.cu"
+    # The sizes of hidden cases are in no line of this log.
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_github_names_the_file_where_the_course_has_it(tmp_path: Path) -> None:
+    (tmp_path / "assignments" / "silu").mkdir(parents=True)
+    hand_in(
+        tmp_path / "student_template" / "silu", "samples/compile_error/missing-semicolon/silu.cu"
+    )
+    done = grade(
+        "ci", "silu", "--from", tmp_path, "--device", "cpu", "--format", "github",
+        "--output", tmp_path / "classroom.json", GITHUB_WORKSPACE=str(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    commands = done.stdout.split("::\n")[-1].strip().split("\n")
+    assert format_contracts.github_commands(commands)[0]["file"] == "student_template/silu/silu.cu"
+
+
+def test_students_read_no_path_of_the_graders_machine(tmp_path: Path) -> None:
+    source, output = tmp_path / "submission", tmp_path / "results.json"
+    hand_in(source / "week 3" / "mine")
+    done = grade(
+        "ci", "silu", "--from", source, "--device", "cpu", "--format", "gradescope",
+        "--output", output,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert str(tmp_path) not in output.read_text()
+    told = json.loads(output.read_text())["tests"][0]["output"]
+    assert " ".join(told.split()) == (
+        "not submitted: no silu.cu or silu.py in the hand-in; `week 3/mine/silu.cu` is there: "
+        "hand in silu.cu without the folders"
+    )
+
+
+def test_autolabs_scores_are_the_last_line(tmp_path: Path) -> None:
+    source, output = hand_in(tmp_path / "submission"), tmp_path / "result.txt"
+    done = grade(
+        "ci", "silu", "--from", source, "--device", "cpu", "--format", "autolab",
+        "--output", output,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith(output.read_text())
+    scores = format_contracts.autolab(output.read_text())["scores"]
+    assert scores == {"silu": KERNEL, "main": 0.0}
+
+
+def test_a_wrong_folder_leaves_no_result_and_says_why(tmp_path: Path) -> None:
+    output = tmp_path / "results.json"
+    output.write_text("of another run")
+    done = grade(
+        "ci", "silu", "--from", tmp_path / "none", "--format", "gradescope", "--output", output
+    )
+    assert done.returncode == 3
+    assert "there is no hand-in" in done.stderr
+    assert not output.exists()
+
+
+# --- when things go wrong on the way ---------------------------------------------------------
+
+
+def request(tmp_path: Path, form: Format = Format.GRADESCOPE, **changes: object) -> run.Request:
+    usual = run.Request(
+        assignment="silu",
+        source=hand_in(tmp_path / "submission"),
+        format=form,
+        output=tmp_path / "result",
+        level=Level.NONE,
+        budget_s=100.0,
+        seed=1,
+        device="cpu",
+        report_path=None,
+        metadata_path=None,
+        limit=None,
+    )
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+Grading = Callable[[Callable[[Report], None]], Report]
+
+
+@pytest.fixture
+def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
+    """Put a function in the place of the pipeline."""
+    monkeypatch.chdir(REPOSITORY)
+
+    def put(instead: Grading) -> None:
+        def grade(
+            assignment: Assignment,
+            submission: Submission,
+            options: Options,
+            progress: Progress,
+            *,
+            hear: Callable[[Report], None],
+        ) -> Report:
+            return instead(hear)
+
+        monkeypatch.setattr(run, "grade", grade)
+
+    return put
+
+
+def half_done() -> Report:
+    """A report while the kernel's second check runs."""
+    waiting = replace(sample_reports.unmeasured(), message=NOT_YET, hint="")
+    entry = sample_reports.kernel(
+        sample_reports.build(), sample_reports.visible(), waiting, verdict=Verdict.ACCEPTED
+    )
+    return sample_reports.report(entry)
+
+
+@pytest.mark.parametrize("form", Format)
+def test_what_does_not_fit_into_the_budget_is_pending(
+    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    def slow(hear: Callable[[Report], None]) -> Report:
+        hear(half_done())
+        raise signals.OutOfTime
+
+    grading(slow)
+    assert run.grade_ci(request(tmp_path, form)) == 0
+    text = (tmp_path / "result").read_text()
+    _valid(form, text)
+    if form is Format.GRADESCOPE:
+        assert json.loads(text)["score"] == 40
+        assert "20 points are pending" in json.loads(text)["output"]
+        assert "the 100 s of this run were over" in text
+
+
+def test_a_budget_that_ends_before_anything_is_known_is_our_error(
+    tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    def slow(hear: Callable[[Report], None]) -> Report:
+        raise signals.OutOfTime
+
+    grading(slow)
+    with pytest.raises(GraderError, match="spent before grading began") as caught:
+        run.grade_ci(request(tmp_path))
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("form", Format)
+def test_at_every_moment_the_file_is_whole_and_valid(
+    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    seen = []
+
+    def step_by_step(hear: Callable[[Report], None]) -> Report:
+        for report in (sample_reports.of(Verdict.NOT_MEASURED), half_done()):
+            hear(report)
+            seen.append((tmp_path / "result").read_text())
+        return sample_reports.wrong_answer()
+
+    grading(step_by_step)
+    assert run.grade_ci(request(tmp_path, form)) == 0
+    for text in (*seen, (tmp_path / "result").read_text()):
+        _valid(form, text)
+    assert len(set(seen)) == 2
+
+
+@pytest.mark.parametrize("form", [Format.GRADESCOPE, Format.AUTOLAB])
+def test_a_grader_error_takes_the_score_so_far_away(
+    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    def broken(hear: Callable[[Report], None]) -> Report:
+        hear(half_done())
+        assert (tmp_path / "result").exists()
+        hear(sample_reports.grader_error())
+        assert not (tmp_path / "result").exists()
+        return sample_reports.grader_error()
+
+    grading(broken)
+    with pytest.raises(GraderError, match="nothing is published: the oracle raised"):
+        run.grade_ci(request(tmp_path, form))
+    assert not (tmp_path / "result").exists()
+
+
+@pytest.mark.parametrize("form", [Format.PRAIRIELEARN, Format.GITHUB, Format.JUNIT, Format.JSON])
+def test_a_format_with_a_word_for_it_says_that_the_grader_failed(
+    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    grading(lambda hear: sample_reports.grader_error())
+    assert run.grade_ci(request(tmp_path, form)) == 0
+    _valid(form, (tmp_path / "result").read_text())
+
+
+@pytest.mark.parametrize("error", [UsageError("no"), ZeroDivisionError(), GraderError("no")])
+def test_a_failure_on_the_way_leaves_nothing_behind(
+    error: Exception, tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    def broken(hear: Callable[[Report], None]) -> Report:
+        hear(half_done())
+        raise error
+
+    grading(broken)
+    with pytest.raises((GraderError, ZeroDivisionError)) as caught:
+        run.grade_ci(request(tmp_path))
+    assert getattr(caught.value, "exit_code", 3) == 3
+    assert not (tmp_path / "result").exists()
+
+
+def test_an_interruption_leaves_the_result_so_far(
+    tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    def interrupted(hear: Callable[[Report], None]) -> Report:
+        hear(half_done())
+        raise KeyboardInterrupt
+
+    grading(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.grade_ci(request(tmp_path))
+    assert format_contracts.gradescope((tmp_path / "result").read_text())["score"] == 40
+
+
+def test_a_weaker_sandbox_than_required_grades_nothing(
+    tmp_path: Path, grading: Callable[[Grading], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def graded(hear: Callable[[Report], None]) -> Report:
+        raise AssertionError("it was graded")
+
+    weak = Isolation(level=Level.NONE, layers="limits", missing=("a hand-in can read a file",))
+    grading(graded)
+    monkeypatch.setattr(run, "isolation", lambda *, gpu: weak)
+    with pytest.raises(GraderError, match="reaches the level none here, not partial"):
+        run.grade_ci(request(tmp_path, level=Level.PARTIAL))
+
+
+def _valid(form: Format, text: str) -> None:
+    contract: dict[Format, Callable[[str], Any]] = {
+        Format.GRADESCOPE: format_contracts.gradescope,
+        Format.PRAIRIELEARN: format_contracts.prairielearn,
+        Format.AUTOLAB: format_contracts.autolab,
+        Format.GITHUB: format_contracts.classroom,
+        Format.JUNIT: format_contracts.junit,
+        Format.JSON: json.loads,
+    }
+    contract[form](text)
+
+
+def test_a_deadline_ends_what_would_go_on_for_ever() -> None:
+    with pytest.raises(signals.OutOfTime), signals.deadline(0.01):
+        while True:
+            pass
+    signals.check()  # and nothing of it is left
+
+
+def test_a_deadline_that_is_kept_raises_nothing() -> None:
+    with signals.deadline(1000):
+        pass
+    with signals.deadline(None):
+        pass
+
+
+def test_what_had_no_time_says_so_and_stays_pending() -> None:
+    report = out_of_time(half_done(), 60)
+    last = report.kernels[0].checks[-1]
+    assert last.message == "not graded: the 60 s of this run were over before"
+    assert not is_unfinished(report)
+    assert report.pending == 20
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_points_that_a_wrong_answer_costs_are_not_pending(right: bool) -> None:
+    kernel = read_assignment(REPOSITORY / "assignments" / "silu").kernels[0]
+    done = [sample_reports.build(), sample_reports.visible()]
+    if not right:
+        done[-1] = sample_reports.wrong_answer().kernels[0].checks[1]
+    waiting = not_yet(kernel, done, Options())
+    assert [(check.check, check.pending) for check in waiting] == [
+        (CheckName.MEMORY, MEMORY * right),
+        (CheckName.PERFORMANCE, SPEED * right),
+    ]
+
+
+def test_a_report_can_be_asked_for_after_every_check() -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    submission = read_submission(REPOSITORY / "reference", assignment)
+    heard: list[Report] = []
+    last = pipeline.grade(assignment, submission, Options(), Progress(), hear=heard.append)
+    assert (heard[0].pending, heard[0].handed_in) == (100, 2)
+    for report in heard:
+        jsonschema.validate(json.loads(test_formats.rendered(Format.JSON, report)), SCHEMA)
+        assert report.score is not None
+        assert (report.max_score, report.score + report.pending) == (100, 100)
+    decided = [report.score for report in heard]
+    assert decided == sorted(decided, key=lambda score: score or 0)
+    assert (last.score, last.pending) == (KERNEL + PROGRAM, SPEED)
+    # The cheap check of both languages before the dear one of any.
+    both = [[check.check for check in entry.checks if not check.pending] for entry in last.kernels]
+    assert all(CheckName.MEMORY in checks for checks in both[:2])
+    first = next(r for r in heard if _done(r, 0, CheckName.MEMORY))
+    assert _done(first, 1, CheckName.CORRECTNESS)
+    assert _done(first, 2, CheckName.PROGRAM)
+
+
+def _done(report: Report, kernel: int, name: CheckName) -> bool:
+    checks = [check for check in report.kernels[kernel].checks if check.check is name]
+    return bool(checks) and all(check.message != NOT_YET for check in checks)
+
+
+# --- Gradescope's metadata -------------------------------------------------------------------
+
+
+def metadata(tmp_path: Path, *hours_ago: float, **changes: Any) -> Path:
+    """Write the metadata of a submission at noon, with earlier ones so many hours ago."""
+    earlier: list[dict[str, Any]] = [
+        {
+            "submission_time": (NOON - timedelta(hours=hours)).isoformat(),
+            "score": "35.0",
+            "autograder_error": False,
+        }
+        for hours in hours_ago
+    ]
+    if earlier:
+        earlier[-1]["results"] = {
+            "score": 35.0,
+            "output": "old\n\nresult",
+            "tests": [{"name": "t", "score": 35.0, "output": "kept"}],
+        }
+    data = {
+        "id": 1,
+        "created_at": NOON.isoformat(),
+        "assignment": {"due_date": (NOON - timedelta(hours=3)).isoformat(), "late_due_date": None},
+        "previous_submissions": earlier,
+        **changes,
+    }
+    path = tmp_path / "submission_metadata.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("hours_ago", "turn_h"),
+    [((), None), ((30, 25), None), ((5,), None), ((23, 5), 1), ((23, 20, 5), 4), ((24, 5), None)],
+)
+def test_the_limit_counts_in_a_window_before_the_submission(
+    hours_ago: tuple[float, ...], turn_h: float | None, tmp_path: Path
+) -> None:
+    limit = RateLimit(count=2, window_h=24)
+    turn = gradescope_metadata.next_turn(read_metadata(metadata(tmp_path, *hours_ago)), limit)
+    assert turn == (None if turn_h is None else NOON + timedelta(hours=turn_h))
+
+
+def test_a_refused_submission_keeps_the_old_result_and_does_not_count(
+    tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    def graded(hear: Callable[[Report], None]) -> Report:
+        raise AssertionError("it was graded")
+
+    grading(graded)
+    limit = RateLimit(count=1, window_h=24)
+    asked = request(tmp_path, metadata_path=metadata(tmp_path, 5), limit=limit)
+    assert run.grade_ci(asked) == 0
+    results = format_contracts.gradescope((tmp_path / "result").read_text())
+    assert results["score"] == 35
+    assert results["tests"][0]["output"] == "kept"
+    assert "Hand in again after 2026-03-03 07:00" in results["output"]
+    assert results["output"].endswith("\n\nold\n\nresult")
+    # The next one, an hour later: the first still counts, the refused one does not.
+    path = metadata(tmp_path, 6, 1)
+    data = json.loads(path.read_text())
+    data["created_at"] = NOON.isoformat()
+    data["previous_submissions"][0].pop("results", None)
+    data["previous_submissions"][1]["submission_time"] = NOON.isoformat()
+    data["created_at"] = (NOON + timedelta(hours=1)).isoformat()
+    data["previous_submissions"][1]["results"] = results
+    path.write_text(json.dumps(data))
+    again = read_metadata(path)
+    assert again.refused == {NOON}
+    turn = gradescope_metadata.next_turn(again, limit)
+    assert turn == NOON - timedelta(hours=6) + timedelta(hours=24)
+    assert turn is not None
+    refused = gradescope_metadata.refusal(again, limit, turn)
+    assert refused["output"].count("Not graded") == 1
+    assert refused["output"].endswith("\n\nold\n\nresult")
+
+
+@pytest.mark.parametrize(
+    ("score", "scored"),
+    [("1e999", 0), ("NaN", 0), ("-Infinity", 0), ("9" * 400, 0), ('"1e999"', 0), ("35.5", 35.5)],
+    ids=lambda value: str(value)[:9],
+)
+def test_an_earlier_score_that_is_no_number_is_ignored(
+    score: str, scored: float, tmp_path: Path
+) -> None:
+    path = metadata(tmp_path, 5)
+    data = json.loads(path.read_text())
+    [earlier] = data["previous_submissions"]
+    earlier.update(score="SCORE", results={"output": "half \ud800 pair"})
+    path.write_text(json.dumps(data).replace('"SCORE"', score))
+    limit = RateLimit(count=1, window_h=24)
+    assert run.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
+    results = format_contracts.gradescope((tmp_path / "result").read_text())
+    assert results["score"] == scored
+
+
+def test_scores_within_earlier_results_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
+    path = metadata(tmp_path, 5)
+    data = json.loads(path.read_text())
+    [earlier] = data["previous_submissions"]
+    test = {"name": "silu", "output": "kept", "score": "SCORE"}
+    earlier.update(score=35.0, results={"score": "SCORE", "tests": [test]})
+    path.write_text(json.dumps(data).replace('"SCORE"', "1e999"))
+    limit = RateLimit(count=1, window_h=24)
+    assert run.grade_ci(request(tmp_path, metadata_path=path, limit=limit)) == 0
+    results = format_contracts.gradescope((tmp_path / "result").read_text())
+    assert results["score"] == 35
+    assert results["tests"] == [{"name": "silu", "output": "kept"}]
+
+
+@pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31"])
+@pytest.mark.parametrize("zone", ["+14:00", "-14:00"])
+@pytest.mark.parametrize("window_h", [24.0, 1e300])
+def test_times_at_the_ends_of_the_calendar(
+    year: str, zone: str, window_h: float, tmp_path: Path
+) -> None:
+    time = f"{year}T12:00:00{zone}"
+    path = metadata(tmp_path, created_at=time)
+    data = json.loads(path.read_text())
+    data["previous_submissions"] = [{"submission_time": time, "score": 1.0}]
+    path.write_text(json.dumps(data))
+    about = read_metadata(path)
+    turn = gradescope_metadata.next_turn(about, RateLimit(count=1, window_h=window_h))
+    assert (turn is None) == (year[0] == "9" or window_h > 24)
+    gradescope_metadata.notes(about)
+
+
+def test_our_own_failures_do_not_count(tmp_path: Path) -> None:
+    path = metadata(tmp_path, 5)
+    data = json.loads(path.read_text())
+    data["previous_submissions"][0]["autograder_error"] = True
+    path.write_text(json.dumps(data))
+    limit = RateLimit(count=1, window_h=24)
+    assert gradescope_metadata.next_turn(read_metadata(path), limit) is None
+
+
+def test_what_comes_after_the_due_date_says_so(
+    tmp_path: Path, grading: Callable[[Grading], None]
+) -> None:
+    grading(lambda hear: sample_reports.accepted())
+    assert run.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
+    output = json.loads((tmp_path / "result").read_text())["output"]
+    assert output.startswith("Handed in 3.0 hours after the due date.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "holds no object"),
+        ("{}", "`created_at`"),
+        ('{"created_at": "2026-03-02T12:00:00"}', "`created_at` is not a time with its zone"),
+        (
+            '{"created_at": "2026-03-02T12:00:00.5Z", "previous_submissions": [{}]}',
+            r"`previous_submissions\[0\].submission_time`",
+        ),
+    ],
+)
+def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "metadata.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=words):
+        read_metadata(path)
+
+
+# --- grade report ----------------------------------------------------------------------------
+
+
+def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text(test_formats.rendered(Format.JSON, sample_reports.wrong_answer()))
+    for form in (Format.GRADESCOPE, Format.JUNIT):
+        done = grade("report", report, "--format", form.value)
+        assert done.returncode == 0, done.stderr
+        _valid(form, done.stdout)
+    output = tmp_path / "result"
+    done = grade("report", report, "--format", "prairielearn", "--output", output)
+    assert (done.returncode, done.stdout) == (0, "")
+    _valid(Format.PRAIRIELEARN, output.read_text())
+    done = grade("report", report)
+    assert "wrong answer · 0 / 80 points" in done.stdout
+
+
+def test_a_report_without_a_score_is_no_result_for_gradescope(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    report.write_text(test_formats.rendered(Format.JSON, sample_reports.grader_error()))
+    done = grade("report", report, "--format", "gradescope")
+    assert done.returncode == 3
+    assert "has no score" in done.stderr
+    assert done.stdout == ""

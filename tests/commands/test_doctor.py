@@ -1,0 +1,657 @@
+"""What doctor says about machines of every kind, from their facts alone.
+
+Each test takes a good machine, spoils one thing, and reads the row about it.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pynvml
+import pytest
+from fake_nvml import FakeGpu, FakeNvml
+from paths import REPOSITORY
+from rich.console import Console
+
+from grader.commands import doctor
+from grader.commands.doctor import Facts, Row, RowState, collection
+from grader.commands.doctor.facts import (
+    Compilers,
+    Graphics,
+    Packages,
+    Python,
+    Storage,
+    System,
+    TorchImport,
+    Trial,
+)
+from grader.gpu import nvml
+from grader.gpu.mps import Mps
+from grader.system import toolchain
+from grader.system.toolchain import Broken, Search, Tool
+
+FINE = Trial(problem=None)
+NO_MPS = Mps(
+    control_running=False,
+    server_running=False,
+    pipe_directory=Path("/tmp/nvidia-mps"),
+    pipe_present=False,
+)
+ARCHITECTURES_13 = (75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)
+
+
+def found(name: str, version: str) -> Search:
+    return Search(tool=Tool(name=name, path=Path("/usr/bin", name), version=version))
+
+
+def graphics(*gpus: FakeGpu, driver: str = "580.159.03", cuda: int = 13000) -> Graphics:
+    state = nvml.state(FakeNvml(*gpus, driver=driver, cuda=cuda)) if gpus else nvml.State()
+    return Graphics(
+        driver=state,
+        visible=state.gpus,
+        visible_setting=None,
+        order_is_certain=True,
+        on_bus=len(gpus),
+        mps=NO_MPS,
+    )
+
+
+CPU_MACHINE = Facts(
+    system=System(
+        name="Linux",
+        distribution="Debian GNU/Linux 12 (bookworm)",
+        architecture="x86_64",
+        package_manager="apt-get",
+    ),
+    python=Python(
+        version=(3, 11, 2),
+        executable=Path("/course/.venv/bin/python"),
+        in_venv=True,
+        can_make_venv=True,
+        has_headers=True,
+    ),
+    graphics=graphics(),
+    compilers=Compilers(
+        cxx=found("g++", "12.2.0"),
+        cxx_trial=FINE,
+        nvcc=Search(tool=None),
+        nvcc_trial=None,
+        nvcc_architectures=(),
+        sanitizer=Search(tool=None),
+        has_c_compiler=True,
+    ),
+    packages=Packages(
+        torch="2.13.0+cpu",
+        triton="3.7.1",
+        numpy="2.4.6",
+        triton_has_wheels=True,
+        torch_import=TorchImport(problem=None),
+        triton_canary=FINE,
+    ),
+    storage=Storage(
+        cache=Path("/home/ada/.cache/gpu-grade"),
+        cache_problem=None,
+        cache_free_mib=50000,
+        scratch=Path("/tmp"),
+        scratch_free_mib=9000,
+    ),
+)
+
+GPU_MACHINE = replace(
+    CPU_MACHINE,
+    graphics=graphics(FakeGpu()),
+    compilers=replace(
+        CPU_MACHINE.compilers,
+        nvcc=found("nvcc", "13.0.88"),
+        nvcc_trial=FINE,
+        nvcc_architectures=ARCHITECTURES_13,
+        sanitizer=found("compute-sanitizer", "2025.3.1.0"),
+    ),
+    packages=replace(
+        CPU_MACHINE.packages,
+        torch="2.11.0",
+        torch_import=TorchImport(problem=None, cuda_build=(13, 0)),
+    ),
+)
+
+
+def changed(facts: Facts, part: str, **values: Any) -> Facts:
+    """The same machine with some values of one part changed."""
+    return replace(facts, **{part: replace(getattr(facts, part), **values)})
+
+
+def row(facts: Facts, thing: str) -> Row:
+    """The gravest row about a thing."""
+    rows = [one for one in doctor.diagnose(facts).rows if one.thing == thing]
+    assert rows, f"no row about {thing}"
+    return max(rows, key=lambda one: list(RowState).index(one.state))
+
+
+def rows_to_mend(facts: Facts) -> list[str]:
+    return [
+        one.thing
+        for one in doctor.diagnose(facts).rows
+        if one.state not in (RowState.OK, RowState.NOTE)
+    ]
+
+
+def ability_of(facts: Facts) -> dict[str, bool]:
+    able = doctor.diagnose(facts).ability
+    return {name: getattr(able, name) for name in able.__slots__}
+
+
+# Whole machines
+
+
+def test_good_gpu_machine_has_nothing_to_mend() -> None:
+    assert rows_to_mend(GPU_MACHINE) == []
+    assert all(ability_of(GPU_MACHINE).values())
+
+
+def test_good_cpu_machine_says_what_the_missing_gpu_costs() -> None:
+    assert rows_to_mend(CPU_MACHINE) == []
+    none = row(CPU_MACHINE, "GPU")
+    assert none.state is RowState.NOTE
+    assert none.cost == "kernels run on the CPU only and performance stays pending"
+    able = doctor.diagnose(CPU_MACHINE).ability
+    assert able.cuda_on_cpu
+    assert able.triton_on_cpu
+    assert not able.cuda_on_gpu
+    assert not able.triton_on_gpu
+
+
+def test_every_row_that_is_not_well_says_what_it_costs_and_what_mends_it() -> None:
+    for facts in BAD_MACHINES.values():
+        for one in doctor.diagnose(facts).rows:
+            if one.state not in (RowState.OK, RowState.NOTE):
+                assert one.cost, one
+                assert one.mend, one
+
+
+# The system
+
+
+def test_macos_says_what_works_and_where_to_go() -> None:
+    mac = replace(
+        CPU_MACHINE, system=System(name="Darwin", distribution="macOS 15", architecture="arm64")
+    )
+    one = row(mac, "system")
+    assert one.state is RowState.MISMATCHED
+    assert "grade list" in one.cost
+    assert "Triton has no macOS packages" in one.cost
+    assert all(place in one.mend for place in ("Linux", "Colab"))
+    assert not doctor.diagnose(mac).ability.anything
+
+
+def test_windows_is_sent_to_wsl() -> None:
+    windows = replace(
+        CPU_MACHINE, system=System(name="Windows", distribution="Windows 11", architecture="AMD64")
+    )
+    assert row(windows, "system").mend == "wsl --install"
+
+
+def test_first_generation_of_wsl_cannot_grade() -> None:
+    facts = changed(CPU_MACHINE, "system", wsl=1, wsl_name="Ubuntu")
+    assert row(facts, "system").mend.startswith("wsl --set-version Ubuntu 2")
+    assert not doctor.diagnose(facts).ability.anything
+
+
+def test_second_generation_of_wsl_is_noted() -> None:
+    facts = changed(GPU_MACHINE, "system", wsl=2)
+    assert row(facts, "system").state is RowState.NOTE
+    assert doctor.diagnose(facts).ability.cuda_on_gpu
+
+
+def test_old_kernel() -> None:
+    facts = changed(CPU_MACHINE, "system", lacks=("pidfd_open",))
+    assert "pidfd_open" in row(facts, "system").found
+    assert not doctor.diagnose(facts).ability.anything
+
+
+def test_python_without_venv() -> None:
+    facts = changed(CPU_MACHINE, "python", in_venv=False, can_make_venv=False)
+    one = row(facts, "python")
+    assert one.state is RowState.MISSING
+    assert one.mend == "sudo apt-get install -y python3-venv"
+
+
+@pytest.mark.parametrize(
+    ("manager", "root", "mend"),
+    [
+        ("apt-get", False, "sudo apt-get install -y g++"),
+        ("apt-get", True, "apt-get install -y g++"),
+        ("dnf", False, "sudo dnf install -y gcc-c++"),
+        ("pacman", False, "sudo pacman -S --noconfirm gcc"),
+        (None, False, "install g++ with your system's package manager"),
+    ],
+)
+def test_missing_compiler_is_mended_by_the_system_at_hand(
+    manager: str | None, root: bool, mend: str
+) -> None:
+    facts = changed(CPU_MACHINE, "system", package_manager=manager, root=root)
+    facts = changed(facts, "compilers", cxx=Search(tool=None), cxx_trial=None)
+    one = row(facts, "g++")
+    assert one.state is RowState.MISSING
+    assert one.cost == "CUDA C++ kernels cannot be graded here at all"
+    assert one.mend == mend
+    able = doctor.diagnose(facts).ability
+    assert not able.cuda_on_cpu
+    assert able.triton_on_cpu
+
+
+def test_compiler_that_does_not_link() -> None:
+    trial = Trial(problem="/usr/bin/ld: cannot find -lstdc++")
+    facts = changed(CPU_MACHINE, "compilers", cxx_trial=trial)
+    one = row(facts, "g++")
+    assert one.state is RowState.BROKEN
+    assert "cannot find -lstdc++" in one.found
+    assert not doctor.diagnose(facts).ability.cuda_on_cpu
+
+
+def test_old_compiler() -> None:
+    facts = changed(CPU_MACHINE, "compilers", cxx=found("g++", "8.5.0"))
+    assert row(facts, "g++").state is RowState.MISMATCHED
+    assert not doctor.diagnose(facts).ability.cuda_on_cpu
+
+
+def test_compiler_that_was_passed_over_is_named() -> None:
+    search = replace(
+        found("g++", "12.2.0"), broken=(Broken(path=Path("/opt/g++"), reason="it is clang"),)
+    )
+    one = row(changed(CPU_MACHINE, "compilers", cxx=search), "g++")
+    assert one.state is RowState.NOTE
+    assert one.found == "passed over /opt/g++: it is clang"
+
+
+def test_cache_that_cannot_be_written() -> None:
+    facts = changed(CPU_MACHINE, "storage", cache_problem="Read-only file system")
+    assert row(facts, "cache").state is RowState.BROKEN
+    assert "GRADE_CACHE_DIR" in row(facts, "cache").mend
+    assert not doctor.diagnose(facts).ability.anything
+
+
+def test_full_disk() -> None:
+    facts = changed(CPU_MACHINE, "storage", scratch_free_mib=12)
+    assert row(facts, "scratch").state is RowState.MISMATCHED
+    assert "12 MiB" in row(facts, "scratch").found
+
+
+# GPU and driver
+
+
+def test_gpu_row_tells_what_a_student_asks_for() -> None:
+    one = row(GPU_MACHINE, "GPU 0")
+    for words in (
+        "NVIDIA H200",
+        "compute capability 9.0",
+        "143000 of 143771 MiB free",
+        "compute mode default",
+    ):
+        assert words in one.found
+
+
+def test_gpu_without_a_driver() -> None:
+    facts = changed(CPU_MACHINE, "graphics", on_bus=1)
+    one = row(facts, "GPU")
+    assert one.state is RowState.MISSING
+    assert "no driver" in one.found
+    assert "580" in one.mend
+    in_container = changed(facts, "system", container=True)
+    assert "--gpus all" in row(in_container, "GPU").mend
+
+
+def test_driver_that_was_updated_under_a_running_system() -> None:
+    problem = "the NVIDIA driver was updated and the old one is still loaded"
+    facts = changed(CPU_MACHINE, "graphics", driver=nvml.State(problem=problem))
+    assert row(facts, "GPU").found == problem
+    assert row(facts, "GPU").mend == "sudo reboot"
+
+
+def exclusive(**mps: Any) -> Facts:
+    busy = FakeGpu(
+        compute_mode=pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS,
+        compute_pids={psutil.Process().pid: 70000},
+    )
+    facts = replace(GPU_MACHINE, graphics=graphics(busy))
+    return changed(facts, "graphics", mps=replace(NO_MPS, **mps))
+
+
+def test_exclusive_gpu_admits_no_worker_beside_the_judge() -> None:
+    facts = exclusive()
+    one = row(facts, "compute mode")
+    assert one.state is RowState.MISMATCHED
+    assert one.mend == "sudo nvidia-smi -i 0 -c DEFAULT"
+    able = doctor.diagnose(facts).ability
+    assert not able.cuda_on_gpu
+    assert able.cuda_on_cpu
+    assert row(facts, "torch").mend == "", "torch is not to blame"
+
+
+def test_exclusive_gpu_with_the_multi_process_service_admits_both() -> None:
+    facts = exclusive(control_running=True)
+    assert "compute mode" not in rows_to_mend(facts)
+    assert "a crash in a kernel can end the judge" in row(facts, "MPS").cost
+    assert doctor.diagnose(facts).ability.cuda_on_gpu
+
+
+def test_holders_of_the_gpu_are_named() -> None:
+    own = psutil.Process()
+    facts = replace(
+        GPU_MACHINE, graphics=graphics(FakeGpu(free_mib=900, compute_pids={own.pid: 70000}))
+    )
+    assert f"{own.name()} (pid {own.pid}, 70000 MiB)" in row(facts, "GPU in use").found
+    assert row(facts, "GPU memory").mend.startswith(f"kill {own.pid} ")
+
+
+def test_hidden_gpus() -> None:
+    facts = changed(GPU_MACHINE, "graphics", visible=(), visible_setting="-1")
+    assert row(facts, "GPU").mend == "unset CUDA_VISIBLE_DEVICES"
+    assert not doctor.diagnose(facts).ability.cuda_on_gpu
+
+
+def test_throttled_gpu_is_noted() -> None:
+    facts = replace(GPU_MACHINE, graphics=graphics(FakeGpu(throttle_bits=0x40)))
+    assert "hardware thermal slowdown" in row(facts, "GPU clocks").found
+
+
+def test_driver_too_old_for_any_torch() -> None:
+    old = graphics(FakeGpu(), driver="470.82.01", cuda=11040)
+    facts = replace(GPU_MACHINE, graphics=old)
+    assert row(facts, "driver").state is RowState.MISMATCHED
+    assert row(facts, "torch").mend == row(facts, "driver").mend
+
+
+# nvcc and compute-sanitizer
+
+DRIVER_12 = replace(GPU_MACHINE, graphics=graphics(FakeGpu(), driver="550.54.15", cuda=12040))
+
+
+def test_missing_nvcc_on_a_gpu_machine() -> None:
+    facts = changed(
+        GPU_MACHINE, "compilers", nvcc=Search(tool=None), nvcc_trial=None, nvcc_architectures=()
+    )
+    one = row(facts, "nvcc")
+    assert one.state is RowState.MISSING
+    assert one.cost == "CUDA C++ kernels run on the CPU only and their performance stays pending"
+    assert one.mend == (
+        "/course/.venv/bin/python -m pip install "
+        "'cuda-toolkit[nvcc,nvvm,crt,cudart,cccl]==13.0.*' 'nvidia-cuda-sanitizer-api>=13.4.92'"
+    )
+    able = doctor.diagnose(facts).ability
+    assert not able.cuda_on_gpu
+    assert able.cuda_on_cpu
+    assert able.triton_on_gpu
+
+
+def test_nvcc_newer_than_the_driver() -> None:
+    one = row(DRIVER_12, "nvcc")
+    assert one.state is RowState.MISMATCHED
+    assert "the driver runs CUDA up to 12.4" in one.found
+    assert one.mend == "conda install -c conda-forge cuda-nvcc cuda-version=12.4"
+
+
+def test_newer_minor_release_of_nvcc_runs_on_the_driver() -> None:
+    facts = changed(DRIVER_12, "compilers", nvcc=found("nvcc", "12.9.86"))
+    assert row(facts, "nvcc").state is RowState.OK
+
+
+@pytest.mark.parametrize(
+    ("capability", "known", "mend"),
+    [
+        ((7, 0), ARCHITECTURES_13, "cuda-version=12.9"),
+        ((12, 0), (50, 60, 70, 75, 80, 90), "cuda-toolkit["),
+    ],
+)
+def test_architecture_that_nvcc_does_not_know(
+    capability: tuple[int, int], known: tuple[int, ...], mend: str
+) -> None:
+    facts = replace(GPU_MACHINE, graphics=graphics(FakeGpu(compute_capability=capability)))
+    facts = changed(facts, "compilers", nvcc_architectures=known)
+    one = row(facts, "nvcc")
+    assert one.state is RowState.MISMATCHED
+    assert f"sm_{capability[0]}{capability[1]}" in one.found
+    assert mend in one.mend
+    assert not doctor.diagnose(facts).ability.cuda_on_gpu
+
+
+def test_nvcc_without_a_host_compiler() -> None:
+    facts = changed(
+        GPU_MACHINE,
+        "compilers",
+        cxx=Search(tool=None),
+        cxx_trial=None,
+        nvcc_trial=Trial(problem="nvcc fatal: Failed to preprocess host compiler properties."),
+    )
+    assert row(facts, "nvcc").mend == "sudo apt-get install -y g++"
+
+
+def test_missing_sanitizer_costs_memory_checks_on_a_gpu_only() -> None:
+    facts = changed(GPU_MACHINE, "compilers", sanitizer=Search(tool=None))
+    assert row(facts, "compute-sanitizer").state is RowState.MISSING
+    assert "stay pending" in row(facts, "compute-sanitizer").cost
+    assert not doctor.diagnose(facts).ability.memory_on_gpu
+    assert row(CPU_MACHINE, "compute-sanitizer").state is RowState.NOTE
+
+
+# Python packages
+
+
+def test_missing_torch() -> None:
+    facts = changed(CPU_MACHINE, "packages", torch=None, torch_import=None, triton_canary=None)
+    one = row(facts, "torch")
+    assert one.state is RowState.MISSING
+    assert one.mend == "/course/.venv/bin/python -m pip install 'torch>=2.6'"
+    assert not doctor.diagnose(facts).ability.anything
+
+
+def test_torch_that_does_not_import() -> None:
+    imported = TorchImport(problem="ImportError: libcudart.so.13: cannot open shared object file")
+    facts = changed(CPU_MACHINE, "packages", torch_import=imported, triton_canary=None)
+    assert row(facts, "torch").state is RowState.BROKEN
+    assert "--force-reinstall" in row(facts, "torch").mend
+    assert row(facts, "triton").state is RowState.NOTE
+
+
+def test_cpu_torch_on_a_gpu_machine() -> None:
+    facts = changed(GPU_MACHINE, "packages", torch_import=TorchImport(problem=None))
+    one = row(facts, "torch")
+    assert one.state is RowState.MISMATCHED
+    assert "CPU build" in one.found
+    assert "--force-reinstall 'torch>=2.6'" in one.mend
+    assert not doctor.diagnose(facts).ability.triton_on_gpu
+    assert doctor.diagnose(facts).ability.triton_on_cpu
+
+
+def test_cuda_13_torch_on_a_cuda_12_driver() -> None:
+    problem = "RuntimeError: The NVIDIA driver on your system is too old"
+    imported = TorchImport(problem=None, cuda_build=(13, 0), device_problem=problem)
+    facts = changed(DRIVER_12, "packages", torch_import=imported)
+    one = row(facts, "torch")
+    assert one.state is RowState.MISMATCHED
+    assert "CUDA 13.0; the driver runs CUDA up to 12.4" in one.found
+    assert one.mend.endswith("--force-reinstall 'torch>=2.6,<2.11'")
+    assert not doctor.diagnose(facts).ability.triton_on_gpu
+
+
+def test_gpu_that_torch_no_longer_supports() -> None:
+    problem = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+    imported = TorchImport(problem=None, cuda_build=(13, 0), device_problem=problem)
+    facts = changed(GPU_MACHINE, "packages", torch_import=imported)
+    assert row(facts, "torch").state is RowState.MISMATCHED
+    assert "<2.11" in row(facts, "torch").mend
+
+
+def test_old_triton_with_new_numpy_is_not_blamed_on_the_student() -> None:
+    canary = Trial(problem="InterpreterError: TypeError('only 0-dimensional arrays …')")
+    facts = changed(CPU_MACHINE, "packages", triton="3.6.0", triton_canary=canary)
+    one = row(facts, "triton")
+    assert one.state is RowState.MISMATCHED
+    assert "with numpy 2.4.6" in one.found
+    assert one.mend.endswith("pip install 'numpy<2.4'")
+    assert not doctor.diagnose(facts).ability.triton_on_cpu
+    on_gpu = changed(GPU_MACHINE, "packages", triton="3.6.0", triton_canary=canary)
+    assert doctor.diagnose(on_gpu).ability.triton_on_gpu
+
+
+@pytest.mark.parametrize(
+    ("part", "values", "package"),
+    [
+        ("python", {"has_headers": False}, "python3-dev"),
+        ("compilers", {"has_c_compiler": False}, "gcc"),
+    ],
+)
+def test_triton_on_a_gpu_builds_its_launcher(
+    part: str, values: dict[str, Any], package: str
+) -> None:
+    facts = changed(GPU_MACHINE, part, **values)
+    assert row(facts, "triton").mend == f"sudo apt-get install -y {package}"
+    assert not doctor.diagnose(facts).ability.triton_on_gpu
+    assert row(changed(CPU_MACHINE, part, **values), "triton").state is RowState.OK
+
+
+def test_machine_without_triton_packages() -> None:
+    facts = changed(
+        CPU_MACHINE, "packages", triton=None, triton_canary=None, triton_has_wheels=False
+    )
+    assert "no packages for Linux" in row(facts, "triton").found
+    assert doctor.diagnose(facts).ability.cuda_on_cpu
+
+
+def test_missing_numpy() -> None:
+    facts = changed(CPU_MACHINE, "packages", numpy=None)
+    assert row(facts, "numpy").mend.endswith("pip install numpy")
+
+
+BAD_MACHINES = {
+    "no tools": changed(
+        changed(GPU_MACHINE, "packages", torch=None, torch_import=None, triton=None, numpy=None),
+        "compilers",
+        cxx=Search(tool=None, broken=(Broken(path=Path("/g++"), reason="it is clang"),)),
+        nvcc=Search(tool=None),
+        sanitizer=Search(tool=None),
+        has_c_compiler=False,
+    ),
+    "old driver": DRIVER_12,
+    "older driver": replace(GPU_MACHINE, graphics=graphics(FakeGpu(), cuda=11040)),
+    "exclusive": exclusive(),
+    "hidden": changed(GPU_MACHINE, "graphics", visible=(), visible_setting=""),
+    "no driver": changed(CPU_MACHINE, "graphics", on_bus=1),
+    "full": changed(CPU_MACHINE, "storage", cache_free_mib=1, scratch_free_mib=1),
+    "read-only": changed(CPU_MACHINE, "storage", cache_problem="Permission denied"),
+    "no venv": changed(CPU_MACHINE, "python", in_venv=False, can_make_venv=False),
+    "old kernel": changed(CPU_MACHINE, "system", lacks=("memfd_create",)),
+}
+
+
+# Looking at this machine
+
+
+def test_this_machine_can_be_diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    facts = collection.collect()
+    diagnosis = doctor.diagnose(facts)
+    assert facts.packages.torch_import is not None
+    assert facts.packages.torch_import.problem is None
+    assert facts.system.lacks == ()
+    things = [one.thing for one in diagnosis.rows]
+    assert {"system", "python", "nvcc", "g++", "torch", "triton", "numpy", "cache"} <= set(things)
+
+
+def test_print_is_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "collect", lambda: CPU_MACHINE)
+    page = io.StringIO()
+    assert doctor.main(Console(file=page, width=60)) == 0
+    text = page.getvalue()
+    assert "\x1b" not in text
+    assert "note        GPU" in text
+    assert "Performance is not measured here: its points stay pending." in text
+    mend = row(CPU_MACHINE, "nvcc").mend
+    assert mend in text, "a command is never broken into lines"
+
+
+def test_exit_code_says_that_nothing_can_be_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "collect", lambda: BAD_MACHINES["no tools"])
+    assert doctor.main(Console(file=io.StringIO())) == 1
+
+
+def test_packages_that_crash_or_hang_are_facts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    probe = tmp_path / "probe.py"
+    monkeypatch.setattr(collection, "_PROBE", probe)
+    monkeypatch.setattr(collection, "_installed", lambda name: "1.0")
+
+    probe.write_text("import os; os.abort()")
+    imported = collection.look_at_packages(on_gpu=False).torch_import
+    assert imported is not None
+    assert imported.problem == "importing it ended the process (exit code -6)"
+
+    said = '{"torch": {"problem": null, "cuda_build": "12.8", "device_problem": null}}'
+    probe.write_text(f"import time\nprint('{said}', flush=True)\ntime.sleep(60)\n")
+    monkeypatch.setattr(collection, "IMPORT_TIMEOUT_S", 1.0)
+    packages = collection.look_at_packages(on_gpu=False)
+    assert packages.torch_import == TorchImport(problem=None, cuda_build=(12, 8))
+    assert packages.triton_canary == Trial(problem="its test took more than 1 s")
+
+
+def fake_compiler(tmp_path: Path, body: str) -> Tool:
+    path = tmp_path / "g++"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return Tool(name="g++", path=path, version="12.2.0")
+
+
+def test_trial_of_a_compiler_that_cannot_link(tmp_path: Path) -> None:
+    tool = fake_compiler(
+        tmp_path, "echo trial.cpp; echo '/usr/bin/ld: cannot find -lstdc++'; exit 1"
+    )
+    assert collection.try_cxx(tool) == Trial(problem="/usr/bin/ld: cannot find -lstdc++")
+
+
+def test_trial_of_a_compiler_that_builds_nothing(tmp_path: Path) -> None:
+    problem = collection.try_cxx(fake_compiler(tmp_path, "exit 0")).problem
+    assert problem is not None
+    assert "cannot be loaded" in problem
+
+
+def test_trial_of_the_real_compilers() -> None:
+    cxx, nvcc = toolchain.search_cxx(), toolchain.find_nvcc()
+    if cxx.tool is None:
+        pytest.skip("no g++ on this machine")
+    assert collection.try_cxx(cxx.tool) == FINE
+    if nvcc is None:
+        pytest.skip("no nvcc on this machine")
+    assert collection.try_nvcc(nvcc, cxx, (), ()) == FINE
+
+
+def test_cache_on_a_file_where_a_folder_should_be(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert collection.look_at_storage().cache_problem is not None
+
+
+@pytest.mark.timeout(240)
+def test_module_can_be_run(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "grader.commands.doctor"],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "GRADE_CACHE_DIR": str(tmp_path), "HOME": str(tmp_path)},
+        cwd=REPOSITORY,
+        check=False,
+    )
+    assert done.stderr == ""
+    verdicts = [
+        line for line in done.stdout.splitlines() if line.startswith(("CUDA C++", "Triton "))
+    ]
+    assert len(verdicts) == 2
+    nothing = all(line.endswith("cannot be graded here") for line in verdicts)
+    assert done.returncode == int(nothing)

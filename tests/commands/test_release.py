@@ -1,0 +1,623 @@
+"""`grade release`: each archive is unpacked and used in its platform's folders.
+
+The programs run with this interpreter instead of the image's, and below a folder
+of the test's own instead of /. Where the tests are root they run as root, and once
+as another user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from paths import REPOSITORY as ROOT
+from silu_points import KERNEL
+
+from grader.assignment.reader import read_assignment
+from grader.cli.main import cli
+from grader.cli.release import TARGETS
+from grader.commands.release.targets import TARGETS as MADE
+from grader.commands.release.visible import visible_spec
+from grader.errors import GraderError, SpecError, UsageError
+from grader.vocabulary import Visibility
+
+NAME = "silu"
+NOBODY = 65534
+FOR_STUDENTS = ("student", "github")
+ENDINGS = {"autolab": ".tar"}
+needs_ci = pytest.mark.skipif("ci" not in cli.commands, reason="there is no `grade ci` yet")
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Every target's archive of one assignment."""
+    folder = tmp_path_factory.mktemp("archives")
+    made = {}
+    for target in TARGETS:
+        made[target] = folder / (target + ENDINGS.get(target, ".zip"))
+        assert released(target, NAME, made[target]).exit_code == 0
+    return made
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that any user may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="release-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def released(target: str, name: str, output: Path) -> Result:
+    return CliRunner().invoke(cli, ["release", target, name, "--output", str(output)])
+
+
+def course(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the folder a course of one assignment, and the current one."""
+    for tree in ("assignments", "reference", "student_template"):
+        shutil.copytree(ROOT / tree / NAME, folder / tree / NAME)
+    monkeypatch.chdir(folder)
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Unpack as a person would: with the modes, and what is packed in it as well."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as file:
+            for info in file.infolist():
+                path = Path(file.extract(info, folder))
+                path.chmod(info.external_attr >> 16)
+    else:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder)
+    for inner in folder.glob("*.tar"):
+        with tarfile.open(inner) as tar:
+            tar.extractall(folder)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def solved_text(path: Path) -> set[str]:
+    """Return the lines of code between TODO and end of a solved file."""
+    found, inside = set(), False
+    for line in path.read_text().splitlines():
+        word = line.strip().lstrip("/# ")
+        if word.startswith("TODO(student)"):
+            inside = True
+        elif word == "end":
+            inside = False
+        elif inside and len(line.strip()) > 15 and not line.strip().startswith(("//", "#")):
+            found.add(line.strip())
+    return found
+
+
+# What no archive may hold.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_solution_is_in_it(archives: Mapping[str, Path], tmp_path: Path, target: str) -> None:
+    files = contents(unpack(archives[target], tmp_path))
+    solved = {
+        line
+        for name in ("silu.cu", "silu.py", "main.cu")
+        for line in solved_text(ROOT / "reference" / NAME / name)
+    }
+    assert len(solved) > 20
+    files.pop("autograde.tar", None)  # unpacked as well
+    for path, text in files.items():
+        assert "reference" not in Path(path).parts, path
+        assert "samples" not in Path(path).parts, path
+        own = ROOT / path[path.find("grader/") :]
+        if not (own.is_file() and own.read_text() == text):  # the package is no secret
+            assert not solved & {line.strip() for line in text.splitlines()}, path
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_comes_next_is_said_and_stands_in_the_archive(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    said = released(target, NAME, tmp_path / "again.zip").output
+    (step,) = [line for line in said.splitlines() if line.startswith("next: ")]
+    if target == "gradescope":
+        assert "Configure Autograder" in step
+        return
+    assert "README.md" in step
+    unpacked = unpack(archives[target], tmp_path / "unpacked")
+    folder = unpacked / "gpu-assignments" if target == "student" else unpacked
+    assert (folder / "README.md").is_file()
+
+
+@pytest.mark.parametrize("target", FOR_STUDENTS)
+def test_what_a_students_readme_links_to_is_there(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    unpacked = unpack(archives[target], tmp_path)
+    folder = unpacked / "gpu-assignments" if target == "student" else unpacked
+    links = re.findall(r"\]\(([^):]+)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert "docs/students.md" in links
+    assert all((folder / link).is_file() for link in links)
+
+
+@pytest.mark.parametrize("target", FOR_STUDENTS)
+@pytest.mark.parametrize("name", sorted(p.name for p in (ROOT / "assignments").iterdir()))
+def test_no_hidden_case_reaches_a_student(tmp_path: Path, target: str, name: str) -> None:
+    archive = tmp_path / "made.zip"
+    assert released(target, name, archive).exit_code == 0
+    folder = unpack(archive, tmp_path / "unpacked")
+    (spec,) = folder.rglob("assignment.toml")
+    shown, whole = read_assignment(spec.parent), read_assignment(ROOT / "assignments" / name)
+    visible = [case for case in whole.cases if case.visibility is Visibility.VISIBLE]
+    assert list(shown.cases) == visible
+    assert len(visible) < len(whole.cases)
+    assert shown.kernels == whole.kernels
+    assert not re.search(r"hidden|\bmin = |count = ", spec.read_text())
+
+
+@pytest.mark.parametrize("target", sorted(set(TARGETS) - set(FOR_STUDENTS)))
+def test_staff_archives_grade_all_cases(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    (spec,) = unpack(archives[target], tmp_path).rglob("assignment.toml")
+    assert read_assignment(spec.parent).cases == read_assignment(ROOT / "assignments/silu").cases
+
+
+def test_a_solved_file_among_the_stubs_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course(tmp_path, monkeypatch)
+    shutil.copy(tmp_path / "reference/silu/silu.py", tmp_path / "student_template/silu/silu.py")
+    result = released("student", NAME, tmp_path / "course.zip")
+    assert isinstance(result.exception, GraderError)
+    assert "would give a solution away" in result.exception.message
+    assert not (tmp_path / "course.zip").exists()
+
+
+# What must be right before it is given away.
+
+
+@pytest.mark.parametrize(
+    ("target", "edit", "sentence"),
+    [
+        ("student", "student_template/silu/silu.cu", "silu.cu is not current"),
+        ("student", "student_template/silu/silu.h", "silu.h is not current"),
+        ("github", "assignments/silu/stubs.json", "stubs.json is not current"),
+        ("gradescope", "assignments/silu/stubs.json", "stubs.json is not current"),
+        ("autolab", "assignments/silu/stubs.json", "there is no"),
+    ],
+)
+def test_what_does_not_fit_the_solved_files_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, edit: str, sentence: str
+) -> None:
+    course(tmp_path, monkeypatch)
+    if sentence == "there is no":
+        (tmp_path / edit).unlink()
+    else:
+        (tmp_path / edit).write_text((tmp_path / edit).read_text().replace("silu", "silo"))
+    result = released(target, NAME, tmp_path / "course.tar")
+    if target == "gradescope":
+        result = released(target, NAME, tmp_path / "course.zip")
+    assert isinstance(result.exception, UsageError)
+    assert sentence in result.exception.message
+    assert f"{tmp_path}" in (result.exception.tip or "")
+    assert not list(tmp_path.glob("course.*"))
+
+
+def test_graders_need_no_stubs_to_be_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course(tmp_path, monkeypatch)
+    shutil.rmtree(tmp_path / "student_template")
+    assert released("gradescope", NAME, tmp_path / "a.zip").exit_code == 0
+    shutil.rmtree(tmp_path / "reference")
+    assert released("gradescope", NAME, tmp_path / "b.zip").exit_code == 0
+
+
+def test_what_students_would_miss_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course(tmp_path, monkeypatch)
+    result = released("student", NAME, tmp_path / "course.zip")
+    assert "warning" not in result.output
+    handout = tmp_path / "assignments/silu/README.md"
+    handout.write_text(handout.read_text() + "FILL IN: the rest\n")
+    result = released("student", NAME, tmp_path / "course.zip")
+    assert result.exit_code == 0
+    assert f"warning: {handout} still says FILL IN" in result.stderr
+    handout.unlink()
+    result = released("github", NAME, tmp_path / "course.zip")
+    assert f"warning: there is no {handout}" in result.stderr
+    assert "warning" not in released("gradescope", NAME, tmp_path / "grader.zip").output
+
+
+# How archives are made.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_same_course_gives_the_same_bytes(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    again = tmp_path / archives[target].name
+    released(target, NAME, again)
+    assert again.read_bytes() == archives[target].read_bytes()
+
+
+def test_compressed_tars_are_the_same_too(tmp_path: Path) -> None:
+    made = [tmp_path / "one.tar.gz", tmp_path / "two.tgz"]
+    for path in made:
+        assert released("student", NAME, path).exit_code == 0
+    assert made[0].read_bytes() == made[1].read_bytes()
+
+
+def test_the_targets_are_those_of_the_command_line() -> None:
+    assert tuple(MADE) == TARGETS
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["gradescope", "silu", "gemm", "--output", "x.zip"], "is for one assignment, not for 2"),
+        (["gradescope", "--output", "x.zip"], "is for one assignment"),
+        (["gradescope", "silu", "--output", "x.tar"], "Gradescope takes a zip"),
+        (["student", "--output", "x.rar"], "must end in .zip"),
+        (["student", "--output", "nowhere/x.zip"], "there is no folder nowhere"),
+        (["student", "silo", "--output", "x.zip"], "did you mean `silu`?"),
+    ],
+)
+def test_a_wrong_command_line_is_a_sentence(words: list[str], sentence: str) -> None:
+    result = CliRunner().invoke(cli, ["release", *words])
+    assert isinstance(result.exception, UsageError)
+    assert sentence in result.exception.message
+
+
+SPEC = """\
+#:schema file:///home/staff/assignment.schema.json
+title = "x"
+
+# seen
+[[cases]]
+sizes = { n = 1 }
+
+# secret: the reason
+# of two lines
+[[cases]]
+visibility = "hidden"
+[cases.sizes]
+n = { min = 2, max = 9 }
+
+# about limits
+[limits]
+call_s = 3
+
+[[cases]]
+sizes = { n = [
+  2,
+] }
+[[cases]]
+sizes = { n = 77 }
+visibility = "after_due_date"
+"""
+
+
+def test_hidden_tables_go_with_their_comments_and_nothing_else_does() -> None:
+    assert (
+        visible_spec(SPEC, Path("x.toml"))
+        == """\
+title = "x"
+
+# seen
+[[cases]]
+sizes = { n = 1 }
+
+# about limits
+[limits]
+call_s = 3
+
+[[cases]]
+sizes = { n = [
+  2,
+] }
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[[cases]]\nsizes = { n = 1 }\nvisibility = "hidden"\n', "no visible case"),
+        ("cases = [{ sizes = { n = 1 } }]\n", "cannot be divided"),
+    ],
+)
+def test_a_spec_that_cannot_be_shown(text: str, sentence: str) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        visible_spec(text, Path("x.toml"))
+
+
+# What they do when unpacked.
+
+
+def run(
+    command: list[str], folder: Path, *, user: int | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run without this repository on the path: what is unpacked must be enough."""
+    kept = ("PATH", "GRADE_CACHE_DIR")
+    environment = {key: os.environ[key] for key in kept if key in os.environ}
+    environment |= {"HOME": str(folder), "GRADE_PYTHON": sys.executable, "CUDACXX": "", **variables}
+    return subprocess.run(
+        command, cwd=folder, env=environment, user=user, group=user,
+        extra_groups=[] if user is not None else None,
+        capture_output=True, text=True, timeout=110,
+    )  # fmt: skip
+
+
+def hand_in(name: str, folder: Path) -> Path:
+    """Copy one of the hand-ins to a folder: good, wrong, hostile."""
+    source = {
+        "good": ROOT / "reference/silu/silu.cu",
+        "wrong": ROOT / "reference/silu/samples/wrong_answer/swapped-sign/silu.cu",
+        "hostile": ROOT / "tests/grading/hand_ins/forges_a_report.cu",
+    }[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, folder / "silu.cu")
+    return folder
+
+
+def test_a_student_grades_the_stubs_and_a_solution(
+    archives: Mapping[str, Path], place: Path
+) -> None:
+    course = unpack(archives["student"], place) / "gpu-assignments"
+    grade = [sys.executable, "-m", "grader", "local", NAME, "--device", "cpu"]
+    untouched = run(grade, course)
+    assert "not submitted" in untouched.stdout, untouched
+    solved = hand_in("good", place / "homework")
+    report = place / "report.json"
+    words = ["--from", str(solved), "--language", "cuda", "--json", str(report)]
+    done = run([*grade, *words], course)
+    kernel = json.loads(report.read_text())["kernels"][0]
+    assert kernel["verdict"] == "accepted", done.stdout
+    assert str(ROOT) not in done.stdout
+
+
+METADATA = {
+    "id": 7,
+    "created_at": "2026-02-10T14:22:33.000000-08:00",
+    "assignment": {
+        "due_date": "2026-02-11T23:59:00.000000-08:00",
+        "late_due_date": None,
+        "release_date": "2026-02-01T00:00:00.000000-08:00",
+        "group_size": None,
+        "group_submission": False,
+        "id": 25828,
+        "course_id": 1234,
+        "title": "SiLU",
+        "total_points": "100.0",
+    },
+    "submission_method": "upload",
+    "users": [{"email": "student@example.com", "id": 1, "name": "A Student"}],
+    "previous_submissions": [],
+}
+
+
+def gradescope_at(archives: Mapping[str, Path], place: Path, kind: str) -> Path:
+    """Lay out /autograder as Gradescope does; return it."""
+    autograder = place / "autograder"
+    source = unpack(archives["gradescope"], autograder / "source")
+    shutil.copy(source / "run_autograder", autograder / "run_autograder")
+    hand_in(kind, autograder / "submission")
+    (autograder / "submission_metadata.json").write_text(json.dumps(METADATA))
+    return autograder
+
+
+# Nobody has a main.cu; only points that need a GPU are missing to "good".
+SCORES = {"good": (KERNEL, KERNEL), "wrong": (0, 0), "hostile": (0, 40)}
+
+
+def gradescope_points(result: Mapping[str, Any]) -> float:
+    if result.get("score") is not None:
+        return float(result["score"])
+    return sum(float(test.get("score", 0)) for test in result["tests"])
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_gradescope(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    autograder = gradescope_at(archives, place, kind)
+    done = run([str(autograder / "run_autograder")], autograder, GRADE_ROOT=str(place))
+    assert done.returncode == 0, done
+    result = json.loads((autograder / "results/results.json").read_text())
+    least, most = SCORES[kind]
+    assert least <= gradescope_points(result) <= most, result
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_prairielearn(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    course = unpack(archives["prairielearn"], place / "course")
+    info = json.loads((course / "questions/silu/info.json").read_text())
+    shutil.copytree(course / "serverFilesCourse", place / "grade/serverFilesCourse")
+    hand_in(kind, place / "grade/student")
+    entry = info["externalGradingOptions"]["entrypoint"]
+    done = run([f"{place}{entry}"], place, GRADE_ROOT=str(place))
+    assert done.returncode == 0, done
+    result = json.loads((place / "grade/results/results.json").read_text())
+    least, most = SCORES[kind]
+    assert least / 100 <= result["score"] <= most / 100, result
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_autolab(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    made = unpack(archives["autolab"], place / "made")
+    job = place / "job"
+    job.mkdir()
+    shutil.copy(made / "autograde.tar", job)
+    shutil.copy(made / "autograde-Makefile", job / "Makefile")
+    with tarfile.open(job / "handin.tar", "w") as tar:
+        tar.add(hand_in(kind, place / "work") / "silu.cu", "silu.cu")
+    done = run(["make", "--silent"], job)
+    assert done.returncode == 0, done
+    scores = json.loads(done.stdout.rstrip().splitlines()[-1])["scores"]
+    least, most = SCORES[kind]
+    assert least <= sum(scores.values()) <= most, scores
+
+
+def test_autolab_without_a_hand_in_grades_nothing(
+    archives: Mapping[str, Path], place: Path
+) -> None:
+    job = unpack(archives["autolab"], place)
+    shutil.copy(job / "autograde-Makefile", job / "Makefile")
+    done = run(["make", "--silent"], job)
+    assert done.returncode != 0
+    assert "there is no hand-in" in done.stderr
+    assert "scores" not in done.stdout
+
+
+@needs_ci
+@pytest.mark.parametrize("kind", SCORES)
+def test_github(archives: Mapping[str, Path], place: Path, kind: str) -> None:
+    repository = unpack(archives["github"], place / "repository")
+    hand_in(kind, repository / "student_template/silu")
+    workflow = (repository / ".github/workflows/classroom.yml").read_text()
+    step = re.search(r"run: \|\n((?: +python -m grader ci [^\n]*\n)(?: {12}[^\n]*\n)+)", workflow)
+    assert step
+    command = step[1].replace("python -m", "$GRADE_PYTHON -m")
+    output = place / "output"
+    done = run(
+        ["bash", "-euo", "pipefail", "-c", command], repository,
+        RUNNER_TEMP=str(place), GITHUB_OUTPUT=str(output),
+        GITHUB_STEP_SUMMARY=str(place / "summary.md"),
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    assert output.read_text().startswith("result=")
+    result = json.loads((place / "result.json").read_text())
+    least, most = SCORES[kind]
+    assert least <= sum(test["score"] for test in result["tests"]) <= most
+
+
+def reaches(user: int, path: str) -> bool:
+    try:
+        command = [path, "-c", "import torch"]
+        return subprocess.run(command, user=user, capture_output=True).returncode == 0
+    except PermissionError:
+        return False
+
+
+@needs_ci
+@pytest.mark.skipif(os.geteuid() != 0, reason="the tests above ran as an ordinary user")
+def test_gradescope_as_an_ordinary_user(archives: Mapping[str, Path], place: Path) -> None:
+    if not reaches(NOBODY, sys.executable):
+        pytest.skip("no other user may run this interpreter")
+    autograder = gradescope_at(archives, place, "good")
+    for path in (place, *place.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    done = run(
+        [str(autograder / "run_autograder")], autograder, user=NOBODY,
+        GRADE_ROOT=str(place), GRADE_CACHE_DIR=str(place / "cache"),
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    result = json.loads((autograder / "results/results.json").read_text())
+    assert gradescope_points(result) >= SCORES["good"][0]
+
+
+# Stand for what needs a network: they write down what they were asked, and make a `venv`
+# whose python is that of these tests.
+FAKES = {
+    "apt-get": 'echo "apt-get $*" >>"$LOG"',
+    "python3": """
+[ "$1 $2" = "-m venv" ] || exit 9
+mkdir -p "$3/bin"
+printf '#!/bin/sh\\nexec "%s" "$@"\\n' "$PYTHON" >"$3/bin/python"
+printf '#!/bin/sh\\necho "pip $*" >>"$LOG"\\n' >"$3/bin/pip"
+chmod 755 "$3/bin/python" "$3/bin/pip"
+""",
+}
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+IMAGES = {
+    "gradescope": "setup.sh",
+    "prairielearn": "Dockerfile",
+    "autolab": "Dockerfile",
+    "github": ".github/workflows/classroom.yml",
+}
+
+
+def test_gradescopes_image_is_made_and_made_again(
+    archives: Mapping[str, Path], place: Path
+) -> None:
+    autograder = gradescope_at(archives, place, "good")
+    programs, log = place / "bin", place / "log"
+    programs.mkdir()
+    for name, text in FAKES.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    asked = []
+    for _ in range(2):
+        log.write_text("")
+        done = run(
+            [str(autograder / "source/setup.sh")], place, GRADE_ROOT=str(place), LOG=str(log),
+            PYTHON=sys.executable, PATH=f"{programs}:{os.environ['PATH']}",
+        )  # fmt: skip
+        assert done.returncode == 0, done
+        assert "the host runtime is ready" in done.stdout
+        assert "CUDA C++  is graded on the CPU" in done.stdout
+        asked.append(log.read_text().splitlines())
+    assert asked[0] == asked[1]
+    update, install, torch, others = asked[0]
+    assert update == "apt-get update"
+    assert {"python3", "python3-venv", "g++"} <= set(install.split())
+    assert TORCH_INDEX in torch
+    assert TORCH_INDEX not in others
+    for words in (torch.split(), others.split()):
+        for option in ("--constraint", "--requirement"):
+            if option in words:
+                assert Path(words[words.index(option) + 1]).is_file()
+
+
+@pytest.mark.parametrize("target", IMAGES)
+def test_an_image_has_the_tested_versions(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
+    folder = unpack(archives[target], tmp_path)
+    steps = (folder / IMAGES[target]).read_text().replace("\\\n", " ")
+    # torch's index has not all of what torch needs: with it, only torch is installed.
+    from_index = [line for line in steps.splitlines() if TORCH_INDEX in line]
+    assert len(from_index) == 1
+    (step,) = [part for part in from_index[0].split("&&") if TORCH_INDEX in part]
+    assert {"--no-deps", "--constraint", "torch"} <= set(step.split())
+    for copied in re.findall(r"^COPY (.+) /tmp/$", steps, re.MULTILINE):
+        assert all((folder / name).is_file() for name in copied.split()), copied
+    if target == "github":
+        return  # it installs the package itself
+    needed = (folder / "requirements.txt").read_text().splitlines()
+    pinned = {line.split("==")[0].lower() for line in contents(folder)["constraints.txt"].split()}
+    names = {re.split(r"[<>=;]", line)[0].lower() for line in needed}
+    assert {"torch", "triton", "numpy", "click"} <= names <= pinned
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scripts_are_valid(archives: Mapping[str, Path], tmp_path: Path, target: str) -> None:
+    folder = unpack(archives[target], tmp_path)
+    for path in folder.rglob("*"):
+        if path.is_file() and path.read_bytes().startswith(b"#!/usr/bin/env bash"):
+            assert path.stat().st_mode & 0o111, path
+            done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+        if "release" not in path.parts and path.is_file() and path.suffix != ".tar":
+            assert not re.search(r"@[A-Z]+@", path.read_text(errors="replace")), path

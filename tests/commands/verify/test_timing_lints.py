@@ -1,0 +1,119 @@
+"""Lints that go by calibrations: tiers in reach, clear of slow samples, benchmarks long enough."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.model import Assignment, Kernel, Tiers
+from grader.assignment.reader import read_assignment
+from grader.commands.verify.row import State
+from grader.commands.verify.timing_lints import benchmarks, tiers
+from grader.timing.decision import Tier
+from grader.vocabulary import CheckName, Language
+
+TIERS = (Tier(speedup=0.5, share=0.6), Tier(speedup=1.0, share=1.0))
+
+
+def silu(folder: Path, **speedups: float) -> Assignment:
+    """Return SiLU in CUDA C++ with tiers, calibrated on an H200 with these figures."""
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    [kernel] = assignment.kernels
+    timed: Kernel = replace(
+        kernel,
+        files={Language.CUDA: "silu.cu"},
+        points={**kernel.points, CheckName.PERFORMANCE: 10.0},
+        tiers=Tiers(default={Language.CUDA: TIERS}, on={"sm_75": {Language.CUDA: ()}}),
+    )
+    if speedups:
+        calibrate(folder, "9.0", **speedups)
+    return replace(assignment, folder=folder, kernels=(timed,))
+
+
+def calibrate(folder: Path, capability: str, *, us: float = 130.0, **speedups: float) -> None:
+    timing = {
+        "name": "n", "baseline_us": us, "submission_us": us, "speedup": 1.0, "gb_s": 4000.0,
+        "tflop_s": None,
+    }  # fmt: skip
+    document = {
+        "format": 1,
+        "assignment": "silu",
+        "environment": {"gpu": f"GPU {capability}", "compute_capability": capability},
+        "figures": [
+            {
+                "kernel": "silu",
+                "language": "cuda",
+                "hand_in": name.replace("__", "/"),
+                "speedup": speedup,
+                "evidence": {"benchmarks": [timing]},
+            }
+            for name, speedup in speedups.items()
+        ],
+    }
+    (folder / "calibration").mkdir(exist_ok=True)
+    (folder / "calibration" / f"gpu-{capability}.json").write_text(json.dumps(document))
+
+
+def test_tiers_in_reach_and_clear_of_slow_samples_are_in_order(tmp_path: Path) -> None:
+    assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
+    assert list(tiers(assignment, tmp_path)) == []
+    assert list(benchmarks(assignment, tmp_path)) == []
+
+
+def test_a_tier_that_nobody_reaches_differs(tmp_path: Path) -> None:
+    found = list(tiers(silu(tmp_path, reference=0.9, too_slow__naive=0.3), tmp_path))
+    differing = [text for state, text in found if state is State.DIFFERS]
+    assert differing == [
+        "silu in CUDA C++: nobody reaches the tier at 1 on GPU 9.0: the best is 0.90"
+    ]
+
+
+def test_a_tier_is_asked_for_only_where_it_holds(tmp_path: Path) -> None:
+    assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
+    calibrate(tmp_path, "7.5", reference=0.2)  # shown there, not scored
+    assert list(tiers(assignment, tmp_path)) == []
+
+
+@pytest.mark.parametrize(("slow", "phrase"), [(0.6, "reaches the tier"), (0.48, "is near")])
+def test_a_slow_sample_near_a_tier_is_warned_of(tmp_path: Path, slow: float, phrase: str) -> None:
+    found = list(tiers(silu(tmp_path, reference=1.2, too_slow__naive=slow), tmp_path))
+    assert [state for state, _ in found] == [State.WARNING]
+    assert phrase in found[0][1]
+
+
+def test_tiers_without_a_calibration_are_warned_of(tmp_path: Path) -> None:
+    [(state, text)] = tiers(silu(tmp_path), tmp_path)
+    assert state is State.WARNING
+    assert "run `grade calibrate`" in text
+
+
+def test_a_later_rung_without_points_for_speed_is_warned_of(tmp_path: Path) -> None:
+    assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
+    other = replace(assignment.kernels[0], name="v2", points={CheckName.CORRECTNESS: 1.0})
+    assignment = replace(assignment, kernels=(*assignment.kernels, other))
+    assert [text for _, text in tiers(assignment, tmp_path)] == [
+        "v2 has no points for performance, and silu before it has"
+    ]
+    # The first rungs of a ladder may be as slow as they like.
+    ladder = replace(assignment, kernels=assignment.kernels[::-1])
+    assert list(tiers(ladder, tmp_path)) == []
+
+
+def test_a_benchmark_that_is_over_too_soon_is_warned_of(tmp_path: Path) -> None:
+    assignment = silu(tmp_path)
+    calibrate(tmp_path, "9.0", us=42.0, reference=1.2)
+    [(state, text)] = benchmarks(assignment, tmp_path)
+    assert state is State.WARNING
+    assert "torch takes 42 us on GPU 9.0" in text
+
+
+def test_a_language_without_a_benchmark_differs(tmp_path: Path) -> None:
+    assignment = silu(tmp_path)
+    only = replace(assignment.benchmarks[0], languages=frozenset({Language.TRITON}))
+    assert list(benchmarks(replace(assignment, benchmarks=(only,)), tmp_path)) == [
+        (State.DIFFERS, "no benchmark for CUDA C++")
+    ]

@@ -1,0 +1,98 @@
+"""docs/instructors.md, followed word for word in an empty folder.
+
+A block after a line that is a path alone is that file; of a console block every
+line after `$ ` is run, and the lines below it stand in what it prints.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY as ROOT
+
+PAGE = ROOT / "docs" / "instructors.md"
+_BLOCK = re.compile(r"(?:^`([^`\n]+)`\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def steps(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield path (or ""), kind and content of each block."""
+    yield from _BLOCK.findall(text)
+
+
+def commands(console: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command with the lines that are shown below it."""
+    found: list[tuple[str, list[str]]] = []
+    for line in console.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    yield from found
+
+
+def follow(section: str, course: Path, environment: dict[str, str]) -> list[str]:
+    """Do what a section says; return the last lines of what its commands print."""
+    ends = []
+    for path, kind, content in steps(section):
+        if path:
+            (course / path).parent.mkdir(parents=True, exist_ok=True)
+            (course / path).write_text(content, encoding="utf-8")
+            continue
+        assert kind == "console", content
+        for command, shown in commands(content):
+            if command in ("mkdir course", "cd course"):
+                continue
+            done = subprocess.run(
+                ["bash", "-c", command], cwd=course, env=environment, capture_output=True,
+                text=True,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+            for line in shown:
+                assert line in done.stdout.splitlines(), f"{command}\n{done.stdout}"
+            if done.stdout:
+                ends.append(done.stdout.splitlines()[-1])
+    return ends
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The commands `grade` and `python` are those of these tests."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, words in (("grade", "-m grader"), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        (programs / name).chmod(0o755)
+    return {
+        **os.environ,
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "COLUMNS": "100",
+        "CUDACXX": "",  # nvcc takes a second for each file, and says nothing that is shown
+    }
+
+
+@pytest.mark.timeout(600)
+def test_the_page_leads_to_verified_assignments(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    course = tmp_path / "course"
+    course.mkdir()
+    ends = follow(PAGE.read_text(encoding="utf-8"), course, environment)
+    proofs = [line for line in ends if line.startswith("all ")]
+    assert len(proofs) == 3, ends  # both assignments, and the samples of `grade new`
+    stub = (course / "student_template/row_softmax/row_softmax.cu").read_text()
+    assert "TODO(student)" in stub
+    assert "expf" not in stub
+    assert (course / "gradescope.zip").is_file()
+
+
+def test_the_oracles_on_the_page_are_a_page_long() -> None:
+    oracles = [c for path, _, c in steps(PAGE.read_text()) if path.endswith("oracle.py")]
+    assert len(oracles) == 2
+    assert all(len(oracle.splitlines()) <= 40 for oracle in oracles)

@@ -1,0 +1,401 @@
+"""Every format for every report: valid, capped, without control characters or hidden cases.
+
+`UPDATE_GOLDEN=1 pytest tests/formats/test_formats.py` writes the golden files
+anew; read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import format_contracts
+import pytest
+import sample_reports
+
+from grader.commands.ci.delivery import Delivery, Format
+from grader.errors import UsageError
+from grader.formats import github
+from grader.report.model import Report, to_json
+from grader.report.reader import from_json, read_report
+from grader.report.verdict import Verdict
+from grader.vocabulary import Visibility
+
+GOLDEN = Path(__file__).parent / "golden" / "formats"
+NAMED: dict[str, Callable[[], Report]] = {
+    name: getattr(sample_reports, name)
+    for name in (
+        "accepted", "wrong_answer", "compile_error", "memory_error", "memory_warning", "too_slow",
+        "too_slow_by_counters", "own_program", "grader_error", "not_submitted", "ladder", "hostile",
+    )
+}  # fmt: skip
+EVERY = [*(make() for make in NAMED.values()), *(sample_reports.of(v) for v in Verdict)]
+EVERY_ID = [*NAMED, *(f"of-{verdict}" for verdict in Verdict)]
+every_report = pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
+OTHERS = [form for form in Format if form is not Format.JSON]
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066-\u2069]")
+SECRETS = ("77777", "88888", "99999")  # sizes of wrong_answer's hidden cases
+
+
+def rendered(form: Format, report: Report) -> str:
+    text = Delivery(format=form).render(report)
+    assert text is not None
+    return text
+
+
+def published(report: Report) -> bool:
+    return report.score is not None
+
+
+# --- each by its documented fields -----------------------------------------------------------
+
+
+@every_report
+def test_gradescope(report: Report) -> None:
+    text = Delivery(format=Format.GRADESCOPE).render(report)
+    if report.score is None:
+        assert text is None
+        return
+    assert text is not None
+    results = format_contracts.gradescope(text)
+    assert results["score"] == report.score
+    # One test that is not visible would hide the total.
+    assert {test["visibility"] for test in results["tests"]} <= {"visible"}
+    assert results["stdout_visibility"] == "hidden"
+    assert ("pending" in results["output"]) == (report.pending > 0)
+
+
+@every_report
+def test_prairielearn(report: Report) -> None:
+    results = format_contracts.prairielearn(rendered(Format.PRAIRIELEARN, report))
+    spared = report.score is None or report.verdict is Verdict.NOT_SUBMITTED
+    assert results["gradable"] is not spared
+    if report.score is not None and not spared:
+        assert results["score"] == pytest.approx(report.score / report.max_score)
+
+
+@every_report
+def test_autolab(report: Report) -> None:
+    text = Delivery(format=Format.AUTOLAB).render(report)
+    if report.score is None:
+        assert text is None
+        return
+    assert text is not None
+    assert text.isascii()
+    scores = format_contracts.autolab(text)["scores"]
+    assert scores == {entry.name: entry.score for entry in report.kernels if entry.counted}
+
+
+@every_report
+def test_github(report: Report) -> None:
+    result = format_contracts.classroom(rendered(Format.GITHUB, report))
+    assert format_contracts.classroom_output(github.encoded(result)) == result
+    total = sum(test["score"] for test in result["tests"])
+    checked = [check for entry in report.kernels if entry.counted for check in entry.checks]
+    assert total == pytest.approx(sum(c.score or 0 for c in checked) if published(report) else 0)
+    assert result["max_score"] == (report.max_score if published(report) else 0)
+    format_contracts.github_commands(github.workflow_commands(report, "hw/silu"))
+    assert len(github.summary(report).encode()) <= 1024 << 10
+
+
+@every_report
+def test_junit(report: Report) -> None:
+    root = format_contracts.junit(rendered(Format.JUNIT, report))
+    names = [case.get("name") for case in root.iter("testcase")]
+    assert len(names) == sum(len(entry.checks) for entry in report.kernels)
+    kinds = {found.get("type") for found in root.iter("failure")}
+    assert kinds <= {verdict.value for verdict in Verdict if verdict.judged}
+
+
+@every_report
+def test_junit_through_a_parser_of_others(report: Report) -> None:
+    junitparser = pytest.importorskip("junitparser")
+    read = junitparser.JUnitXml.fromstring(rendered(Format.JUNIT, report).encode())
+    cases = [case for suite in read for case in suite]
+    checks = [check for entry in report.kernels for check in entry.checks]
+    assert len(cases) == len(checks) == read.tests
+    for case, check in zip(cases, checks, strict=True):
+        kinds = {type(result).__name__ for result in case.result}
+        if check.verdict.earns_points:
+            assert not kinds
+        elif check.verdict is Verdict.GRADER_ERROR:
+            assert kinds == {"Error"}
+        else:
+            assert kinds == ({"Failure"} if check.verdict.judged else {"Skipped"})
+
+
+@every_report
+def test_json_is_read_back_as_it_was(report: Report) -> None:
+    again = from_json(json.loads(rendered(Format.JSON, report)), "report.json")
+    assert to_json(again) == to_json(report)
+    kinds = [[type(check.evidence) for check in entry.checks] for entry in report.kernels]
+    assert [[type(check.evidence) for check in entry.checks] for entry in again.kernels] == kinds
+
+
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
+@pytest.mark.parametrize("name", ["wrong_answer", "memory_error", "hostile", "ladder"])
+def test_golden(name: str, form: Format) -> None:
+    suffix = {Format.AUTOLAB: "txt", Format.JUNIT: "xml"}.get(form, "json")
+    _assert_golden(f"{name}.{form.value}.{suffix}", rendered(form, NAMED[name]()))
+
+
+@pytest.mark.parametrize("name", ["compile_error", "memory_error", "hostile"])
+def test_golden_of_githubs_log_and_summary(name: str) -> None:
+    report = NAMED[name]()
+    _assert_golden(f"{name}.commands.txt", "\n".join(github.workflow_commands(report)) + "\n")
+    _assert_golden(f"{name}.summary.md", github.summary(report))
+
+
+@every_report
+def test_githubs_summary_takes_no_entity_apart(report: Report) -> None:
+    assert not re.search(r"&[a-z]*\\", github.summary(report))
+
+
+def test_githubs_summary_keeps_an_apostrophe() -> None:
+    assert "Conway's life" in github.summary(
+        replace(sample_reports.accepted(), title="Conway's life")
+    )
+
+
+def _assert_golden(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+# --- what students may know ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
+@pytest.mark.parametrize("visibility", [v for v in Visibility if v is not Visibility.VISIBLE])
+def test_hidden_cases_are_told_by_class_and_error_alone(
+    form: Format, visibility: Visibility
+) -> None:
+    report = _with_visibility(visibility)
+    said = _everything_said(form, report)
+    for secret in SECRETS:
+        assert secret not in said
+    plain = said.replace("\\n", " ").replace("\n", " ")
+    assert "wrong answer in 3 (largest error 1.5)" in re.sub(r"\s+|%0A", " ", plain)
+
+
+def _with_visibility(visibility: Visibility) -> Report:
+    report = sample_reports.wrong_answer()
+    first = report.kernels[0]
+    checks = tuple(
+        check if check.visibility is Visibility.VISIBLE else replace(check, visibility=visibility)
+        for check in first.checks
+    )
+    return replace(report, kernels=(replace(first, checks=checks),))
+
+
+def _everything_said(form: Format, report: Report) -> str:
+    """Return the file and, where students read the log, the log."""
+    delivery = Delivery(format=form)
+    said = delivery.render(report) or ""
+    if form is Format.GITHUB:
+        said += github.summary(report)
+    return said if form.log_is_for_staff else said + delivery.announce(report)
+
+
+def test_staff_see_all_in_gradescopes_log_and_in_json() -> None:
+    report = sample_reports.wrong_answer()
+    for said in (
+        Delivery(format=Format.GRADESCOPE).announce(report),
+        rendered(Format.JSON, report),
+    ):
+        assert "77777" in said
+
+
+def test_a_pending_test_has_no_score_to_be_failed_for() -> None:
+    results = json.loads(rendered(Format.GRADESCOPE, sample_reports.wrong_answer()))
+    test = next(t for t in results["tests"] if "performance" in t["name"])
+    assert test["name"].endswith("(20 points pending)")
+    assert not {"score", "max_score", "status"} & set(test)
+    assert "grade merge" in results["output"]
+    tests = json.loads(rendered(Format.PRAIRIELEARN, sample_reports.wrong_answer()))["tests"]
+    pending = next(t for t in tests if "performance" in t["name"])
+    assert (pending["points"], pending["max_points"]) == (0, 0)
+
+
+def test_the_other_language_gives_no_points_twice() -> None:
+    results = json.loads(rendered(Format.GRADESCOPE, sample_reports.accepted()))
+    assert sum(test.get("score", 0) for test in results["tests"]) == results["score"] == 60
+
+
+def test_what_is_not_handed_in_has_its_points_to_lose() -> None:
+    absent = replace(
+        sample_reports.not_submitted().kernels[0],
+        name="main",
+        checks=(
+            sample_reports.build(
+                verdict=Verdict.NOT_SUBMITTED, message="no main.cu", evidence=None
+            ),
+        ),
+    )
+    entry = sample_reports.kernel(sample_reports.visible(), verdict=Verdict.ACCEPTED)
+    report = sample_reports.report(entry, absent, handed_in=1, kernels_total=2)
+    test = json.loads(rendered(Format.GRADESCOPE, report))["tests"][1]
+    assert test["name"] == "main · not handed in"
+    assert (test["score"], test["max_score"], test["status"]) == (0, 60, "failed")
+
+
+def test_a_grader_error_publishes_no_score() -> None:
+    report = sample_reports.grader_error()
+    assert Delivery(format=Format.GRADESCOPE).render(report) is None
+    assert Delivery(format=Format.AUTOLAB).render(report) is None
+    assert "score" not in json.loads(rendered(Format.PRAIRIELEARN, report))
+    assert json.loads(rendered(Format.GITHUB, report))["max_score"] == 0
+    assert json.loads(rendered(Format.JSON, report))["score"] is None
+    assert format_contracts.junit(rendered(Format.JUNIT, report)).get("errors") == "1"
+
+
+def test_leaderboard_has_the_speedup_of_each_timed_kernel() -> None:
+    results = json.loads(rendered(Format.GRADESCOPE, sample_reports.too_slow()))
+    expected = {"name": "silu: times as fast as torch", "value": 0.52, "order": "desc"}
+    assert results["leaderboard"] == [expected]
+    assert "leaderboard" not in json.loads(rendered(Format.GRADESCOPE, sample_reports.accepted()))
+
+
+# --- whatever a hand-in prints ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
+def test_no_control_character_comes_through(form: Format) -> None:
+    report = sample_reports.hostile()
+    assert CONTROL.search(_everything_said(form, report).replace("\n", "")) is None
+    if form not in (Format.JUNIT, Format.AUTOLAB):
+        decoded = "".join(_strings(json.loads(rendered(form, report))))
+        assert CONTROL.search(decoded.replace("\n", "")) is None
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for item in value.items() for part in item for text in _strings(part)]
+    if isinstance(value, list):
+        return [text for item in value for text in _strings(item)]
+    return [value] if isinstance(value, str) else []
+
+
+HOSTILE_PRINTS = (
+    "::error file=x,line=1::forged\n::set-output name=result::forged\n::endgroup::\n"
+    '</pre><script>alert(1)</script>```\n]]></system-out>&bogus;\n{"scores": {"silu": 1000}}\n'
+)
+
+
+def _printing(text: str) -> Report:
+    cases = (sample_reports.wrong_case(33, message=text),)
+    check = sample_reports.visible(
+        verdict=Verdict.WRONG_ANSWER,
+        score=0.0,
+        message=text,
+        hint=text,
+        evidence=sample_reports.correctness(cases, output=text),
+    )
+    entry = sample_reports.kernel(check, verdict=Verdict.WRONG_ANSWER, file="a,b:c=d\n::e.cu")
+    return sample_reports.report(entry, title=text)
+
+
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
+def test_what_is_printed_stays_text(form: Format) -> None:
+    report = _printing(HOSTILE_PRINTS)
+    text = rendered(form, report)
+    contract: dict[Format, Callable[[str], Any]] = {
+        Format.GRADESCOPE: format_contracts.gradescope,
+        Format.PRAIRIELEARN: format_contracts.prairielearn,
+        Format.AUTOLAB: format_contracts.autolab,
+        Format.GITHUB: format_contracts.classroom,
+        Format.JUNIT: format_contracts.junit,
+    }
+    contract[form](text)
+    if form is Format.AUTOLAB:
+        assert format_contracts.autolab(text)["scores"] == {"silu": 0.0}
+
+
+def test_githubs_log_obeys_nothing_that_was_printed() -> None:
+    log = Delivery(format=Format.GITHUB).announce(_printing(HOSTILE_PRINTS)).split("\n")
+    word = log[0].removeprefix("::stop-commands::")
+    assert log[0] != word
+    assert len(word) >= 16
+    end = log.index(f"::{word}::")
+    commands = [line for line in log[end + 1 :] if line]
+    found = format_contracts.github_commands(commands)
+    assert [one["kind"] for one in found] == ["error"]
+    summary = github.summary(_printing(HOSTILE_PRINTS))
+    assert "<script" not in summary
+    assert summary.count("</pre>") == summary.count("<pre>") == 1
+
+
+def test_annotations_stand_at_the_students_lines() -> None:
+    lines = github.workflow_commands(sample_reports.compile_error(), "hw/silu")
+    first = format_contracts.github_commands(lines)[0]
+    assert (first["kind"], first["file"], first["line"]) == ("error", "hw/silu/silu.cu", "17")
+    assert first["message"] == "expected ';' before '}' token"
+
+
+def test_more_annotations_than_githubs_limits_are_not_printed() -> None:
+    findings = tuple(sample_reports.finding("race", line) for line in range(1, 40))
+    warnings = tuple(replace(found, severity="warning") for found in findings)
+    check = sample_reports.faulty(*findings, *warnings)
+    report = sample_reports.report(sample_reports.kernel(check, verdict=Verdict.MEMORY_ERROR))
+    found = format_contracts.github_commands(github.workflow_commands(report))
+    assert [one["kind"] for one in found] == ["error"] * 10 + ["warning"] * 10
+    assert [one["line"] for one in found[:10]] == [str(line) for line in range(1, 11)]
+
+
+def test_a_huge_report_keeps_the_limits() -> None:
+    entry = sample_reports.hostile().kernels[0]
+    many = tuple(replace(entry, name=f"v{number}") for number in range(240))
+    report = sample_reports.report(*many, title="x" * 100_000)
+    format_contracts.prairielearn(rendered(Format.PRAIRIELEARN, report))
+    format_contracts.autolab(rendered(Format.AUTOLAB, report))
+    assert len(github.summary(report).encode()) <= 1024 << 10
+    assert "v239" in github.summary(report)
+
+
+# --- reading a report ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "report.json:1: not a report"),
+        ('{\n"format": 1,\n', "report.json:3: not a report"),
+        ("[" * 100_000, "not a report"),
+        ('{"format": 1}', "'assignment' is a required property"),
+        ("[]", "is not of type 'object'"),
+        ('{"format": 2}', "`format`"),
+    ],
+)
+def test_what_is_no_report_is_refused_with_file_and_key(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="report") as caught:
+        read_report(path)
+    assert words in caught.value.message or words in str(caught.value)
+
+
+def test_a_wrong_key_is_named_with_its_place(tmp_path: Path) -> None:
+    data = to_json(sample_reports.accepted())
+    data["kernels"][1]["checks"][0]["verdict"] = "splendid"
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(UsageError, match=r"`kernels\[1\]\.checks\[0\]\.verdict`"):
+        read_report(path)
+
+
+def test_no_file_and_no_text_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        read_report(tmp_path / "none.json")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="not text in UTF-8"):
+        read_report(tmp_path / "binary")

@@ -1,0 +1,497 @@
+"""What a student sees: golden text at width 100, and what no text can do to it.
+
+`UPDATE_GOLDEN=1 pytest tests/formats/test_terminal.py` writes the golden files
+anew; read the difference.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sample_reports
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from grader.formats.terminal import print_report
+from grader.report.evidence import CaseResult, Finding, FindingKind, Mismatch, ToolRun
+from grader.report.model import CheckResult, Report
+from grader.report.verdict import Verdict
+from grader.vocabulary import CheckName, Visibility
+
+GOLDEN = Path(__file__).parent / "golden"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+PLAIN = {
+    "accepted": sample_reports.accepted,
+    "wrong_answer": sample_reports.wrong_answer,
+    "compile_error": sample_reports.compile_error,
+    "memory_error": sample_reports.memory_error,
+    "memory_warning": sample_reports.memory_warning,
+    "too_slow": sample_reports.too_slow,
+    "too_slow_by_counters": sample_reports.too_slow_by_counters,
+    "own_program": sample_reports.own_program,
+    "grader_error": sample_reports.grader_error,
+    "not_submitted": sample_reports.not_submitted,
+    "ladder": sample_reports.ladder,
+    "hostile": sample_reports.hostile,
+}
+EVERY = [*(sample_reports.of(verdict) for verdict in Verdict), *(make() for make in PLAIN.values())]
+EVERY_ID = [*(f"of-{verdict}" for verdict in Verdict), *PLAIN]
+
+
+def shown(report: Report, *, show_hidden: bool = True) -> str:
+    """Return what goes into a file or a log."""
+    file = io.StringIO()
+    print_report(report, Console(file=file), show_hidden=show_hidden)
+    return file.getvalue()
+
+
+def shown_on_terminal(report: Report, width: int) -> str:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, color_system="truecolor", width=width)
+    print_report(report, console)
+    return file.getvalue()
+
+
+def shown_in(report: Report, encoding: str) -> str:
+    """Return what goes to a stream that takes this encoding and nothing else."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict", newline="\n")
+    print_report(report, Console(file=file))
+    file.flush()
+    written = file.buffer
+    assert isinstance(written, io.BytesIO)
+    return written.getvalue().decode(encoding)
+
+
+def assert_golden(name: str, text: str) -> None:
+    path = GOLDEN / f"{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_golden(name: str) -> None:
+    assert_golden(name, shown(PLAIN[name]()))
+
+
+def test_golden_for_a_student_who_may_not_know_the_hidden_cases() -> None:
+    assert_golden("wrong_answer_hidden", shown(sample_reports.wrong_answer(), show_hidden=False))
+
+
+def test_golden_where_the_encoding_is_ascii() -> None:
+    assert_golden("wrong_answer_ascii", shown_in(sample_reports.wrong_answer(), "ascii"))
+
+
+# --- readable everywhere ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
+def test_verdict_stands_in_words(report: Report) -> None:
+    assert shown(report).splitlines().count("") <= 2 + len(report.kernels)
+    assert report.verdict.phrase in shown(report).split("\n\n")[-1]
+
+
+@pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
+def test_colour_adds_nothing_to_the_words(report: Report) -> None:
+    assert COLOUR.sub("", shown_on_terminal(report, 100)) == shown(report)
+
+
+@pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
+@pytest.mark.parametrize("width", [60, 100, 300])
+def test_no_line_is_wider_than_the_terminal(report: Report, width: int) -> None:
+    lines = COLOUR.sub("", shown_on_terminal(report, width)).splitlines()
+    assert max(map(cell_len, lines)) <= min(width, 120)
+
+
+@pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
+def test_no_line_ends_in_a_blank(report: Report) -> None:
+    assert [line for line in shown(report).splitlines() if line != line.rstrip()] == []
+
+
+def test_a_log_is_100_wide_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = shown(sample_reports.hostile())
+    monkeypatch.setenv("COLUMNS", "31")
+    assert shown(sample_reports.hostile()) == expected
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "cp437"])
+@pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
+def test_no_encoding_is_too_small(report: Report, encoding: str) -> None:
+    text = shown_in(report, encoding)
+    assert len(text.splitlines()) >= 3
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_two_languages_without_a_failure_fit_in_twelve_lines(width: int) -> None:
+    assert len(shown_on_terminal(sample_reports.accepted(), width).splitlines()) <= 12
+
+
+# --- what the reader may know ----------------------------------------------------------------
+
+
+def test_hidden_cases_show_neither_size_nor_values_nor_output() -> None:
+    report = sample_reports.wrong_answer()
+    told = shown(report, show_hidden=False)
+    for secret in ("77777", "88888", "99999"):
+        assert secret in shown(report)
+        assert secret not in told
+    assert "wrong answer in 3 (largest error 1.5); 6 not run" in " ".join(told.split())
+
+
+def test_points_pending_name_their_reason() -> None:
+    assert "20 pending: needs a GPU" in shown(sample_reports.wrong_answer())
+
+
+def test_points_pending_are_not_lost_and_a_gpu_is_what_it_takes_for_time() -> None:
+    told = shown(sample_reports.wrong_answer()).splitlines()[-1]
+    assert told.startswith("Pending points are neither won nor lost: a GPU has to time the kernel")
+    assert "neither won nor lost" not in shown(sample_reports.accepted())
+    # Where there is a GPU, or other points are pending, another one is no remedy.
+    report = sample_reports.wrong_answer()
+    on_a_gpu = replace(report, environment=report.environment | {"device": "cuda"})
+    assert shown(on_a_gpu).endswith("\nPending points are neither won nor lost.\n")
+    (kernel,) = report.kernels
+    untimed = tuple(c for c in kernel.checks if c.check is not CheckName.PERFORMANCE)
+    waiting = replace(untimed[0], score=0.0, max_score=20.0, pending=20.0)
+    other = replace(report, kernels=(replace(kernel, checks=(waiting, *untimed[1:])),))
+    assert shown(other).endswith("\nPending points are neither won nor lost.\n")
+
+
+def test_part_of_a_run_does_not_pass_for_the_whole() -> None:
+    assert "not the whole score" in shown(sample_reports.ladder())
+    assert "not the whole score" not in shown(sample_reports.accepted())
+
+
+def test_how_many_were_handed_in() -> None:
+    assert "1 of 2 handed in" in shown(sample_reports.ladder())
+
+
+def test_grader_error_is_no_zero() -> None:
+    text = shown(sample_reports.grader_error())
+    assert "no score" in text
+    assert " 0 /" not in text
+
+
+def _with_mismatch(expected: float, actual: float) -> Report:
+    mismatch = Mismatch(output="c", index=(3, 4), expected=expected, actual=actual, allowed=0.0)
+    case = sample_reports.wrong_case(33, mismatches=(mismatch,))
+    evidence = sample_reports.correctness((case,))
+    check = sample_reports.visible(verdict=Verdict.WRONG_ANSWER, score=0.0, evidence=evidence)
+    return sample_reports.report(sample_reports.kernel(check, verdict=Verdict.WRONG_ANSWER))
+
+
+def test_numbers_that_differ_look_different() -> None:
+    text = shown(_with_mismatch(16777216.0, 16777217.0))
+    assert re.search(r"c\[3, 4\] +16777216\.0 +16777217\.0 +0\n", text)
+
+
+def test_only_a_few_of_many_failing_cases_get_a_line() -> None:
+    cases = tuple(sample_reports.wrong_case(n) for n in range(100, 140))
+    check = sample_reports.visible(
+        verdict=Verdict.WRONG_ANSWER, score=0.0, evidence=sample_reports.correctness(cases)
+    )
+    text = shown(sample_reports.report(sample_reports.kernel(check, verdict=Verdict.WRONG_ANSWER)))
+    assert "and 34 more: n=106, n=107" in text
+    assert len(text.splitlines()) < 25
+
+
+def _failing(*cases: CaseResult, **changes: object) -> Report:
+    evidence = replace(sample_reports.correctness(cases), cases_total=len(cases))
+    first = next(case for case in cases if case.verdict is Verdict.RUNTIME_ERROR)
+    check = sample_reports.visible(
+        verdict=Verdict.RUNTIME_ERROR,
+        score=0.0,
+        message=f"{first.name}: {first.message}",
+        evidence=replace(evidence, **changes),  # type: ignore[arg-type]
+    )
+    silent = sample_reports.memory_evidence(output=evidence.output)
+    memory = sample_reports.memory(
+        verdict=Verdict.RUNTIME_ERROR,
+        score=0.0,
+        hint=check.hint,
+        evidence=replace(silent, output=str(changes.get("output", ""))),
+    )
+    return sample_reports.report(sample_reports.kernel(check, memory, verdict=check.verdict))
+
+
+def _raised(n: int, message: str = "it raised ValueError") -> CaseResult:
+    return sample_reports.case(n, verdict=Verdict.RUNTIME_ERROR, message=message)
+
+
+def test_the_same_failure_of_several_cases_is_one_line() -> None:
+    text = shown(_failing(sample_reports.case(9), _raised(1), _raised(2), _raised(3, "it hung")))
+    assert "1 of 4 cases right" in text
+    assert "    n=1, n=2: runtime error, it raised ValueError\n" in text
+    assert "    n=3: runtime error, it hung\n" in text
+    assert text.count("ValueError") == 1
+
+
+def test_cases_that_were_not_run_are_counted_not_listed() -> None:
+    skipped = [
+        sample_reports.case(n, verdict=Verdict.SKIPPED, message="not run: it had failed before")
+        for n in (31, 32)
+    ]
+    text = shown(_failing(_raised(1), *skipped))
+    assert "    2 other cases not run: it had failed before\n" in text
+    assert "n=31" not in text
+
+
+def test_what_code_prints_at_each_call_is_shown_once() -> None:
+    text = shown(_failing(_raised(1), _raised(2), output="one\ntwo\n" * 3))
+    assert "what your code printed, 3 times the same:\n    | one\n    | two\n" in text
+    assert text.count("| one") == 1, "once by correctness, and not again by memory"
+    text = shown(_failing(_raised(1), output="one\ntwo\none\n"))
+    assert "what your code printed:\n    | one\n    | two\n    | one\n" in text
+
+
+def test_build_log_is_shown_if_the_compiler_named_no_line() -> None:
+    report = sample_reports.compile_error()
+    evidence = report.kernels[0].checks[0].evidence
+    bare = replace(evidence, diagnostics=(), diagnostics_total=0)  # type: ignore[type-var]
+    check = replace(report.kernels[0].checks[0], evidence=bare)
+    text = shown(replace(report, kernels=(replace(report.kernels[0], checks=(check,)),)))
+    assert "| silu.cu: line 0 of the log\n" in text
+    assert "| ... 37 more lines ...\n" in text
+    assert "| silu.cu: line 51 of the log\n" in text
+
+
+# --- memory findings -------------------------------------------------------------------------
+
+
+def _with_memory(check: CheckResult) -> Report:
+    return sample_reports.report(sample_reports.kernel(check, verdict=check.verdict))
+
+
+def _told(*findings: Finding) -> str:
+    """Return what is shown of these findings, line breaks taken out."""
+    return " ".join(shown(_with_memory(sample_reports.faulty(*findings))).split())
+
+
+def test_finding_tells_place_severity_kind_and_what_its_message_leaves_out() -> None:
+    found = sample_reports.finding(
+        "race",
+        21,
+        message="two threads meet",
+        other_line=24,
+        block=(1, 2, 0),
+        buffer="tile",
+        element=-3,
+        access="write",
+        access_bytes=4,
+        count=7,
+    )
+    assert (
+        "silu.cu:21: error: race: two threads meet; a write of 4 bytes; `tile`[-3]; kernel "
+        "silu_kernel, block (1,2,0), thread 232; the other access is in line 24; 7 times"
+    ) in _told(found)
+
+
+def test_finding_tells_nothing_twice() -> None:
+    message = (
+        "threads meet (a write here, a read in line 24): `tile`[3] of 64 elements, "
+        "kernel silu_kernel, block 3, thread 232"
+    )
+    found = sample_reports.finding(
+        "race", 21, message=message, other_line=24, buffer="tile", element=3, access="write"
+    )
+    assert f"silu.cu:21: error: race: {message} memory error · 0 / 25" in _told(found)
+
+
+def test_access_is_not_told_again_in_another_form_of_the_word() -> None:
+    message = "reads 4 bytes of global memory outside any array"
+    found = sample_reports.finding(
+        "out_of_bounds", 9, message=message, access="read", access_bytes=4
+    )
+    assert "a read of" not in _told(found)
+
+
+def test_triton_program_is_called_one() -> None:
+    found = sample_reports.finding("race", 9, file="silu.py", block=(1, 2, 0), thread=None)
+    assert "kernel silu_kernel, program (1,2,0)" in _told(found)
+    message = "program 3 reads element 255 of `output`, which program 0 writes"
+    found = sample_reports.finding(
+        "race", 9, message=message, file="silu.py", thread=None, element=255, access="read"
+    )
+    assert f"silu.py:9: error: race: {message}; kernel silu_kernel memory error" in _told(found)
+
+
+@pytest.mark.parametrize(
+    ("message", "missing"),
+    [
+        ("thread 23 reads", "thread 232"),
+        ("line 241 is odd", "the other access is in line 24"),
+        ("`tile`[31] is wrong", "`tile`[3]"),
+        ("a rewrite", "a write"),
+    ],
+)
+def test_number_within_another_number_does_not_count_as_said(message: str, missing: str) -> None:
+    found = sample_reports.finding(
+        "race", 21, message=message, other_line=24, buffer="tile", element=3, access="write"
+    )
+    assert f" {missing}" in _told(found).split("error: race: ")[1].removeprefix(message)
+
+
+def test_finding_of_which_only_the_file_is_known() -> None:
+    bare = Finding(
+        kind="leak", severity="error", message="lost", file="silu.cu", line=None, tool="memcheck"
+    )
+    assert "silu.cu: error: leak: lost memory error" in _told(bare)
+
+
+def test_hint_of_a_kind_is_told_once() -> None:
+    kinds: list[FindingKind] = ["leak", "race", "leak", "race", "barrier"]
+    findings = [sample_reports.finding(kind, line) for line, kind in enumerate(kinds, 1)]
+    text = _told(*findings)
+    for found in findings:
+        assert text.count(f"hint: {' '.join(found.hint.split())}") == 1
+
+
+def test_own_line_of_the_check_counts_what_stands_below() -> None:
+    findings = [sample_reports.finding("race", line, count=3) for line in (1, 2)]
+    assert "0 / 25 2 findings: race hint:" in _told(*findings)
+    assert "0 / 25 1 finding: race hint:" in _told(findings[0])
+
+
+def test_own_line_of_the_check_is_its_message_if_no_finding_tells_it() -> None:
+    crashed = sample_reports.memory(
+        verdict=Verdict.MEMORY_ERROR, score=0.0, message="calling silu gave CUDA error 700"
+    )
+    assert "0 / 25  calling silu gave CUDA error 700\n" in shown(_with_memory(crashed))
+    other = sample_reports.faulty(
+        sample_reports.finding("race", 3, severity="warning"), message="CUDA error 700"
+    )
+    assert "0 / 25  CUDA error 700\n" in shown(_with_memory(other))
+
+
+def test_ten_findings_are_shown_and_the_others_counted() -> None:
+    findings = tuple(sample_reports.finding("leak", line) for line in range(1, 13))
+    text = shown(_with_memory(sample_reports.faulty(*findings)))
+    assert text.count("error: leak") == 10
+    assert "    and 2 more\n" in text
+    cut = sample_reports.memory_evidence(*findings[:10], findings_total=10_000)
+    text = shown(_with_memory(sample_reports.faulty(*findings[:10], evidence=cut)))
+    assert "10000 findings: leak" in text
+    assert "    and 9990 more\n" in text
+
+
+def test_a_few_warnings_of_an_accepted_kernel_are_shown() -> None:
+    warnings = [sample_reports.finding("race", n, severity="warning") for n in range(1, 6)]
+    evidence = sample_reports.memory_evidence(*warnings, output="printed\n")
+    text = shown(_with_memory(sample_reports.memory(evidence=evidence)))
+    assert text.count("warning: race") == 3
+    assert "    and 2 more\n" in text
+    assert "printed" not in text
+
+
+def test_clean_memory_check_is_one_line() -> None:
+    text = shown(_with_memory(sample_reports.memory()))
+    assert text.splitlines()[2:3] == ["  memory  accepted  25 / 25  no memory errors"]
+    assert len(text.splitlines()) == 5
+
+
+def test_tool_that_could_not_run_says_why() -> None:
+    broken = ToolRun(tool="racecheck", findings=0, wall_s=0.1, problem="no driver")
+    tools = (broken, replace(broken, tool="initcheck"))
+    evidence = sample_reports.memory_evidence(tools=tools)
+    check = sample_reports.memory(evidence=evidence)
+    assert "    not run: racecheck, initcheck: no driver\n" in shown(_with_memory(check))
+    unmeasured = replace(
+        check, verdict=Verdict.NOT_MEASURED, score=0.0, pending=25.0, message="no driver"
+    )
+    assert shown(_with_memory(unmeasured)).count("no driver") == 2  # its own line and the result
+
+
+@pytest.mark.parametrize("visibility", [v for v in Visibility if v is not Visibility.VISIBLE])
+def test_hidden_memory_check_shows_nothing(visibility: Visibility) -> None:
+    whole = sample_reports.memory_error()
+    check = replace(whole.kernels[0].checks[-1], visibility=visibility)
+    told = shown(_with_memory(check), show_hidden=False)
+    label = f"memory ({visibility.value.replace('_', ' ')})"
+    assert told.splitlines()[1:] == [
+        "silu · CUDA C++ · silu.cu: memory error, 0 / 25 points",
+        f"  {label}  memory error  0 / 25",
+        "",
+        "memory error · 0 / 25 points · 1 of 1 handed in · 3.2 s",
+    ]
+    assert "silu.cu:14" in shown(_with_memory(check))
+
+
+def test_hidden_memory_check_that_is_pending_keeps_its_reason() -> None:
+    check = sample_reports.memory(
+        verdict=Verdict.NOT_MEASURED,
+        score=0.0,
+        pending=25.0,
+        message="n=77777 is too large",
+        visibility=Visibility.HIDDEN,
+    )
+    assert "77777" not in shown(_with_memory(check), show_hidden=False)
+
+
+# --- hostile text ----------------------------------------------------------------------------
+
+
+def _obeyed(text: str) -> set[str]:
+    """Return the characters that a terminal would obey."""
+    return {
+        char for char in text if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs"}
+    }
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_hostile_text_is_spelt_out(width: int) -> None:
+    text = COLOUR.sub("", shown_on_terminal(sample_reports.hostile(), width))
+    assert _obeyed(text) == set()
+    for spelt in (r"\x1b]0;owned\x07", r"\x1b[2J", r"\x00NUL", r"\u202e", "[blink]line 0[/blink]"):
+        assert spelt in text
+
+
+def test_hostile_text_sends_no_colour_of_its_own() -> None:
+    sent = set(COLOUR.findall(shown_on_terminal(sample_reports.hostile(), 100)))
+    assert sent == set(COLOUR.findall(shown_on_terminal(sample_reports.wrong_answer(), 100))) | {
+        "\x1b[1;33m"  # our own: a warning
+    }
+
+
+def test_output_cannot_pass_for_a_line_of_ours() -> None:
+    claim = "accepted · 100 / 100 points · 1 of 1 handed in"
+    evidence = sample_reports.correctness((sample_reports.case(1),), output=f"\n\r\n{claim}\r\n")
+    check = sample_reports.visible(evidence=evidence)
+    text = shown(sample_reports.report(sample_reports.kernel(check, verdict=Verdict.ACCEPTED)))
+    assert [line for line in text.splitlines() if claim in line] == [f"    | {claim}"]
+
+
+def test_hostile_text_is_cut() -> None:
+    assert len(shown(sample_reports.hostile()).splitlines()) < 95
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(), max_size=300))
+def test_any_text_anywhere_is_safe(text: str) -> None:
+    case = sample_reports.wrong_case(33, message=text, hint=text, pattern=text, name=text)
+    seen = sample_reports.visible(
+        verdict=Verdict.WRONG_ANSWER,
+        name=text,
+        message=text,
+        hint=text,
+        evidence=sample_reports.correctness((case,), output=text),
+    )
+    fault = sample_reports.finding(
+        "race", 3, message=text, hint=text, file=text, kernel=text, buffer=text, tool=text
+    )
+    tool = ToolRun(tool=text, findings=1, wall_s=0.1, problem=text)
+    unsafe = sample_reports.faulty(
+        fault, evidence=sample_reports.memory_evidence(fault, tools=(tool,), output=text)
+    )
+    kernel = sample_reports.kernel(seen, unsafe, verdict=Verdict.MEMORY_ERROR, name=text, file=text)
+    told = shown(sample_reports.report(kernel, title=text))
+    assert _obeyed(told) == set()
+    assert max(map(cell_len, told.splitlines())) <= 100

@@ -1,0 +1,253 @@
+"""Every bad hand-in ends in a clear sentence, the right verdict, and without a trace.
+
+The files are in `hand_ins/`, each named for what is wrong with it. Messages
+are held by their key phrases: what happened, and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hand_in_bench import Bench, nothing_left, one_server, scratch_folder, small_silu
+from paths import HAND_INS
+
+import grader.checks.correctness.check  # noqa: F401 # imports torch, before anyone counts descriptors
+from grader.grading import context
+from grader.vocabulary import Device
+
+# file · verdict · what the message says · what the hint says
+WROTE_INPUT = "wrote to `input`, an input, in the kernel silu_kernel"
+
+CUDA = [
+    ("syntax_error.cu", "compile_error", "silu.cu:7: expected", "semicolon"),
+    ("empty.cu", "compile_error", "silu.cu is empty", "wanted: void silu("),
+    ("python_in_it.cu", "compile_error", "silu.cu:1: ‘import’", "misspelt"),
+    ("hundred_errors.cu", "compile_error", "silu.cu:12: ‘undeclared_0’", "misspelt"),
+    ("missing_header.cu", "compile_error", "silu.cu:2: my_helpers.h", "only this file is graded"),
+    ("endless_templates.cu", "time_limit", "compiling took longer than 10 s", ""),
+    ("entry_missing.cu", "compile_error", "defines no function `silu`", "wanted: void silu("),
+    ("entry_misspelt.cu", "compile_error", "did you mean `sliu`?", "wanted: void silu("),
+    (
+        "entry_with_other_parameters.cu",
+        "compile_error",
+        "silu.cu:8: `silu` has another parameter list; found: void silu(int, const float*)",
+        "wanted: void silu(const float* input, float* output, int n)",
+    ),
+    ("entry_with_a_wrong_type.cu", "compile_error", "silu(const double*, double*, int)", "wanted"),
+    ("entry_is_a_kernel.cu", "compile_error", "silu.cu:2: `silu` is a __global__ kernel", "wanted"),
+    ("entry_in_a_namespace.cu", "compile_error", "silu.cu:9: `silu` is inside a namesp", "wanted"),
+    ("entry_static_method.cu", "compile_error", "silu.cu:9: `silu` is inside a namespac", "wanted"),
+    ("entry_twice.cu", "compile_error", "silu.cu:8: `silu` is defined more than once", "wanted"),
+    ("entry_declared_only.cu", "compile_error", "declares `silu` but does not define", "its body"),
+    ("undefined_function.cu", "compile_error", "uses `prepare` but does not define", "its body"),
+    ("segfault_on_host.cu", "runtime_error", "a null pointer was followed (silu.cu:12)", "pointer"),
+    (
+        "follows_device_pointer_on_host.cu",
+        "runtime_error",
+        "host code accessed device memory (`input`) (silu.cu:5)",
+        "cudaMemcpy",
+    ),
+    ("divides_by_zero.cu", "runtime_error", "integer division by zero (silu.cu:12)", ""),
+    ("exits.cu", "runtime_error", "ended the program with exit code 0", "return from"),
+    ("exits_at_once.cu", "runtime_error", "ended the program with exit code 0", "return from"),
+    ("throws.cu", "runtime_error", "std::runtime_error: no idea how to go on", "catch"),
+    ("fails_an_assertion.cu", "runtime_error", "`n < 0` failed (silu.cu:12)", ""),
+    ("asserts_in_kernel.cu", "runtime_error", "in the kernel silu_kernel (silu.cu:7)", ""),
+    ("kills_itself.cu", "runtime_error", "crashed: killed", "out of memory"),
+    ("dies_of_a_real_time_signal.cu", "runtime_error", "crashed: signal 39", ""),
+    ("keeps_its_sum.cu", "wrong_answer", "", "is something kept from one call to the next"),
+    ("copies_elements_not_bytes.cu", "wrong_answer", "in part: 1 of its 4", "count bytes"),
+    ("stops_itself.cu", "time_limit", "calling silu did not end within 1 s", ""),
+    ("endless_loop_on_host.cu", "time_limit", "calling silu did not end within 1 s", "a loop"),
+    ("endless_loop_in_kernel.cu", "time_limit", "calling silu did not end within 1 s", "a loop"),
+    ("segfaults_in_constructor.cu", "runtime_error", "loading silu.cu crashed: segmentation", ""),
+    ("exits_in_constructor.cu", "runtime_error", "loading silu.cu ended the program", "return"),
+    ("throws_in_constructor.cu", "runtime_error", "std::runtime_error: not today", "catch"),
+    ("endless_loop_in_constructor.cu", "time_limit", "loading silu.cu did not end within 3", ""),
+    ("answers_in_constructor.cu", "tampered", "sent an answer of its own", "descriptor"),
+    ("answers_first.cu", "tampered", "sent an answer of its own", "descriptor"),
+    ("answers_twice.cu", "tampered", "wrote on the grader's channel", "descriptor"),
+    ("answers_at_length.cu", "tampered", "sent 100 bytes of its own", "descriptor"),
+    ("closes_the_channel.cu", "runtime_error", "silu closed its channel", "close no descriptor"),
+    ("closes_the_channel_and_waits.cu", "runtime_error", "silu closed its channel", "descriptor"),
+    ("steals_commands.cu", "time_limit", "that the hand-in left running kept", "end every thread"),
+    ("dies_between_calls.cu", "runtime_error", "ended the program with exit code 0", ""),
+    ("forges_a_report.cu", "runtime_error", "ended the program with exit code 0", "return from"),
+    ("floods_the_report.cu", "output_limit", "wrote more than 1 MiB of reports", "descriptor"),
+    ("child_writes_after_done.cu", "tampered", "was written to after the call", "end every"),
+    ("starts_many_processes.cu", "forbidden", "starts another process (fork)", "take it out"),
+    ("leaves_a_child.cu", "forbidden", "starts another process (fork)", "take it out"),
+    ("leaves_a_daemon.cu", "forbidden", "starts another process (fork)", "take it out"),
+    ("leaves_a_comet.cu", "forbidden", "starts another process (fork)", "take it out"),
+    ("prints_for_ever.cu", "output_limit", "printed more than 64 KiB", "take out the printing"),
+    ("uses_gigabytes.cu", "memory_limit", "used more than 256 MiB of memory", "allocation"),
+    ("uses_shared_gigabytes.cu", "memory_limit", "used more than 256 MiB of memory", "allocation"),
+    ("prints_escapes.cu", "runtime_error", "ended the program with exit code 3", ""),
+    ("nests_folders.cu", "runtime_error", "ended the program with exit code 5", ""),
+    ("writes_one_past_the_end.cu", "memory_error", "1 element past the last of `output`", "if (i"),
+    ("writes_one_before_the_start.cu", "memory_error", "1 element before the first of", "if (i"),
+    ("writes_far_outside.cu", "memory_error", "the kernel silu_kernel (silu.cu:6)", "if (i < n)"),
+    ("follows_null_in_kernel.cu", "memory_error", "in the kernel silu_kernel (silu.cu:7)", ""),
+    ("writes_the_input.cu", "wrong_answer", "wrote to `input`, an input,", "read-only"),
+    ("not_a_number.cu", "wrong_answer", "every element is not a number", "0/0"),
+    ("zeros.cu", "wrong_answer", "33 of 33 elements are wrong: every element is 0", ""),
+    ("copies_the_input.cu", "wrong_answer", "the wrong elements equal the input `input`", ""),
+    ("off_by_one.cu", "wrong_answer", "one element too far on (off by one)", ""),
+    ("first_block_only.cu", "wrong_answer", "only the last 744 elements: never written", "cover"),
+    ("every_second_block.cu", "wrong_answer", "every second block of 256 elements", "cover"),
+    ("writes_nothing.cu", "wrong_answer", "nothing was ever written", "is the kernel launched"),
+    ("doubles.cu", "wrong_answer", "every element is 2 times the expected value", ""),
+    ("counts_on_luck.cu", "wrong_answer", "nothing was ever written", ""),
+    ("launches_no_blocks.cu", "runtime_error", "invalid configuration", "at least 1 each"),
+    ("hides_a_failed_launch.cu", "runtime_error", "invalid configuration", "at most 1024 threads"),
+    ("launches_2048_threads.cu", "runtime_error", "invalid configuration", "at most 1024 threads"),
+]
+PYTHON = [
+    ("syntax_error.py", "compile_error", "silu.py:9: syntax error: expected ':'", ""),
+    ("mixed_tabs.py", "compile_error", "silu.py:16: syntax error: inconsistent use of tabs", ""),
+    ("empty.py", "compile_error", "silu.py defines no function `silu`", "wanted: def silu("),
+    ("entry_missing.py", "compile_error", "defines no function `silu`", "wanted: def silu("),
+    ("entry_misspelt.py", "compile_error", "did you mean `sliu`?", "wanted: def silu("),
+    (
+        "entry_with_other_parameters.py",
+        "compile_error",
+        "silu.py:14: `silu` has another parameter list; found: def silu(input, n)",
+        "wanted: def silu(input, output, n)",
+    ),
+    ("entry_is_a_kernel.py", "compile_error", "silu.py:7: `silu` is a @triton.jit ker", "wanted"),
+    ("entry_is_a_wrapped_kernel.py", "compile_error", "is a @triton.jit kernel", "def silu"),
+    ("entry_is_no_function.py", "compile_error", "no function but of the type int", "def silu"),
+    ("entry_is_conditional.py", "compile_error", "no function `silu` when it is import", "define"),
+    ("entry_is_a_class.py", "runtime_error", "TypeError: silu() takes no arguments", ""),
+    ("imports_missing_module.py", "compile_error", "'my_helpers' (silu.py:2)", "only silu.py is"),
+    ("raises_at_import.py", "runtime_error", "RuntimeError: not ready yet (silu.py:4)", ""),
+    ("exits_at_import.py", "runtime_error", "loading silu.py ended the program with", "return"),
+    ("quits_at_import.py", "runtime_error", "with exit() (silu.py:6)", "return"),
+    ("segfaults_at_import.py", "runtime_error", "segmentation fault (silu.py:6)", ""),
+    ("endless_loop_at_import.py", "time_limit", "loading silu.py did not end within 3 s", "loop"),
+    ("answers_at_import.py", "tampered", "sent an answer of its own", "descriptor"),
+    ("raises.py", "runtime_error", "ValueError: odd sizes are too hard (silu.py:15)", ""),
+    ("raises_in_kernel.py", "runtime_error", "name 'y' is not defined (silu.py:11)", ""),
+    ("misuses_arange.py", "runtime_error", "must be a power of 2 (silu.py:8)", ""),
+    ("recurses_for_ever.py", "runtime_error", "RecursionError: maximum", ""),
+    ("exits.py", "runtime_error", "ended the program with exit code 0", "return from"),
+    ("quits.py", "runtime_error", "ended the program with exit() (silu.py:16)", "return from"),
+    ("segfaults.py", "runtime_error", "segmentation fault (silu.py:17)", ""),
+    ("aborts.py", "runtime_error", "aborted (silu.py:17)", ""),
+    ("endless_loop.py", "time_limit", "calling silu did not end within 1 s", "loop"),
+    ("endless_loop_in_kernel.py", "time_limit", "calling silu did not end", "loop"),
+    ("computes_too_much.py", "not_measured", "n=1000: silu.py:17: too much for the int", "a GPU"),
+    ("claims_not_to_be_measured.py", "not_measured", "n=1000: silu.py:21: too hard", "a GPU"),
+    ("answers_first.py", "tampered", "sent an answer of its own", "descriptor"),
+    ("answers_with_the_right_number.py", "tampered", "wrote on the grader's channel", "descriptor"),
+    ("closes_the_channel.py", "runtime_error", "silu closed its channel", "close no descriptor"),
+    ("child_writes_after_done.py", "tampered", "was written to after the call", "end every"),
+    ("kills_the_server.py", "runtime_error", "crashed: killed", ""),
+    ("prints_for_ever.py", "output_limit", "printed more than 64 KiB", "take out the printing"),
+    ("uses_gigabytes.py", "memory_limit", "used more than 256 MiB of memory", "allocation"),
+    ("raises_without_a_word.py", "runtime_error", "silu raised an exception, and closed", "close"),
+    ("raises_something_odd.py", "runtime_error", "calling silu raised Odd (silu.py:20)", ""),
+    ("stores_one_past_the_end.py", "memory_error", "1 element past the last of `output`", "mask"),
+    ("stores_one_before_the_start.py", "memory_error", "1 element before the first of", "mask"),
+    ("stores_far_outside.py", "memory_error", "the kernel silu_kernel (silu.py:11)", "mask"),
+    ("stores_into_the_input.py", "wrong_answer", f"{WROTE_INPUT} (silu.py:11)", "read-only"),
+    ("adds_to_the_input.py", "wrong_answer", f"{WROTE_INPUT} (silu.py:12)", "read-only"),
+    ("not_a_number.py", "wrong_answer", "every element is not a number", "0/0"),
+    ("zeros.py", "wrong_answer", "every element is 0", ""),
+    ("returns_the_result.py", "wrong_answer", "nothing was ever written", "returned a value"),
+    ("copies_the_input.py", "wrong_answer", "the wrong elements equal the input `input`", ""),
+    ("off_by_one.py", "wrong_answer", "one element too far on (off by one)", ""),
+    ("first_block_only.py", "wrong_answer", "only the last 744 elements: never written", "cover"),
+    ("every_second_block.py", "wrong_answer", "every second block of 256 elements", "cover"),
+    ("writes_nothing.py", "wrong_answer", "nothing was ever written", "is the kernel launched"),
+    ("launches_no_programs.py", "wrong_answer", "nothing was ever written", "is the kernel launch"),
+]
+# Nothing is wrong with their answers, and what they leave behind is cleared away.
+RIGHT = [
+    "defines_common_names.cu",
+    "right.cu",
+    "right.py",
+    "closes_its_output.cu",
+    "leaves_a_daemon.py",
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server() -> Iterator[None]:
+    with one_server():
+        yield
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    # Before anyone counts what a hand-in leaves.
+    context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
+    with scratch_folder(tmp_path / "scratch") as folder:
+        yield folder
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Bench:
+    small_silu(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return Bench(tmp_path, capsys)
+
+
+# A thread that never stops is seen writing, or crashes where the memory has gone,
+# whichever the scheduler lets happen first.
+SCRIBBLERS = ["thread_writes_after_done.cu", "thread_writes_after_done.py"]
+
+
+@pytest.mark.parametrize("file", SCRIBBLERS)
+def test_a_thread_that_goes_on_writing_wins_nothing(bench: Bench, scratch: Path, file: str) -> None:
+    with nothing_left(scratch):
+        graded = bench.grade_file(HAND_INS / file)
+    assert graded.verdict in ("tampered", "memory_error", "runtime_error"), graded.failed
+    assert (graded.exit_code, graded.report["score"], graded.report["pending"]) == (1, 0, 0)
+
+
+@pytest.mark.parametrize("file", ["endless_loop_in_kernel.cu", "endless_loop.py"])
+def test_nobody_waits_twice_for_a_loop_that_never_ends(
+    bench: Bench, scratch: Path, file: str
+) -> None:
+    graded = bench.grade_file(HAND_INS / file)
+    first, second, *others = graded.failed["evidence"]["cases"]
+    assert first["message"] == "calling silu did not end within 1 s"
+    assert second["message"].endswith("within 0.25 s (of usually 1: one before it never ended)")
+    assert second["wall_s"] < 0.9
+    assert {case["verdict"] for case in others} == {"skipped"}
+
+
+def test_every_file_is_in_a_table() -> None:
+    listed = [name for name, *_ in (*CUDA, *PYTHON)] + RIGHT + SCRIBBLERS
+    assert sorted(listed) == sorted(file.name for file in HAND_INS.iterdir())
+
+
+@pytest.mark.parametrize(("file", "verdict", "message", "hint"), CUDA + PYTHON)
+def test_a_bad_hand_in(
+    bench: Bench, scratch: Path, file: str, verdict: str, message: str, hint: str
+) -> None:
+    with nothing_left(scratch):
+        graded = bench.grade_file(HAND_INS / file)
+    assert graded.verdict == verdict, graded.failed
+    assert message in graded.failed["message"]
+    assert hint in graded.failed["hint"]
+    assert graded.exit_code == 1
+    assert graded.report["score"] == 0
+    # What this machine cannot run costs nothing: whoever can run it decides on all points.
+    assert graded.report["pending"] == (100 if verdict == "not_measured" else 0)
+    assert "\x1b" not in graded.printed
+    assert str(scratch) not in graded.printed
+
+
+@pytest.mark.parametrize("file", RIGHT)
+def test_a_right_hand_in(bench: Bench, scratch: Path, file: str) -> None:
+    with nothing_left(scratch):
+        graded = bench.grade_file(HAND_INS / file)
+    assert graded.verdict == "accepted", graded.failed
+    assert graded.exit_code == 0
+    assert graded.report["score"] == 100

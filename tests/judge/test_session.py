@@ -1,0 +1,264 @@
+"""The judge's own ends: channel, guards, poison, seals, and the oracle's promises."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import torch
+from hand_in_bench import Bench, one_server, small_silu
+from paths import HAND_INS
+
+from grader.assignment.signature import Argument, ElementType
+from grader.errors import SpecError
+from grader.judge.arguments import pack_arguments
+from grader.judge.buffers import GUARD_BYTES, Buffer, make_buffer
+from grader.judge.channel import Channel, StrayAnswerError
+from grader.protocol import wire
+from grader.vocabulary import Device, Memory, Role
+
+# --- the channel -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def channel() -> Iterator[Channel]:
+    with closing(Channel()) as made:
+        yield made
+
+
+def asked(channel: Channel) -> int:
+    """Receive the command as a worker does; return its number."""
+    return wire.receive(channel.theirs)[0]
+
+
+def test_an_answer(channel: Channel) -> None:
+    channel.send(wire.CALL, b"payload")
+    assert channel.answer() is None
+    wire.answer(channel.theirs, asked(channel), wire.CUDA_ERROR, 700)
+    answer = channel.answer()
+    assert answer is not None
+    assert (answer.status, answer.code) == (wire.CUDA_ERROR, 700)
+    channel.quiet()
+
+
+def test_every_command_has_a_number_of_its_own(channel: Channel) -> None:
+    numbers = set()
+    for _ in range(20):
+        channel.send(wire.CALL)
+        number = asked(channel)
+        numbers.add(number)
+        wire.answer(channel.theirs, number)
+        assert channel.answer() is not None
+    assert len(numbers) == 20
+
+
+def test_an_answer_before_it_was_asked(channel: Channel) -> None:
+    wire.answer(channel.theirs, 0)
+    with pytest.raises(StrayAnswerError, match="before it was asked"):
+        channel.send(wire.CALL)
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(15), bytes(17), bytes(5000)])
+def test_an_answer_of_another_size(channel: Channel, data: bytes) -> None:
+    channel.send(wire.CALL)
+    asked(channel)
+    channel.theirs.send(data)
+    if not data:
+        assert channel.answer() is None, "an empty message looks like the end of the worker"
+    else:
+        with pytest.raises(StrayAnswerError, match="bytes of its own"):
+            channel.answer()
+
+
+def test_an_answer_with_another_number(channel: Channel) -> None:
+    channel.send(wire.CALL)
+    wire.answer(channel.theirs, asked(channel) ^ 1)
+    with pytest.raises(StrayAnswerError, match="an answer of its own"):
+        channel.answer()
+
+
+def test_two_answers(channel: Channel) -> None:
+    channel.send(wire.CALL)
+    number = asked(channel)
+    wire.answer(channel.theirs, number)
+    wire.answer(channel.theirs, number)
+    assert channel.answer() is not None
+    with pytest.raises(StrayAnswerError, match="answered twice"):
+        channel.quiet()
+
+
+def test_a_worker_that_is_gone(channel: Channel) -> None:
+    channel.started()
+    assert channel.answer() is None
+    with pytest.raises(OSError, match="Broken pipe"):
+        channel.send(wire.CALL)
+
+
+# --- buffers ---------------------------------------------------------------------------------
+
+
+def buffer(role: Role, *, count: int = 100) -> Buffer:
+    return make_buffer(
+        name="x",
+        role=role,
+        kind=ElementType.FLOAT32,
+        shape=(count,),
+        memory=Memory.DEVICE,
+        device=Device.CPU,
+        private=False,
+        driver=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("at", "breach"),
+    [
+        (0, -GUARD_BYTES),
+        (GUARD_BYTES - 1, -1),
+        (GUARD_BYTES, None),
+        (GUARD_BYTES + 399, None),
+        (GUARD_BYTES + 400, 400),
+        (GUARD_BYTES + 400 + GUARD_BYTES - 1, 400 + GUARD_BYTES - 1),
+    ],
+)
+def test_a_write_into_a_guard_is_seen(at: int, breach: int | None) -> None:
+    with closing(buffer(Role.OUT)) as made:
+        made.whole[at] += 1
+        assert made.breach() == breach
+
+
+def test_guards_hold_no_pattern() -> None:
+    with closing(buffer(Role.OUT)) as one, closing(buffer(Role.OUT)) as other:
+        low = one.whole[:GUARD_BYTES]
+        assert len(set(low[:4096].tolist())) > 200
+        assert not torch.equal(low, other.whole[:GUARD_BYTES])
+
+
+def test_a_snapshot_is_a_copy() -> None:
+    with closing(buffer(Role.OUT)) as made:
+        made.poison(0x7B)
+        before = made.snapshot()
+        made.fill(torch.zeros(100))
+        assert bool((before.view(torch.uint8) == 0x7B).all())
+        assert not made.snapshot().any()
+
+
+@pytest.mark.parametrize("size", [0, 1 << 30])
+def test_a_worker_cannot_change_the_size(size: int) -> None:
+    with closing(buffer(Role.OUT)) as made, pytest.raises(PermissionError):
+        os.ftruncate(made.descriptor, size)
+
+
+def test_a_worker_cannot_add_a_seal() -> None:
+    with closing(buffer(Role.OUT)) as made, pytest.raises(PermissionError):
+        fcntl.fcntl(made.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+
+
+def test_an_input_cannot_be_written_by_a_worker() -> None:
+    with closing(buffer(Role.IN)) as made:
+        size = made.whole.numel()
+        with pytest.raises(PermissionError):
+            mmap.mmap(made.descriptor, size)
+        with pytest.raises(PermissionError):
+            os.pwrite(made.descriptor, b"x", 0)
+        mmap.mmap(made.descriptor, size, prot=mmap.PROT_READ).close()
+        made.fill(torch.ones(100))
+        assert bool((made.snapshot() == 1).all())
+
+
+def test_arguments_are_packed_in_order() -> None:
+    kinds = [
+        (Argument(name="x", type="float32", shape=()), ElementType.FLOAT32),
+        (Argument(name="n", type="int32"), ElementType.INT32),
+        (Argument(name="e", type="float32"), ElementType.FLOAT32),
+        (Argument(name="d", type="float64"), ElementType.FLOAT64),
+    ]
+    packed = list(wire.ARGUMENT.iter_unpack(pack_arguments(kinds, [3, -1, 1.5, 1.5])))
+    assert packed == [
+        (wire.SLOT, 3),
+        (wire.INTEGER, 2**64 - 1),
+        (wire.FLOAT32, 0x3FC00000),
+        (wire.FLOAT64, 0x3FF8000000000000),
+    ]
+
+
+# --- an oracle that does not keep its promises -----------------------------------------------
+
+
+@pytest.fixture(scope="module", autouse=True)
+def server() -> Iterator[None]:
+    with one_server():
+        yield
+
+
+@pytest.fixture
+def bench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Bench:
+    small_silu(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return Bench(tmp_path, capsys)
+
+
+ORACLES = [
+    ("expected", "    1 / 0", r"oracle\.py:2: expected\(n=33\) raised ZeroDivisionError"),
+    ("expected", "    raise SystemExit(0)", r"oracle\.py:2: expected\(n=33\) raised SystemExit"),
+    ("inputs", "    1 / 0", r"oracle\.py:2: inputs\(n=33\) raised ZeroDivisionError"),
+    ("inputs", "    return None", r"inputs\(\) gave no `input`: return a dict with it"),
+    ("inputs", "    return {}", r"inputs\(\) gave no `input`: return a dict with it"),
+    ("inputs", "    return {'input': [1, 2]}", r"inputs\(\) gave `input` as list"),
+    (
+        "inputs",
+        "    return {'input': torch.ones(case.sizes['n'], dtype=torch.float64)}",
+        r"inputs\(\) gave `input` as torch\.float64, wanted torch\.float32",
+    ),
+    (
+        "inputs",
+        "    return {'input': torch.ones(7)}",
+        r"inputs\(\) gave `input` the shape \(7,\), wanted \(33,\) for n=33",
+    ),
+    (
+        "expected",
+        "    return {'output': inputs['input']}",
+        r"expected\(\) gave `output` as torch\.float32, wanted torch\.float64",
+    ),
+    (
+        "expected",
+        "    return {'output': inputs['input'].double()[:-1]}",
+        r"expected\(\) gave `output` the shape \(32,\), wanted \(33,\) for n=33",
+    ),
+    ("", "raise RuntimeError('no torch today')", r"oracle\.py:1: loading it raised RuntimeError"),
+]
+
+
+@pytest.mark.parametrize(("function", "body", "message"), ORACLES)
+def test_a_broken_oracle_is_not_the_students_fault(
+    bench: Bench, function: str, body: str, message: str
+) -> None:
+    oracle = bench.root / "assignments" / "silu" / "oracle.py"
+    text = oracle.read_text()
+    if function:
+        parameters = "case, dtype, generator" if function == "inputs" else "inputs"
+        text = text.replace(f"def {function}(", f"def _unused_{function}(")
+        text = f"def {function}({parameters}):\n{body}\n\n{text}"
+    else:
+        text = f"{body}\n{text}"
+    oracle.write_text(text)
+    graded = bench.grade_file(HAND_INS / "right.cu")
+    assert graded.exit_code == 3
+    assert (graded.verdict, graded.report["score"]) == ("grader_error", None)
+    assert re.search(message, graded.failed["message"]), graded.failed["message"]
+    assert "the grader failed, not your code" in graded.failed["message"]
+
+
+def test_a_missing_oracle(bench: Bench) -> None:
+    (bench.root / "assignments" / "silu" / "oracle.py").unlink()
+    with pytest.raises(SpecError, match=r"oracle\.py: is not there") as caught:
+        bench.grade_file(HAND_INS / "right.cu")
+    assert caught.value.exit_code == 2

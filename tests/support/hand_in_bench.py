@@ -1,0 +1,208 @@
+"""Grade single files on the CPU with small limits, and see what is left behind.
+
+`grade local` runs here as a user runs it, in this process. One Python server
+serves a whole test process: importing torch and triton takes longer than
+everything else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from paths import REPOSITORY
+
+from grader.commands.local import Request, grade_local
+from grader.grading import context
+from grader.judge import session
+from grader.judge.python_server import PythonServer
+from grader.sandbox import policy
+from grader.system import toolchain
+from grader.vocabulary import Device
+
+_LIMITS = {"build_s": 10, "load_s": 3, "call_s": 1, "output_kib": 64, "memory_mib": 256}
+# There a first call makes a context, or compiles, and that beside other tests.
+_LIMITS_ON_A_GPU = {**_LIMITS, "build_s": 60, "load_s": 20, "call_s": 5}
+_CASES = """\
+[[cases]]
+sizes = { n = [33, 1000, 1025] }
+
+[[cases]]
+sizes = { n = { min = 300, max = 600 } }
+visibility = "hidden"
+"""
+
+
+def small_silu(root: Path, *, on_gpu: bool = False) -> Path:
+    """Make a copy of the silu assignment in `root`, with small limits and four cases."""
+    folder = root / "assignments" / "silu"
+    shutil.copytree(REPOSITORY / "assignments" / "silu", folder)
+    spec = folder / "assignment.toml"
+    text = spec.read_text(encoding="utf-8")
+    text = re.sub(r"points = \{.*\}", "points = { correctness = 100 }", text)
+    text = re.sub(r"^\[kernels\.tiers.*?(?=^\[(?!kernels))", "", text, flags=re.S | re.M)
+    limits = "".join(
+        f"{name} = {value}\n" for name, value in (_LIMITS_ON_A_GPU if on_gpu else _LIMITS).items()
+    )
+    text = re.sub(r"\[limits\].*", f"[limits]\n{limits}{_CASES}", text, flags=re.S)
+    spec.write_text(text, encoding="utf-8")
+    return folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graded:
+    """What a user gets: the exit code, the report, and what was printed."""
+
+    exit_code: int
+    report: dict[str, Any]
+    printed: str
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the whole hand-in."""
+        return str(self.report["verdict"])
+
+    @property
+    def checks(self) -> list[dict[str, Any]]:
+        """All checks of all kernels."""
+        return [check for kernel in self.report["kernels"] for check in kernel["checks"]]
+
+    @property
+    def failed(self) -> dict[str, Any]:
+        """The check that a student reads first: the first that has the verdict."""
+        return next(check for check in self.checks if check["verdict"] == self.verdict)
+
+    @property
+    def output(self) -> str:
+        """What the hand-in printed."""
+        return "".join((check["evidence"] or {}).get("output", "") for check in self.checks)
+
+
+class Bench:
+    """A place to grade in: `root` holds the assignment, `scratch` every temporary file."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self._capsys = capsys
+
+    def grade(self, folder: Path, **changes: Any) -> Graded:
+        """Run `grade local silu --from FOLDER --device cpu --json FILE`."""
+        path = self.root / "report.json"
+        path.unlink(missing_ok=True)
+        request: dict[str, Any] = {
+            "assignments": ("silu",),
+            "source": folder,
+            "device": "cpu",
+            "kernels": (),
+            "languages": (),
+            "checks": (),
+            "seed": 0,
+            "json_path": path,
+        }
+        self._capsys.readouterr()
+        exit_code = grade_local(Request(**(request | changes)))
+        printed = self._capsys.readouterr().out
+        return Graded(exit_code=exit_code, report=json.loads(path.read_text()), printed=printed)
+
+    def grade_file(self, source: Path) -> Graded:
+        """Grade a file under the name that the assignment asks for."""
+        folder = self.root / "hand_in"
+        folder.mkdir()
+        shutil.copyfile(source, folder / f"silu{source.suffix}")
+        return self.grade(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What a process has: children by command, descriptors by what they lead to."""
+
+    children: tuple[str, ...]
+    descriptors: tuple[str, ...]
+
+    @classmethod
+    def now(cls) -> Traces:
+        """Look at this process."""
+        processes = psutil.Process().children(recursive=True)
+        children = []
+        for child in processes:
+            # A server that a hand-in killed is waited for when the next worker is wanted.
+            with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+                children.append(" ".join(child.cmdline()[:3]))
+        links = []
+        for entry in Path("/proc/self/fd").iterdir():
+            if entry.is_symlink():  # the one that lists the folder is gone by now
+                links.append(re.sub(r"\d+", "N", str(entry.readlink())))
+        return cls(tuple(sorted(children)), tuple(sorted(links)))
+
+
+@contextmanager
+def nothing_left(scratch: Path) -> Iterator[None]:
+    """Hold that the block leaves no process, no descriptor and no temporary file."""
+    before = Traces.now()
+    yield
+    after = Traces.now()
+    assert not Counter(after.children) - Counter(before.children)
+    assert not Counter(after.descriptors) - Counter(before.descriptors)
+    assert list(scratch.iterdir()) == []
+
+
+@contextmanager
+def one_server() -> Iterator[None]:
+    """Let all grading in the block share one Python server, without nvcc's gate."""
+    servers: list[PythonServer] = []
+
+    class Shared(PythonServer):
+        def __init__(self, device: Device) -> None:
+            if servers:
+                self.__dict__ = servers[0].__dict__
+                return
+            super().__init__(device)
+            servers.append(self)
+
+        def close(self) -> None:
+            """Stay: the next hand-in needs it. Go if this one has killed it."""
+            server = psutil.Process(self._program.pid)
+            # Asleep it waits for work; a killed one is awake until it is dead.
+            while (state := server.status()) not in (psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE):
+                time.sleep(0.005)
+            if state == psutil.STATUS_ZOMBIE:
+                super().close()
+                servers.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context, "PythonServer", Shared)
+        patch.setattr(toolchain, "find_nvcc", lambda: None)
+        patch.setattr(session, "COMMAND_S", 2.0)
+        patch.delenv("GRADE_ASSIGNMENTS", raising=False)
+        yield
+    for server in servers:
+        PythonServer.close(server)
+
+
+@contextmanager
+def scratch_folder(folder: Path) -> Iterator[Path]:
+    """Let temporary files of the block be made in `folder`."""
+    folder.mkdir()
+    if policy.layers_in_use(gpu=False).own_user:
+        # A worker that is somebody else has to get there.
+        for parent in folder.parents:
+            if parent.stat().st_uid == os.geteuid():
+                parent.chmod(parent.stat().st_mode | 0o011)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder))
+        patch.setenv("TMPDIR", str(folder))
+        yield folder
+    folder.rmdir()

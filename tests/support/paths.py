@@ -1,0 +1,8 @@
+"""Where the repository's trees and the tests' own data are."""
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+REPOSITORY = TESTS.parent
+ATTACKS = TESTS / "grading" / "attacks"
+HAND_INS = TESTS / "grading" / "hand_ins"

@@ -1,0 +1,174 @@
+"""One kernel timed on a GPU, as a grading times it, and who may stand beside it.
+
+For the tests on a GPU and for `benchmarks/performance.py`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from paths import REPOSITORY
+
+from grader.assignment.model import Assignment, Tiers
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built
+from grader.build.baseline import build_baseline
+from grader.checks.performance.check import SpeedVerdict
+from grader.commands.verify.samples import Sample
+from grader.gpu.nvml import Gpu
+from grader.grading.context import open_workshop
+from grader.grading.plan import Options, Unit
+from grader.judge.python_server import PythonServer
+from grader.submission.reader import HandIn
+from grader.timing.decision import Tier
+from grader.vocabulary import Device, Language
+
+# Far below what the reference reaches, so that its verdict is not a matter of luck.
+EASY = Tier(speedup=0.5, share=1.0)
+# When it is told so it waits, works, and says how many products it made.
+VISITOR = """
+import sys, time
+import torch
+a = torch.randn(4096, 4096, device="cuda")
+a @ a  # loads cuBLAS, which takes a second
+torch.cuda.synchronize()
+print("ready", flush=True)
+later_s, long_s = map(float, sys.stdin.readline().split())
+time.sleep(later_s)
+made, until_s = 0, time.monotonic() + long_s
+while time.monotonic() < until_s:
+    for _ in range(20):
+        a @ a
+    torch.cuda.synchronize()
+    made += 20
+print(made, flush=True)
+"""
+NEIGHBOUR = """
+import torch
+a = torch.randn(4096, 4096, device="cuda")
+a @ a  # loads cuBLAS, which takes a second
+torch.cuda.synchronize()
+print("ready", flush=True)
+while True:
+    for _ in range(20):
+        a @ a
+    torch.cuda.synchronize()
+"""
+
+
+def silu(tier: Tier = EASY) -> Assignment:
+    """Return the assignment with a tier, so that there are verdicts."""
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    tiers = Tiers(default=dict.fromkeys(Language, (tier,)))
+    kernels = tuple(replace(kernel, tiers=tiers) for kernel in assignment.kernels)
+    return replace(assignment, kernels=kernels)
+
+
+@functools.cache
+def server() -> PythonServer:
+    """Return the server for all measurements: torch is imported once."""
+    made = PythonServer(Device.CUDA)
+    atexit.register(made.close)
+    return made
+
+
+def timed(
+    gpu: Gpu,
+    language: Language,
+    text: str | None,
+    *,
+    seed: int,
+    assignment: Assignment,
+    trusted: bool = True,
+    begins: Callable[[], None] = lambda: None,
+) -> tuple[SpeedVerdict, float]:
+    """Time a hand-in, torch itself for None; return its verdict and the seconds it took.
+
+    One that is not trusted gets a server of its own. `begins` is called when all is built.
+    """
+    kernel = assignment.kernels[0]
+    shown = text if text is not None else "def silu(input, output, n): pass\n"
+    hand_in = HandIn(path=kernel.files[language], text=shown)
+    unit = Unit(kernel=kernel, language=language, hand_in=hand_in)
+    options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
+    lent = server() if trusted else None
+    with open_workshop(assignment, options, [unit], server=lent) as shop:
+        built = shop.built(unit)
+        if not isinstance(built, Built):
+            sys.exit(f"{hand_in.path}: {built.message}")
+        if text is None:
+            built = build_baseline(assignment, Device.CUDA, built.path.parent / "torch")
+        begins()
+        started_s = time.monotonic()
+        verdict = shop.check_performance(unit, built, lambda _: None)
+        return verdict, time.monotonic() - started_s
+
+
+def speedups(found: list[tuple[SpeedVerdict, float]]) -> list[float]:
+    """Return those that were measured."""
+    return [v.evidence.speedup for v, _ in found if v.evidence and v.evidence.speedup is not None]
+
+
+def reference(language: Language) -> str:
+    """Return the solved file."""
+    ending = "cu" if language is Language.CUDA else "py"
+    return (REPOSITORY / "reference" / "silu" / f"silu.{ending}").read_text(encoding="utf-8")
+
+
+def about_time(sample: Sample) -> bool:
+    """True for samples that are about time: to be slow, or to be caught in timed calls."""
+    expectation = sample.expectation()
+    return expectation is not None and (
+        expectation.check == "performance" or "timed calls" in (expectation.why or "")
+    )
+
+
+@contextmanager
+def neighbour() -> Iterator[None]:
+    """Another process keeps the GPU busy."""
+    argv = [sys.executable, "-c", NEIGHBOUR]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline() != b"ready\n":
+                sys.exit("the neighbour did not start")
+            yield
+        finally:
+            process.kill()
+
+
+class Visitor:
+    """Another process that works on the GPU for a while, from some time on."""
+
+    def __init__(self, later_s: float, long_s: float) -> None:
+        self._times = f"{later_s} {long_s}\n"
+        argv = [sys.executable, "-c", VISITOR]
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        if self._read() != "ready":
+            sys.exit("the visitor did not start")
+
+    def begin(self) -> None:
+        """Have its time run from now on."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(self._times)
+        self._process.stdin.flush()
+
+    def end(self) -> str:
+        """End it, if it has not gone; return how many products it made."""
+        made = "it stayed" if self._process.poll() is None else f"it made {self._read()} products"
+        self._process.kill()
+        self._process.communicate()
+        return made
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()

@@ -1,0 +1,124 @@
+"""What is said of a Python file before it runs: too much for a parser, or not for a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hand_in_bench import small_silu
+from paths import HAND_INS, REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.build.artifact import Built, Rejected
+from grader.build.python_source import build_python
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import RulesEvidence
+from grader.report.verdict import Verdict
+from grader.submission.reader import HandIn, read_submission
+from grader.vocabulary import CheckName, Device
+from grader.worker.inspect_python import inspect
+
+SIGNATURE = read_assignment(REPOSITORY / "assignments" / "silu").signature
+
+
+@pytest.mark.parametrize("depth", [300, 500, 900, 2500, 50_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def silu(input, output, n={}1): pass",
+        "@f({}1)\ndef silu(input, output, n): pass",
+        "def silu(input, output, n): return {}1",
+    ],
+)
+def test_a_deep_file_is_a_compile_error_or_taken(tmp_path: Path, text: str, depth: int) -> None:
+    hand_in = HandIn(path="silu.py", text=text.format("-" * depth))
+    built = build_python(SIGNATURE, hand_in, Device.CPU, tmp_path)
+    if isinstance(built, Rejected):
+        assert built.verdict is Verdict.COMPILE_ERROR
+        assert "silu.py" in built.message or "parser" in built.message
+
+
+def test_what_the_parser_takes_may_be_too_deep() -> None:
+    text = f"def silu(input, output, n={'-' * 800}1): pass"
+    assert inspect(text.encode(), "silu")["syntax"]["message"] == "too deeply nested"
+
+
+def test_a_warning_is_no_answer(tmp_path: Path) -> None:
+    text = 'def silu(input, output, n):\n    return "\\d" is 1\n'
+    hand_in = HandIn(path="silu.py", text=text)
+    assert not isinstance(build_python(SIGNATURE, hand_in, Device.CPU, tmp_path), Rejected)
+
+
+NUMPY_IN_A_KERNEL = """
+import numpy as np
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+def with_numpy(x):
+    x.handle.data = np.tanh(x.handle.data)
+
+
+@triton.autotune(configs=[], key=["n"])
+@triton.jit
+def kernel(x, np2, n, BLOCK: tl.constexpr):
+    value = libdevice.tanh(half(tl.load(x))) + float(n) + np2.dtype.itemsize
+    with_numpy(value)
+    np.copyto(value.handle.data, 0)
+
+
+@triton.jit
+def half(x):
+    return 0.5 * x
+
+
+def silu(input, output, n):
+    half_of = np.float32(0.5)
+"""
+
+
+def test_what_only_the_interpreter_takes_is_told(tmp_path: Path) -> None:
+    built = build_python(
+        SIGNATURE, HandIn(path="silu.py", text=NUMPY_IN_A_KERNEL), Device.CPU, tmp_path
+    )
+    assert isinstance(built, Built)
+    assert built.doubts == (
+        "line 16: the kernel `kernel` calls `with_numpy`, which is not of Triton's language",
+        "line 17: the kernel `kernel` calls `np.copyto`, which is not of Triton's language",
+        "line 17: the kernel `kernel` reaches into a tile (`.handle`)",
+    )
+    first = built.evidence.diagnostics[0]
+    assert (first.line, first.severity) == (16, "warning")
+    assert first.message.endswith("Triton's language: a GPU's compiler refuses that")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for place in ("assignments", "reference") for path in (REPOSITORY / place).rglob("*.py")],
+    ids=lambda path: str(path.relative_to(REPOSITORY)),
+)
+def test_no_kernel_of_ours_is_doubted(path: Path) -> None:
+    assert inspect(path.read_bytes(), "")["foreign"] == []
+
+
+def test_staff_see_the_doubts(tmp_path: Path) -> None:
+    """Neither the compile gate's word nor the interpreter's is worth anything here."""
+    assignment = read_assignment(small_silu(tmp_path))
+    right = (HAND_INS / "right.py").read_text()
+    text = "import numpy as np\n" + right.replace("    tl.store(", "    np.abs(1)\n    tl.store(")
+    assert text.count("np.abs") == 1
+    folder = tmp_path / "hand_in"
+    folder.mkdir()
+    (folder / "silu.py").write_text(text)
+    report = grade(
+        assignment,
+        read_submission(folder, assignment),
+        Options(checks=frozenset({CheckName.RULES})),
+        Progress(),
+    )
+    flags = [c.evidence.flags for k in report.kernels for c in k.checks
+             if isinstance(c.evidence, RulesEvidence)]  # fmt: skip
+    assert any("calls `np.abs`" in flag for of_check in flags for flag in of_check), report

@@ -1,0 +1,111 @@
+"""Outside timing a Triton hand-in's tuners take their configurations in turn, on a GPU too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+
+from grader.assignment.reader import read_assignment
+from grader.gpu.nvml import Gpu
+from grader.grading.pipeline import grade
+from grader.grading.plan import Options
+from grader.grading.progress import Progress
+from grader.report.evidence import MemoryEvidence
+from grader.report.verdict import Verdict
+from grader.submission.reader import read_submission
+from grader.vocabulary import CheckName, Language
+
+WORKER = REPOSITORY / "grader" / "worker" / "python_worker.py"
+
+# A worker for a GPU, as far as it goes without one; the kernel is a stand-in that
+# writes down what it is launched with.
+PROGRAM = """
+import importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("python_worker", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module.Worker("silu.py", "silu", "cuda", None, tuning=sys.argv[2] == "tuning")
+import triton
+from triton.runtime.autotuner import Autotuner
+
+class Kernel:
+    launches = []
+    def run(self, *args, **kwargs):
+        self.launches.append(kwargs["BLOCK"])
+
+@triton.jit
+def kernel(x, n, BLOCK):
+    pass
+
+configs = [triton.Config({"BLOCK": block}) for block in (32, 64, 256)]
+tuner = triton.autotune(configs, key=["n"])(kernel)
+tuner.fn = Kernel()
+for _ in range(4):
+    try:
+        tuner.run("x", 5, grid=(1,), warmup=False)
+    except RuntimeError as error:
+        print(json.dumps(str(error)))
+        break
+print(json.dumps(Kernel.launches))
+"""
+
+
+def launches(mode: str, folder: Path) -> list[str]:
+    program = folder / "program.py"  # triton reads a kernel's source
+    program.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, program, WORKER, mode],
+        capture_output=True,
+        text=True,
+        env={k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_worker_for_a_gpu_takes_every_configuration(tmp_path: Path) -> None:
+    assert [json.loads(line) for line in launches("tests", tmp_path)] == [[32, 64, 256, 32]]
+
+
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="here a tuner could measure")
+def test_in_timing_tuners_are_left_alone(tmp_path: Path) -> None:
+    # Triton's own tuner looks for the GPU that it would measure on.
+    first, *_ = launches("tuning", tmp_path)
+    assert "drivers" in first
+
+
+HALF_WRONG = """
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({"BLOCK": 256, "GUARD": g}) for g in (1, 0)], key=["n"])
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr, GUARD: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n if GUARD else i < n + 1
+    v = tl.load(x + i, mask=mask, other=0.0)
+    tl.store(y + i, v / (1.0 + tl.exp(-v)), mask=mask)
+
+def silu(input, output, n):
+    k[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](input, output, n)
+"""
+
+
+@pytest.mark.gpu
+def test_a_configuration_that_a_tuner_might_not_choose_is_found(
+    first_gpu: Gpu, tmp_path: Path
+) -> None:
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    (tmp_path / "silu.py").write_text(HALF_WRONG)
+    options = Options(gpu=first_gpu, languages=frozenset({Language.TRITON}))
+    report = grade(assignment, read_submission(tmp_path, assignment), options, Progress())
+    by_name = {check.check: check for check in reversed(report.kernels[0].checks)}
+    assert by_name[CheckName.CORRECTNESS].verdict is Verdict.MEMORY_ERROR
+    assert by_name[CheckName.MEMORY].verdict is Verdict.MEMORY_ERROR
+    assert isinstance(by_name[CheckName.MEMORY].evidence, MemoryEvidence)
