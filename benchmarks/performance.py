@@ -46,10 +46,10 @@ from grader.build.artifact import Built
 from grader.checks.performance.check import SpeedVerdict
 from grader.commands.verify.samples import samples_of
 from grader.gpu.nvml import Gpu, gpus, visible
-from grader.grading.context import open_workshop
+from grader.grading.context import open_context
 from grader.grading.plan import Options, Unit
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.vocabulary import CheckName, Language
 
 SELF_LIMIT, SPREAD_LIMIT, COST_LIMIT_S = 0.01, 0.02, 8.0
@@ -76,11 +76,11 @@ def told(name: str, found: list[tuple[SpeedVerdict, float]], console: Console) -
         if evidence is not None and evidence.speedup is not None:
             shown = f"{evidence.speedup:.4f}", f"{evidence.low:.4f} to {evidence.high:.4f}"
         table.add_row(
-            verdict.sentence.verdict.value,
+            verdict.diagnosis.verdict.value,
             *shown,
             " ".join(str(timing.rounds) for timing in evidence.benchmarks) if evidence else "",
             f"{wall_s:.1f}",
-            verdict.sentence.message,
+            verdict.diagnosis.message,
         )
     console.print(table)
 
@@ -109,7 +109,7 @@ def spread_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         told(f"reference, {language.phrase}", found, console)
         ratios = speedups(found)
         spread = max(ratios) / min(ratios) - 1 if ratios else float("nan")
-        accepted = sum(v.sentence.verdict is Verdict.ACCEPTED for v, _ in found)
+        accepted = sum(v.diagnosis.verdict is Verdict.ACCEPTED for v, _ in found)
         yield Proof(
             what=f"{language.phrase}, {times} times",
             found=f"spread {spread:.2%}, accepted {accepted} times",
@@ -137,7 +137,7 @@ def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         trusted = language is Language.CUDA  # nothing of it meets the server
         found = [timed(gpu, language, sample.text, seed=0, assignment=silu(), trusted=trusted)]
         told(sample.title, found, console)
-        verdict = found[0][0].sentence.verdict.value
+        verdict = found[0][0].diagnosis.verdict.value
         kept, wanted = verdict == sample.verdict, sample.verdict
         if sample.verdict == "accepted":
             bound = honest[language] * (1 + SPREAD_LIMIT)
@@ -160,11 +160,11 @@ def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
     right = max(speedups(quiet), default=float("nan"))
     for verdict, _ in found:
         flags = verdict.evidence.flags if verdict.evidence else ()
-        unscored = verdict.sentence.verdict is Verdict.NOT_MEASURED
+        unscored = verdict.diagnosis.verdict is Verdict.NOT_MEASURED
         near = any(abs(s / right - 1) <= 0.05 for s in speedups([(verdict, 0.0)]))
         yield Proof(
             what="beside a busy process",
-            found=f"{verdict.sentence.verdict.value}; {'; '.join(flags) or 'no flag'}",
+            found=f"{verdict.diagnosis.verdict.value}; {'; '.join(flags) or 'no flag'}",
             wanted="not_measured, or a flag and within 5 % of the quiet figure",
             kept=unscored or (near and bool(flags)),
         )
@@ -193,11 +193,11 @@ def visitor_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         what = f"a visitor after {later_s:g} s, for {long_s:g} s"
         told(what, found, console)
         (verdict, _), ratios = found[0], speedups(found)
-        unscored = verdict.sentence.verdict is Verdict.NOT_MEASURED
+        unscored = verdict.diagnosis.verdict is Verdict.NOT_MEASURED
         figures = "".join(f", {ratio:.3f}" for ratio in ratios)
         yield Proof(
             what=what,
-            found=f"{verdict.sentence.verdict.value}{figures}; {made}",
+            found=f"{verdict.diagnosis.verdict.value}{figures}; {made}",
             wanted=f"not_measured, or within {SPREAD_LIMIT:.0%} of {right:.3f}",
             kept=unscored or any(abs(ratio / right - 1) <= SPREAD_LIMIT for ratio in ratios),
         )
@@ -211,34 +211,34 @@ def kernels_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
     ):
         assignment = read_assignment(folder)
         units = [
-            Unit(kernel=kernel, language=language, hand_in=HandIn(path=name, text=text))
+            Unit(kernel=kernel, language=language, source=SourceFile(path=name, text=text))
             for kernel in assignment.kernels
             for language, name in kernel.files.items()
             if CheckName.PERFORMANCE in kernel.points
             for text in [(REPOSITORY / "reference" / folder.name / name).read_text("utf-8")]
         ]
         options = Options(gpu=gpu, public_seed=0, secret_seed=0)
-        with open_workshop(assignment, options, units, server=server()) as shop:
-            products = [shop.built(unit) for unit in units]  # compilers would disturb the clock
+        with open_context(assignment, options, units, server=server()) as context:
+            products = [context.built(unit) for unit in units]  # compilers would disturb the clock
             for unit, product in zip(units, products, strict=True):
                 title = f"{unit.kernel.name}, {unit.language.phrase}"
                 if not isinstance(product, Built):
                     sys.exit(f"{title}: {product.message}")
                 # Always comes first; it opens the GPU, and leaves behind what Triton compiled.
-                shop.check_correctness(unit, product, shop.cases(unit), lambda _: None)
+                context.check_correctness(unit, product, context.cases(unit), lambda _: None)
                 started_s = time.monotonic()
-                verdict = shop.check_performance(unit, product, lambda _: None)
+                verdict = context.check_performance(unit, product, lambda _: None)
                 wall_s = time.monotonic() - started_s
                 told(title, [(verdict, wall_s)], console)
                 shown = "".join(f", {ratio:.2f}" for ratio in speedups([(verdict, wall_s)]))
                 own_s = verdict.tuning_s
                 yield Proof(
                     what=title,
-                    found=f"{verdict.sentence.verdict.value}{shown}, {wall_s - own_s:.1f} s"
+                    found=f"{verdict.diagnosis.verdict.value}{shown}, {wall_s - own_s:.1f} s"
                     + (f" and {own_s:.1f} s of its own tuning" if own_s >= 0.05 else ""),
                     wanted=f"scored, {COST_LIMIT_S:g} s beside its own tuning",
                     kept=wall_s - own_s <= COST_LIMIT_S
-                    and verdict.sentence.verdict is not Verdict.NOT_MEASURED,
+                    and verdict.diagnosis.verdict is not Verdict.NOT_MEASURED,
                 )
 
 

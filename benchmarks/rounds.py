@@ -40,10 +40,10 @@ sys.path.insert(0, str(REPOSITORY))
 from grader.assignment.model import Case, Limits
 from grader.assignment.reader import read_assignment
 from grader.build.baseline import build_baseline
-from grader.checks.common.case_run import Bench
-from grader.checks.performance.buffer_pool import Field, open_field
+from grader.checks.common.case_run import CheckContext
+from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
 from grader.checks.performance.check import sets_for
-from grader.checks.performance.timed_worker import Side, StoppedError, open_side
+from grader.checks.performance.timed_worker import StoppedError, TimedWorker, open_timed_worker
 from grader.gpu.nvml import gpus, visible
 from grader.judge.buffers import open_gpu
 from grader.judge.cpu_affinity import core_of, waking_on
@@ -62,24 +62,24 @@ STEPS = ("refresh", "arm", "sample", "judge")
 class Place:
     """Where sides are opened: the built baseline with its server, the case."""
 
-    bench: Bench
+    bench: CheckContext
     case: Case
     sets: int
 
     @contextmanager
-    def field(self, seed: int) -> Iterator[Field]:
+    def field(self, seed: int) -> Iterator[BufferPool]:
         """Allocate the buffers."""
         oracle = Oracle(self.bench.assignment)
-        with open_field(
+        with open_buffer_pool(
             self.bench, oracle, self.case, Language.TRITON, sets=self.sets, seed=seed
         ) as field:
             yield field
 
     @contextmanager
-    def side(self, field: Field, *, trusted: bool = True) -> Iterator[Side]:
+    def side(self, field: BufferPool, *, trusted: bool = True) -> Iterator[TimedWorker]:
         """Open a worker that runs torch, and warm it."""
         built, server = self.bench.built, self.bench.server
-        with open_side(
+        with open_timed_worker(
             lambda: Session(built, LIMITS, server), built, LIMITS, field, trusted=trusted
         ) as side:
             side.warm_up()
@@ -120,10 +120,10 @@ class Met:
 class Seat:
     """A side, and the core that its worker is woken on."""
 
-    side: Side
+    side: TimedWorker
     core: int | None
 
-    def took_s(self, field: Field, order: Sequence[int]) -> float:
+    def took_s(self, field: BufferPool, order: Sequence[int]) -> float:
         """Time a burst on the inputs that are there, in seconds, whatever the outputs hold."""
         session = self.side._session
         with waking_on(session.pid, self.core):
@@ -138,7 +138,7 @@ class Seat:
 
 
 def pair(
-    seats: Sequence[Seat], field: Field, order: Sequence[int], chooser: random.Random
+    seats: Sequence[Seat], field: BufferPool, order: Sequence[int], chooser: random.Random
 ) -> tuple[float, float]:
     """Time a burst on both sides, one after the other as chance has it."""
     took_s = [0.0, 0.0]
@@ -210,7 +210,7 @@ def told(found: Sequence[dict[str, Met]], console: Console) -> None:
         console.print(", ".join(each))
 
 
-def steps(place: Place, field: Field, rounds: int, *, trusted: bool) -> dict[str, list[float]]:
+def steps(place: Place, field: BufferPool, rounds: int, *, trusted: bool) -> dict[str, list[float]]:
     """Return milliseconds of each step of bursts, and how many calls they had.
 
     Raises StoppedError if torch has no way to write where a hand-in has to.
@@ -252,7 +252,7 @@ def steps_table(place: Place, rounds: int) -> Table:
             with place.field(1) as field:
                 taken = steps(place, field, rounds, trusted=trusted)
         except StoppedError as stopped:
-            table.caption = f"{side}: {stopped.sentence.message}"
+            table.caption = f"{side}: {stopped.diagnosis.message}"
         else:
             medians = [f"{statistics.median(each):.1f}" if each else "" for each in taken.values()]
             table.add_row(side, *medians)
@@ -298,7 +298,7 @@ def main(
     try:
         with tempfile.TemporaryDirectory() as scratch:
             built = build_baseline(assignment, where, Path(scratch))
-            bench = Bench(
+            bench = CheckContext(
                 assignment=assignment, built=built, server=server, driver=driver, private=False
             )
 

@@ -14,7 +14,7 @@ import pytest
 
 from grader.gpu.lock import sharing
 from grader.gpu.nvml import Gpu, gpus, visible
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 from grader.sandbox import policy
 from grader.system import toolchain
 from grader.system.cache import CACHE_DIR_VARIABLE
@@ -105,11 +105,11 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def hands() -> Iterator[Hands]:
+def state() -> Iterator[WorkerState]:
     """What grades many hand-ins in this process, with one Python server."""
-    hands = Hands()
-    yield hands
-    hands.close()
+    state = WorkerState()
+    yield state
+    state.close()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import box
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.system.cache import cached_folder, content_key
 from grader.system.toolchain import Tool
 
@@ -45,14 +45,14 @@ class Prepared:
     text: str
 
 
-def prepare(hand_in: HandIn) -> Prepared | Rejected:
+def prepare(source: SourceFile) -> Prepared | Rejected:
     """Rewrite the file, or say what in it has no meaning on a processor."""
     try:
-        rewritten = cuda_cpp.rewrite(hand_in.text, file=hand_in.path)
+        rewritten = cuda_cpp.rewrite(source.text, file=source.path)
     except cuda_cpp.TooComplicatedError as error:
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,
-            message=f"{hand_in.path} cannot be made to run on a processor: {error}",
+            message=f"{source.path} cannot be made to run on a processor: {error}",
             evidence=BuildEvidence(tool="host device", cached=False),
         )
     if rewritten.refused:

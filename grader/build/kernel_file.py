@@ -18,7 +18,7 @@ from grader.build.trampoline import trampoline
 from grader.emulation.cuda_cpp import Mode
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.system import toolchain
 from grader.system.retry import Pool
 from grader.system.toolchain import Tool
@@ -27,24 +27,24 @@ from grader.vocabulary import Device, Language
 
 def build(
     assignment: Assignment,
-    hand_in: HandIn,
+    source: SourceFile,
     language: Language,
     device: Device,
     *,
     architecture: tuple[int, int] | None,
     scratch: Path,
 ) -> Built | Rejected:
-    """Make `hand_in` runnable on `device`, or say why it is not.
+    """Make `source` runnable on `device`, or say why it is not.
 
     `architecture` is the GPU's compute capability (needed for cuda); `scratch`
     is a folder that lives as long as the result. Raises GraderError if a
     compiler breaks down.
     """
-    if hand_in.problem is not None:
-        return unfit(hand_in.problem, hand_in.hint)
+    if source.problem is not None:
+        return unfit(source.problem, source.hint)
     if language is Language.TRITON:
-        return build_python(assignment.signature, hand_in, device, scratch)
-    is_kernel = kernel_entry(assignment.signature, hand_in.path, hand_in.text)
+        return build_python(assignment.signature, source, device, scratch)
+    is_kernel = kernel_entry(assignment.signature, source.path, source.text)
     if is_kernel is not None:
         return unfit(*is_kernel)
     if device is Device.CUDA:
@@ -52,16 +52,14 @@ def build(
         if nvcc is None:
             return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert architecture is not None
-        return _compile(
-            assignment, hand_in, device, nvcc_compiler(nvcc, architecture), hand_in.text
-        )
+        return _compile(assignment, source, device, nvcc_compiler(nvcc, architecture), source.text)
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing("g++", "CUDA C++ cannot run on this machine's processor")
-    return _for_processor(assignment, hand_in, cxx)
+    return _for_processor(assignment, source, cxx)
 
 
-def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built | Rejected:
+def _for_processor(assignment: Assignment, source: SourceFile, cxx: Tool) -> Built | Rejected:
     """Build for the host device; nvcc, where there is one, has the last word.
 
     Our host device and a GPU's compiler accept different code. What nvcc
@@ -71,18 +69,18 @@ def _for_processor(assignment: Assignment, hand_in: HandIn, cxx: Tool) -> Built 
     nvcc = toolchain.find_nvcc()
     with Pool(1, thread_name_prefix="gate") as side:
         gate = (
-            side.submit(_compile, assignment, hand_in, Device.CUDA, nvcc_gate(nvcc), hand_in.text)
+            side.submit(_compile, assignment, source, Device.CUDA, nvcc_gate(nvcc), source.text)
             if nvcc is not None
             else None
         )
-        prepared = prepare(hand_in)
+        prepared = prepare(source)
         ours = (
             prepared
             if isinstance(prepared, Rejected)
-            else _for_host(assignment, hand_in, host_compiler(cxx), prepared.text)
+            else _for_host(assignment, source, host_compiler(cxx), prepared.text)
         )
         theirs = gate.result() if gate is not None else None
-    return last_word(ours, theirs, hand_in.path)
+    return last_word(ours, theirs, source.path)
 
 
 def last_word(
@@ -134,24 +132,24 @@ class Checked:
     text: str
 
 
-def build_checked(assignment: Assignment, hand_in: HandIn) -> Checked | Rejected:
+def build_checked(assignment: Assignment, source: SourceFile) -> Checked | Rejected:
     """Build a CUDA C++ file for the processor with every memory access checked."""
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing("g++", "memory accesses cannot be watched on this machine's processor")
-    prepared = prepare(hand_in)
+    prepared = prepare(source)
     if isinstance(prepared, Rejected):
         return prepared
     compiler = host_compiler(cxx, Mode.CHECKED)
-    built = _for_host(assignment, hand_in, compiler, prepared.text)
+    built = _for_host(assignment, source, compiler, prepared.text)
     return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
 
 
 def _for_host(
-    assignment: Assignment, hand_in: HandIn, compiler: Compiler, text: str
+    assignment: Assignment, source: SourceFile, compiler: Compiler, text: str
 ) -> Built | Rejected:
     """Compile with our runtime, and see that it was linked with the true C library."""
-    built = _compile(assignment, hand_in, Device.CPU, compiler, text)
+    built = _compile(assignment, source, Device.CPU, compiler, text)
     if isinstance(built, Rejected):
         return forbidden_switch(built)
     try:
@@ -159,7 +157,7 @@ def _for_host(
     except ValueError as error:
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,
-            message=f"{hand_in.path} was linked to something that cannot be read: {error}",
+            message=f"{source.path} was linked to something that cannot be read: {error}",
             evidence=built.evidence,
         )
     if not taken:
@@ -167,7 +165,7 @@ def _for_host(
     names = ", ".join(f"`{name}`" for name in taken[:5])
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
-        message=f"{hand_in.path} defines {names}, which the C library does already",
+        message=f"{source.path} defines {names}, which the C library does already",
         hint="choose another name, or make it static in a namespace of its own",
         evidence=built.evidence,
     )
@@ -190,10 +188,10 @@ def missing(tool: str, cost: str) -> Rejected:
 
 
 def _compile(
-    assignment: Assignment, hand_in: HandIn, device: Device, compiler: Compiler, text: str
+    assignment: Assignment, source: SourceFile, device: Device, compiler: Compiler, text: str
 ) -> Built | Rejected:
     signature = assignment.signature
-    file = Path(hand_in.path).name
+    file = Path(source.path).name
     compiled = compile_file(
         compiler,
         trampoline=trampoline(signature, file),
@@ -203,28 +201,28 @@ def _compile(
         wall_s=assignment.limits.build_s,
     )
     if compiled.library is None:
-        return _rejected(assignment, hand_in, compiled)
+        return _rejected(assignment, source, compiled)
     return Built(
         language=Language.CUDA,
         device=device,
         path=compiled.library,
-        file=hand_in.path,
+        file=source.path,
         entry=signature.entry,
         evidence=compiled.evidence,
     )
 
 
-def _rejected(assignment: Assignment, hand_in: HandIn, compiled: Compiled) -> Rejected:
+def _rejected(assignment: Assignment, source: SourceFile, compiled: Compiled) -> Rejected:
     assert compiled.ended is not None
     limit = limit_verdict(compiled.ended)
     if limit is not None:
         return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
-    entry = entry_problem(assignment.signature, hand_in.path, hand_in.text, compiled.ended.output)
+    entry = entry_problem(assignment.signature, source.path, source.text, compiled.ended.output)
     first = first_error(compiled)
     message, hint = entry or (first, diagnostics.advice(first))
     evidence = compiled.evidence
     if entry is not None:
-        evidence = _without_echoes(evidence, hand_in.path, message)
+        evidence = _without_echoes(evidence, source.path, message)
     return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
 
 

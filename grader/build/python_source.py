@@ -20,24 +20,24 @@ from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import box
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.vocabulary import Device, Language
 
 _WALL_S = 10.0
 
 
 def build_python(
-    signature: Signature, hand_in: HandIn, device: Device, scratch: Path
+    signature: Signature, source: SourceFile, device: Device, scratch: Path
 ) -> Built | Rejected:
     """Check the file and lay it down in `scratch` for a worker to import."""
-    path = scratch / hand_in.path
+    path = scratch / source.path
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(hand_in.text, encoding="utf-8")
+    path.write_text(source.text, encoding="utf-8")
     found = _inspect(path, signature.entry)
-    problem = _problem(signature, hand_in.path, found)
+    problem = _problem(signature, source.path, found)
     if problem is not None:
         message, hint, line = problem
-        diagnostic = Diagnostic(file=hand_in.path, line=line, message=message)
+        diagnostic = Diagnostic(file=source.path, line=line, message=message)
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,
             message=message,
@@ -49,9 +49,9 @@ def build_python(
         language=Language.TRITON,
         device=device,
         path=path,
-        file=hand_in.path,
+        file=source.path,
         entry=signature.entry,
-        evidence=_evidence(tuple(_no_tritons(hand_in.path, call) for call in foreign)),
+        evidence=_evidence(tuple(_no_tritons(source.path, call) for call in foreign)),
         doubts=tuple(f"line {call['line']}: {call['what']}" for call in foreign),
     )
 

@@ -23,7 +23,7 @@ from grader.build.host_compiler import host_object_compiler, host_program_compil
 from grader.build.kernel_file import first_error, last_word, missing, unfit
 from grader.build.nvcc import nvcc_gate, nvcc_object_compiler, nvcc_program_compiler
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.system import toolchain
 from grader.system.retry import Pool
 from grader.vocabulary import Device, Language
@@ -50,7 +50,9 @@ class Target:
 class ProgramBuilds:
     """main.cu and its programs under way: `part` is the object, one program for each kernel."""
 
-    def __init__(self, assignment: Assignment, main: HandIn, target: Target, pool: Pool) -> None:
+    def __init__(
+        self, assignment: Assignment, main: SourceFile, target: Target, pool: Pool
+    ) -> None:
         self._assignment = assignment
         self._main = main
         self._target = target
@@ -63,13 +65,13 @@ class ProgramBuilds:
         """All builds that were started."""
         return (self.part, *self._programs.values())
 
-    def start(self, kernel: HandIn) -> Future[Built | Rejected]:
+    def start(self, kernel: SourceFile) -> Future[Built | Rejected]:
         """Start to link with a kernel that builds, if that has not been done yet."""
         if kernel.path not in self._programs:
             self._programs[kernel.path] = self._pool.submit(self._link, kernel)
         return self._programs[kernel.path]
 
-    def _link(self, kernel: HandIn) -> Built | Rejected:
+    def _link(self, kernel: SourceFile) -> Built | Rejected:
         # `part` was submitted before this, so it is under way: no deadlock.
         part = self.part.result()
         if isinstance(part, Rejected):
@@ -77,51 +79,49 @@ class ProgramBuilds:
         return build_program(self._assignment, self._main, part, kernel, self._target)
 
 
-def build_main(assignment: Assignment, hand_in: HandIn, target: Target) -> Built | Rejected:
+def build_main(assignment: Assignment, source: SourceFile, target: Target) -> Built | Rejected:
     """Compile main.cu by itself; the product is an object file.
 
     Raises GraderError if a compiler breaks down.
     """
-    if hand_in.problem is not None:
-        return unfit(hand_in.problem, hand_in.hint)
+    if source.problem is not None:
+        return unfit(source.problem, source.hint)
     if target.device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
             return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert target.architecture is not None
         compiler = nvcc_object_compiler(nvcc, target.architecture)
-        return _compile_main(assignment, hand_in, target, compiler, hand_in.text)
+        return _compile_main(assignment, source, target, compiler, source.text)
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing("g++", "CUDA C++ cannot run on this machine's processor")
     gate = toolchain.find_nvcc()
     with Pool(1, thread_name_prefix="gate") as side:
         theirs = (
-            side.submit(_compile_main, assignment, hand_in, target, nvcc_gate(gate), hand_in.text)
+            side.submit(_compile_main, assignment, source, target, nvcc_gate(gate), source.text)
             if gate is not None
             else None
         )
-        prepared = prepare(hand_in)
+        prepared = prepare(source)
         ours = (
             prepared
             if isinstance(prepared, Rejected)
-            else _compile_main(
-                assignment, hand_in, target, host_object_compiler(cxx), prepared.text
-            )
+            else _compile_main(assignment, source, target, host_object_compiler(cxx), prepared.text)
         )
-        return last_word(ours, theirs.result() if theirs is not None else None, hand_in.path)
+        return last_word(ours, theirs.result() if theirs is not None else None, source.path)
 
 
 def _compile_main(
-    assignment: Assignment, hand_in: HandIn, target: Target, compiler: Compiler, text: str
+    assignment: Assignment, source: SourceFile, target: Target, compiler: Compiler, text: str
 ) -> Built | Rejected:
     signature = assignment.signature
     compiled = compile_sources(
         compiler,
-        {hand_in.path: text, signature.header_name: signature.header()},
-        hand_in.path,
+        {source.path: text, signature.header_name: signature.header()},
+        source.path,
         _OBJECT,
-        file=hand_in.path,
+        file=source.path,
         wall_s=assignment.limits.build_s,
     )
     if compiled.library is not None:
@@ -129,7 +129,7 @@ def _compile_main(
             language=Language.CUDA,
             device=target.device,
             path=compiled.library,
-            file=hand_in.path,
+            file=source.path,
             entry=signature.entry,
             evidence=compiled.evidence,
         )
@@ -145,9 +145,9 @@ def _compile_main(
 
 def build_program(
     assignment: Assignment,
-    main: HandIn,
+    main: SourceFile,
     part: Built,
-    kernel: HandIn,
+    kernel: SourceFile,
     target: Target,
 ) -> Built | Rejected:
     """Link the object `part`, made of `main`, with a kernel that builds, and our shim.

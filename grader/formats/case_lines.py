@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from grader.formats.deduplication import INDENT, Said
+from grader.formats.deduplication import INDENT, Deduplicator
 from grader.formats.page import Page
 from grader.report.evidence import CaseResult, CorrectnessEvidence, Mismatch
 from grader.report.model import CheckResult
@@ -24,7 +24,7 @@ def tally(evidence: CorrectnessEvidence, check: CheckResult) -> str:
     return f"{right} of {evidence.cases_total} cases right"
 
 
-def write_cases(page: Page, evidence: CorrectnessEvidence, said: Said) -> None:
+def write_cases(page: Page, evidence: CorrectnessEvidence, said: Deduplicator) -> None:
     """Add a line for each case that failed, the first with what it takes to mend it."""
     failed = _failed(evidence)
     skipped = [case for case in evidence.cases if case.verdict is Verdict.SKIPPED]

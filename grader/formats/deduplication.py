@@ -12,7 +12,7 @@ INDENT = 4  # of all that stands below a check's line
 MOST_REPEATED = 40  # lines: a traceback, or what a call prints
 
 
-class Said:
+class Deduplicator:
     """Adds to a page what it does not have yet."""
 
     def __init__(self, page: Page) -> None:

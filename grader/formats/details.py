@@ -10,7 +10,7 @@ import re
 
 from grader.formats.case_lines import tally, write_cases
 from grader.formats.counter_lines import write_counters
-from grader.formats.deduplication import INDENT, Said
+from grader.formats.deduplication import INDENT, Deduplicator
 from grader.formats.page import Page
 from grader.formats.timing_lines import write_timing
 from grader.report.evidence import (
@@ -39,12 +39,12 @@ _ACCESS = {
 }
 
 
-def write_details(page: Page, check: CheckResult, said: Said | None = None) -> None:
+def write_details(page: Page, check: CheckResult, said: Deduplicator | None = None) -> None:
     """Add what is worth reading about the check; nothing if all is well and quiet.
 
     `said` is what the page says already of the same kernel, and is not said again.
     """
-    said = said or Said(page)
+    said = said or Deduplicator(page)
     if check.verdict is not Verdict.ACCEPTED:
         said.hint(check.hint, indent=INDENT)
     if isinstance(check.evidence, BuildEvidence):
@@ -110,7 +110,7 @@ def _style(severity: Severity) -> str:
     return "bold red" if severity == "error" else "bold yellow"
 
 
-def _memory(page: Page, evidence: MemoryEvidence, check: CheckResult, said: Said) -> None:
+def _memory(page: Page, evidence: MemoryEvidence, check: CheckResult, said: Deduplicator) -> None:
     failed = check.verdict is not Verdict.ACCEPTED
     findings = evidence.findings[: MOST_FINDINGS if failed else MOST_WARNINGS]
     for found in findings:
@@ -136,7 +136,7 @@ def _tools_that_could_not(page: Page, tools: tuple[ToolRun, ...], *, message: st
         page.sentence((f"not run: {', '.join(names)}: ", "bold"), reason, indent=INDENT, most=3)
 
 
-def _program(page: Page, evidence: ProgramEvidence, said: Said) -> None:
+def _program(page: Page, evidence: ProgramEvidence, said: Deduplicator) -> None:
     """The runs that went well in a line each; the last one's sentence is the check's own."""
     for number, run in enumerate(evidence.runs, start=1):
         asked = "one element changed" if run.changed else "nothing changed"

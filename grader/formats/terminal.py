@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.formats.case_lines import summary_of_hidden
-from grader.formats.deduplication import Said
+from grader.formats.deduplication import Deduplicator
 from grader.formats.details import headline, write_details
 from grader.formats.page import Page, Piece
 from grader.report.model import CheckResult, KernelResult, Report
@@ -80,13 +80,15 @@ def _kernel(
     if kernel.pending:
         points += f", {_number(kernel.pending)} pending"
     page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{points}{counts}")
-    said = Said(page)
+    said = Deduplicator(page)
     for check in kernel.checks:
         shown = show_hidden or check.visibility is Visibility.VISIBLE
         _check(page, check, columns, said, shown=shown)
 
 
-def _check(page: Page, check: CheckResult, columns: _Columns, said: Said, *, shown: bool) -> None:
+def _check(
+    page: Page, check: CheckResult, columns: _Columns, said: Deduplicator, *, shown: bool
+) -> None:
     label = _label(page, check)
     phrase, style = _verdict(check.verdict)
     message = headline(check) if shown else summary_of_hidden(check)

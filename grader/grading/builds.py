@@ -16,7 +16,7 @@ from grader.assignment.model import Assignment
 from grader.build.artifact import Built, Rejected
 from grader.build.kernel_file import Checked, build, build_checked
 from grader.build.student_main import ProgramBuilds, Target
-from grader.grading.plan import Options, OwnProgram, Unit
+from grader.grading.plan import Options, StudentProgram, Unit
 from grader.system import process_tree, signals
 from grader.system.retry import Pool
 from grader.vocabulary import Language
@@ -38,7 +38,7 @@ class Builds:
         self._program: ProgramBuilds | None = None
 
     def start(
-        self, units: Sequence[Unit], own: OwnProgram | None, looked_into: Callable[[Unit], bool]
+        self, units: Sequence[Unit], own: StudentProgram | None, looked_into: Callable[[Unit], bool]
     ) -> None:
         """Start the compilers; of the units that will be `looked_into` a checked build as well."""
         named = {(unit.kernel.name, unit.language) for unit in units}
@@ -47,7 +47,7 @@ class Builds:
             self._builds[unit.kernel.name, unit.language] = self._pool.submit(
                 build,
                 self._assignment,
-                unit.hand_in,
+                unit.source,
                 unit.language,
                 self._device,
                 architecture=self._architecture,
@@ -58,14 +58,14 @@ class Builds:
         if own is not None:
             self._start_program(own)
 
-    def _start_program(self, own: OwnProgram) -> None:
+    def _start_program(self, own: StudentProgram) -> None:
         """Compile main.cu, and link it with the kernel that is most likely to serve."""
         target = Target(device=self._device, architecture=self._architecture)
         main = own.main
-        self._program = ProgramBuilds(self._assignment, main.hand_in, target, self._pool)
+        self._program = ProgramBuilds(self._assignment, main.source, target, self._pool)
         self._builds[main.kernel.name, main.language] = self._program.part
         for kernel in own.kernels[-1:]:
-            self._program.start(kernel.hand_in)
+            self._program.start(kernel.source)
 
     def begun(self, unit: Unit) -> Future[Built | Rejected]:
         """Return the unit's build, which may be under way."""
@@ -80,14 +80,14 @@ class Builds:
         """Return the checked host build, which begins now if it has not yet."""
         key = unit.kernel.name, unit.language
         if key not in self._checked:
-            self._checked[key] = self._pool.submit(build_checked, self._assignment, unit.hand_in)
+            self._checked[key] = self._pool.submit(build_checked, self._assignment, unit.source)
         return self._checked[key]
 
     def linked(self, kernel: Unit) -> Built | Rejected:
         """Wait for main.cu as a program with the kernel."""
         signals.check()
         assert self._program is not None
-        return self._program.start(kernel.hand_in).result()
+        return self._program.start(kernel.source).result()
 
     def abandon(self) -> None:
         """End the builds under way, which nobody wants any more."""

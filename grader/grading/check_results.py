@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from grader.assignment.model import Kernel
 from grader.build.artifact import Built, Rejected
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.errors import GraderError
 from grader.grading.points import points, shares
 from grader.report.evidence import (
@@ -133,7 +133,7 @@ def never_ended(checks: Iterable[CheckResult]) -> bool:
 
 
 def memory_check(
-    kernel: Kernel, sentence: Sentence, evidence: MemoryEvidence | None, *, correct: bool | None
+    kernel: Kernel, diagnosis: Diagnosis, evidence: MemoryEvidence | None, *, correct: bool | None
 ) -> CheckResult:
     """Return the entry for memory safety, whose points need an accepted correctness.
 
@@ -142,10 +142,10 @@ def memory_check(
     result = _check(
         CheckName.MEMORY,
         "memory",
-        sentence.verdict,
+        diagnosis.verdict,
         kernel.points[CheckName.MEMORY],
-        message=sentence.message,
-        hint=sentence.hint,
+        message=diagnosis.message,
+        hint=diagnosis.hint,
         evidence=evidence,
         wall_s=sum(tool.wall_s for tool in evidence.tools) if evidence else 0.0,
     )
@@ -154,7 +154,7 @@ def memory_check(
 
 def performance_check(
     kernel: Kernel,
-    sentence: Sentence,
+    diagnosis: Diagnosis,
     evidence: PerformanceEvidence | None,
     *,
     share: float,
@@ -166,10 +166,10 @@ def performance_check(
     result = _check(
         CheckName.PERFORMANCE,
         "performance",
-        sentence.verdict,
+        diagnosis.verdict,
         most,
-        message=sentence.message,
-        hint=sentence.hint,
+        message=diagnosis.message,
+        hint=diagnosis.hint,
         evidence=evidence,
         wall_s=wall_s,
     )
@@ -181,15 +181,15 @@ def performance_check(
 def without_performance(kernel: Kernel, *, correct: bool | None) -> CheckResult:
     """Return the entry of a kernel that was not timed: its cases are wrong, or not yet right."""
     if correct is False:
-        sentence = Sentence(verdict=Verdict.SKIPPED, message="not timed: see correctness")
+        diagnosis = Diagnosis(verdict=Verdict.SKIPPED, message="not timed: see correctness")
     else:
-        sentence = Sentence(verdict=Verdict.NOT_MEASURED, message="not timed: see correctness")
-    return performance_check(kernel, sentence, None, share=0.0, correct=correct)
+        diagnosis = Diagnosis(verdict=Verdict.NOT_MEASURED, message="not timed: see correctness")
+    return performance_check(kernel, diagnosis, None, share=0.0, correct=correct)
 
 
 def counters_check(
     kernel: Kernel,
-    sentence: Sentence,
+    diagnosis: Diagnosis,
     evidence: CountersEvidence | None,
     *,
     correct: bool | None,
@@ -199,10 +199,10 @@ def counters_check(
     result = _check(
         CheckName.COUNTERS,
         "counters",
-        sentence.verdict,
+        diagnosis.verdict,
         kernel.points.get(CheckName.COUNTERS, 0.0),
-        message=sentence.message,
-        hint=sentence.hint,
+        message=diagnosis.message,
+        hint=diagnosis.hint,
         evidence=evidence,
         wall_s=wall_s,
     )
@@ -211,16 +211,16 @@ def counters_check(
 
 def without_memory(kernel: Kernel) -> CheckResult:
     """Return the entry of a kernel whose calls never ended."""
-    sentence = Sentence(verdict=Verdict.SKIPPED, message="no call ended: see correctness")
-    return memory_check(kernel, sentence, None, correct=False)
+    diagnosis = Diagnosis(verdict=Verdict.SKIPPED, message="no call ended: see correctness")
+    return memory_check(kernel, diagnosis, None, correct=False)
 
 
 def without_counters(kernel: Kernel) -> list[CheckResult]:
     """Return the entry of a kernel that is not counted because its cases are wrong."""
     if CheckName.COUNTERS not in kernel.points:
         return []  # nothing is lost, and there is more urgent news
-    sentence = Sentence(verdict=Verdict.SKIPPED, message="not counted: see correctness")
-    return [counters_check(kernel, sentence, None, correct=False)]
+    diagnosis = Diagnosis(verdict=Verdict.SKIPPED, message="not counted: see correctness")
+    return [counters_check(kernel, diagnosis, None, correct=False)]
 
 
 def _if_correct(result: CheckResult, correct: bool | None) -> CheckResult:
@@ -238,36 +238,36 @@ def _if_correct(result: CheckResult, correct: bool | None) -> CheckResult:
 
 
 def program_check(
-    kernel: Kernel, sentence: Sentence, evidence: ProgramEvidence | None
+    kernel: Kernel, diagnosis: Diagnosis, evidence: ProgramEvidence | None
 ) -> CheckResult:
     """Return the entry for the student's own program."""
     return _check(
         CheckName.PROGRAM,
         "program",
-        sentence.verdict,
+        diagnosis.verdict,
         kernel.points[CheckName.PROGRAM],
-        message=sentence.message,
-        hint=sentence.hint,
+        message=diagnosis.message,
+        hint=diagnosis.hint,
         evidence=evidence,
         wall_s=round(sum(run.wall_s for run in evidence.runs), 3) if evidence else 0.0,
     )
 
 
 def rules_check(
-    kernel: Kernel, sentence: Sentence, evidence: RulesEvidence, *, wall_s: float
+    kernel: Kernel, diagnosis: Diagnosis, evidence: RulesEvidence, *, wall_s: float
 ) -> list[CheckResult]:
     """Return the entry for the rules: for the student if one is broken, else for staff's flags."""
-    if sentence.verdict is Verdict.ACCEPTED and not evidence.flags:
+    if diagnosis.verdict is Verdict.ACCEPTED and not evidence.flags:
         return []
     broken = bool(evidence.broken)
     return [
         _check(
             CheckName.RULES,
             "rules",
-            sentence.verdict,
+            diagnosis.verdict,
             0.0,
-            message=sentence.message,
-            hint=sentence.hint,
+            message=diagnosis.message,
+            hint=diagnosis.hint,
             visibility=Visibility.VISIBLE if broken else Visibility.HIDDEN,
             wall_s=wall_s,
             evidence=evidence,

@@ -19,10 +19,10 @@ from grader.assignment.model import Assignment, Case
 from grader.build.artifact import Built, Rejected
 from grader.build.baseline import build_baseline
 from grader.build.compile_gate import compile_launches
-from grader.checks.memory.sanitizer_prestart import Ahead
+from grader.checks.memory.sanitizer_prestart import Prestart
 from grader.grading.builds import Builds
 from grader.grading.environment import describe
-from grader.grading.plan import Options, OwnProgram, Unit
+from grader.grading.plan import Options, StudentProgram, Unit
 from grader.judge.python_server import PythonServer
 from grader.protocol import cuda_driver
 from grader.report.evidence import CorrectnessEvidence
@@ -35,7 +35,7 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 
 if TYPE_CHECKING:
     # They import torch, which takes a second: only once the compilers are busy.
-    from grader.checks.common.case_run import Bench
+    from grader.checks.common.case_run import CheckContext
     from grader.checks.counters.check import CountersVerdict
     from grader.checks.memory.verdict import MemoryVerdict
     from grader.checks.performance.check import SpeedVerdict
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def open_workshop(
+def open_context(
     assignment: Assignment,
     options: Options,
     units: Sequence[Unit],
-    own: OwnProgram | None = None,
+    own: StudentProgram | None = None,
     server: PythonServer | None = None,
-) -> Iterator[Workshop]:
+) -> Iterator[GradingContext]:
     """Start all builds, and torch, side by side; end every process on the way out.
 
     A `server` that is lent stays the lender's: it is used, not closed.
@@ -58,22 +58,22 @@ def open_workshop(
     process_tree.become_subreaper()
     with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = Pool(4, "build", first=confine)
-        shop = Workshop(assignment, options, Path(folder), pool, server)
+        context = GradingContext(assignment, options, Path(folder), pool, server)
         try:
-            shop.start(units, own)
+            context.start(units, own)
             confine()  # where nothing is built, or while that is being found out
-            yield shop
+            yield context
         except BaseException:
-            shop.abandon()
+            context.abandon()
             raise
         finally:
-            shop.close()
+            context.close()
             pool.shutdown(wait=True, cancel_futures=True)
             process_tree.sweep()
 
 
-class Workshop:
-    """The builds and tools of one hand-in; made by `open_workshop`."""
+class GradingContext:
+    """The builds and tools of one hand-in; made by `open_context`."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Workshop:
         self._options = options
         self._folder = folder
         self._builds = Builds(assignment, options, folder, pool)
-        self._ahead: Ahead[tuple[str, Language]] = Ahead(pool, assignment.limits)
+        self._ahead: Prestart[tuple[str, Language]] = Prestart(pool, assignment.limits)
         self._launches: dict[tuple[str, Language], list[dict[str, Any]]] = {}
         self._server = server
         self._lent = server is not None
@@ -96,7 +96,7 @@ class Workshop:
         # On a processor the tools know the bounds of shared buffers.
         self._private = options.transport == "private" and options.device is Device.CUDA
 
-    def start(self, units: Sequence[Unit], own: OwnProgram | None = None) -> None:
+    def start(self, units: Sequence[Unit], own: StudentProgram | None = None) -> None:
         """Start the compilers, then the Python server, then import torch here."""
         self._builds.start(units, own, self._looks_into)
         on_gpu = self._options.gpu is not None
@@ -178,7 +178,7 @@ class Workshop:
         self, unit: Unit, built: Built, advance: Callable[[str], None]
     ) -> MemoryVerdict:
         """Run the small cases of one built file under the tool for its device."""
-        from grader.checks.common.diagnosis import Sentence
+        from grader.checks.common.diagnosis import Diagnosis
         from grader.checks.memory.check import check_host_memory, check_interpreter_memory
         from grader.checks.memory.on_gpu import check_gpu_memory
         from grader.checks.memory.verdict import MemoryVerdict
@@ -193,16 +193,16 @@ class Workshop:
             tool = toolchain.find_compute_sanitizer()
             if tool is None:
                 message = "compute-sanitizer is not on this machine"
-                sentence = Sentence(verdict=Verdict.NOT_MEASURED, message=message)
-                return MemoryVerdict(sentence=sentence, evidence=None)
+                diagnosis = Diagnosis(verdict=Verdict.NOT_MEASURED, message=message)
+                return MemoryVerdict(diagnosis=diagnosis, evidence=None)
             bench = self._bench(built, private=True)
             return check_gpu_memory(bench, tool, cases, advance, self._ahead.take(_key(unit)))
         if unit.language is Language.TRITON:
             return check_interpreter_memory(self._bench(built, private=False), cases, advance)
         product = self._builds.checked(unit).result()
         if isinstance(product, Rejected):
-            sentence = Sentence(verdict=product.verdict, message=product.message)
-            return MemoryVerdict(sentence=sentence, evidence=None)
+            diagnosis = Diagnosis(verdict=product.verdict, message=product.message)
+            return MemoryVerdict(diagnosis=diagnosis, evidence=None)
         bench = self._bench(product.built, private=self._private)
         return check_host_memory(bench, product.text, cases, advance)
 
@@ -273,14 +273,14 @@ class Workshop:
         """Wait for main.cu as a program with the kernel."""
         return self._builds.linked(kernel)
 
-    def tools(self, built: Built) -> tuple[Bench, Oracle]:
+    def tools(self, built: Built) -> tuple[CheckContext, Oracle]:
         """Return what a check of one built file works with."""
         return self._bench(built, private=self._private), self._prepare()
 
-    def _bench(self, built: Built, *, private: bool) -> Bench:
-        from grader.checks.common.case_run import Bench
+    def _bench(self, built: Built, *, private: bool) -> CheckContext:
+        from grader.checks.common.case_run import CheckContext
 
-        return Bench(
+        return CheckContext(
             assignment=self._assignment,
             built=built,
             server=self._server,

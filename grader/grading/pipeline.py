@@ -18,10 +18,10 @@ from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Built
 from grader.gpu.lock import sharing
 from grader.grading import check_results, partial, score
-from grader.grading.context import Workshop, open_workshop
+from grader.grading.context import GradingContext, open_context
 from grader.grading.identity import identity
 from grader.grading.internal_error import as_grader_error
-from grader.grading.plan import Options, OwnProgram, Unit
+from grader.grading.plan import Options, StudentProgram, Unit
 from grader.grading.progress import Progress
 from grader.grading.rules_step import asked_of, hold_to_rules
 from grader.grading.student_program import asked_for, grade_program
@@ -98,19 +98,19 @@ def grade(
     tell()
     with (
         sharing(options.gpu.uuid if options.gpu else None),
-        open_workshop(assignment, options, everything, own, server) as shop,
+        open_context(assignment, options, everything, own, server) as context,
     ):
         for grading in gradings:
-            grading.begin(shop, progress)
+            grading.begin(context, progress)
         for check in _BY_COST:
             if check is CheckName.PROGRAM and own is not None:
-                program = grade_program(assignment, shop, own, results(), progress)
+                program = grade_program(assignment, context, own, results(), progress)
                 tell()
             for grading in gradings:
                 if grading.upcoming is check:
                     grading.go_on()
                     tell()
-        environment = shop.environment()
+        environment = context.environment()
     return report({**environment, **identity(assignment, submission)})
 
 
@@ -124,9 +124,9 @@ class _Grading:
         self._checks: list[CheckResult] = []
         self._steps: Iterator[CheckName] = iter(())
 
-    def begin(self, shop: Workshop, progress: Progress) -> None:
+    def begin(self, context: GradingContext, progress: Progress) -> None:
         """Get ready; nothing is done before `go_on`."""
-        self._steps = _grade_unit(shop, self.unit, self._checks, progress)
+        self._steps = _grade_unit(context, self.unit, self._checks, progress)
         self.go_on()
 
     def go_on(self) -> None:
@@ -143,7 +143,7 @@ class _Grading:
 
 
 def _grade_unit(
-    shop: Workshop, unit: Unit, checks: list[CheckResult], progress: Progress
+    context: GradingContext, unit: Unit, checks: list[CheckResult], progress: Progress
 ) -> Iterator[CheckName]:
     """Build and check one file, filling `checks`; yield which check comes before each of them.
 
@@ -153,35 +153,35 @@ def _grade_unit(
     try:
         yield CheckName.CORRECTNESS
         with progress.step(f"{unit.title} · build"):
-            built = shop.built(unit)
+            built = context.built(unit)
         checks.append(check_results.build_check(built))
         if not isinstance(built, Built):
             checks += check_results.without_build(unit.kernel, built)
-        elif shop.wants(CheckName.CORRECTNESS):
-            cases = shop.cases(unit)
+        elif context.wants(CheckName.CORRECTNESS):
+            cases = context.cases(unit)
             with progress.step(f"{unit.title} · correctness", total=len(cases)) as step:
-                verified = shop.check_correctness(unit, built, cases, step.advance)
+                verified = context.check_correctness(unit, built, cases, step.advance)
             checks += check_results.correctness_checks(unit.kernel, verified)
             if check_results.accepted(checks, CheckName.CORRECTNESS):
-                built = shop.compile_gate(unit, built)
+                built = context.compile_gate(unit, built)
                 checks[0] = check_results.build_check(built)
                 if not isinstance(built, Built):
                     checks[1:] = check_results.without_build(unit.kernel, built)
-        if isinstance(built, Built) and asked_of(shop, unit, checks):
+        if isinstance(built, Built) and asked_of(context, unit, checks):
             during = CheckName.RULES
-            checks += hold_to_rules(shop, unit, built, progress)
+            checks += hold_to_rules(context, unit, built, progress)
             during = None
-        if isinstance(built, Built) and shop.checks_memory(unit):
+        if isinstance(built, Built) and context.checks_memory(unit):
             yield CheckName.MEMORY
-            checks.append(_look_at_memory(shop, unit, built, checks, progress))
-        if isinstance(built, Built) and shop.checks_counters(unit):
+            checks.append(_look_at_memory(context, unit, built, checks, progress))
+        if isinstance(built, Built) and context.checks_counters(unit):
             during = CheckName.COUNTERS
             yield during
-            checks += _count(shop, unit, built, checks, progress)
-        if isinstance(built, Built) and shop.checks_performance(unit):
+            checks += _count(context, unit, built, checks, progress)
+        if isinstance(built, Built) and context.checks_performance(unit):
             during = CheckName.PERFORMANCE
             yield during
-            checks.append(_time(shop, unit, built, checks, progress))
+            checks.append(_time(context, unit, built, checks, progress))
     except Exception as error:
         if during is None:
             checked = any(check.check is CheckName.CORRECTNESS for check in checks)
@@ -190,34 +190,34 @@ def _grade_unit(
 
 
 def _look_at_memory(
-    shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
+    context: GradingContext, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
 ) -> CheckResult:
     """Check memory, after a wrong answer too: that is when it helps."""
     # It would not end here either. In CUDA C++ it may hang in a barrier, which this check tells.
     if unit.language is Language.TRITON and check_results.never_ended(checks):
         return check_results.without_memory(unit.kernel)
-    asked = shop.wants(CheckName.CORRECTNESS)
+    asked = context.wants(CheckName.CORRECTNESS)
     correct = check_results.accepted(checks, CheckName.CORRECTNESS) if asked else None
     with progress.step(f"{unit.title} · memory") as step:
-        judged = shop.check_memory(unit, built, step.advance)
+        judged = context.check_memory(unit, built, step.advance)
     return check_results.memory_check(
-        unit.kernel, judged.sentence, judged.evidence, correct=correct
+        unit.kernel, judged.diagnosis, judged.evidence, correct=correct
     )
 
 
 def _time(
-    shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
+    context: GradingContext, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
 ) -> CheckResult:
     """Time a kernel whose cases are right: a wrong answer is fast at will."""
     correct = check_results.accepted(checks, CheckName.CORRECTNESS)
-    if not correct and shop.wants(CheckName.CORRECTNESS):
+    if not correct and context.wants(CheckName.CORRECTNESS):
         return check_results.without_performance(unit.kernel, correct=correct)
     started_s = time.monotonic()
     with progress.step(f"{unit.title} · performance") as step:
-        timed = shop.check_performance(unit, built, step.advance)
+        timed = context.check_performance(unit, built, step.advance)
     return check_results.performance_check(
         unit.kernel,
-        timed.sentence,
+        timed.diagnosis,
         timed.evidence,
         share=timed.share,
         correct=correct,
@@ -226,20 +226,20 @@ def _time(
 
 
 def _count(
-    shop: Workshop, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
+    context: GradingContext, unit: Unit, built: Built, checks: list[CheckResult], progress: Progress
 ) -> list[CheckResult]:
     """Count the accesses of a kernel unless its cases are known to be wrong."""
     correct = check_results.accepted(checks, CheckName.CORRECTNESS)
-    if correct is False and shop.wants(CheckName.CORRECTNESS):
+    if correct is False and context.wants(CheckName.CORRECTNESS):
         return check_results.without_counters(unit.kernel)
     with progress.step(f"{unit.title} · counters"):
-        counted = shop.check_counters(unit, built)
-    if counted.sentence.verdict is Verdict.SKIPPED and unit.kernel.counters is None:
+        counted = context.check_counters(unit, built)
+    if counted.diagnosis.verdict is Verdict.SKIPPED and unit.kernel.counters is None:
         return []  # nobody asked, and a hand-in that only copies has nothing to show
     return [
         check_results.counters_check(
             unit.kernel,
-            counted.sentence,
+            counted.diagnosis,
             counted.evidence,
             correct=correct,
             wall_s=counted.wall_s,
@@ -254,14 +254,14 @@ def _units(
     for language, path in kernel.files.items():
         wanted = not options.languages or language in options.languages
         if wanted and path in submission and not _untouched(assignment, submission, path):
-            hand_in = submission.files[path]
-            units.append(Unit(kernel=kernel, language=language, hand_in=hand_in))
+            source = submission.files[path]
+            units.append(Unit(kernel=kernel, language=language, source=source))
     return units
 
 
 def _own_program(
     assignment: Assignment, submission: Submission, options: Options
-) -> OwnProgram | None:
+) -> StudentProgram | None:
     """Return main.cu, if it is asked for and handed in, with all kernels it may run with."""
     if assignment.program is None or not asked_for(assignment, options):
         return None
@@ -274,13 +274,13 @@ def _own_program(
         if run
         for unit in _units(assignment, submission, kernel, cuda)
     ]
-    return OwnProgram(main=mains[0], kernels=tuple(kernels)) if mains else None
+    return StudentProgram(main=mains[0], kernels=tuple(kernels)) if mains else None
 
 
 def _untouched(assignment: Assignment, submission: Submission, path: str) -> bool:
-    hand_in = submission.files[path]
+    source = submission.files[path]
     stubs = read_stubs(assignment.folder)
-    return hand_in.problem is None and stubs.get(path) == fingerprint(hand_in.text)
+    return source.problem is None and stubs.get(path) == fingerprint(source.text)
 
 
 def _absence(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from grader.assignment.model import Assignment, Kernel
 from grader.gpu.nvml import Gpu
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.vocabulary import CheckName, Device, Language
 
 Transport = Literal["shared", "private"]
@@ -54,7 +54,7 @@ class Unit:
 
     kernel: Kernel
     language: Language
-    hand_in: HandIn
+    source: SourceFile
 
     @property
     def title(self) -> str:
@@ -63,7 +63,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnProgram:
+class StudentProgram:
     """The student's main.cu, and the CUDA C++ kernels it may run with, in order."""
 
     main: Unit

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from grader.assignment.model import PROGRAM_NAME, Assignment
 from grader.build.artifact import Built, Rejected
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.program.check import check_program
 from grader.checks.rules.symbol_rules import KEPT, worth_a_look
 from grader.grading import check_results, score
-from grader.grading.context import Workshop
+from grader.grading.context import GradingContext
 from grader.grading.internal_error import as_grader_error
-from grader.grading.plan import Options, OwnProgram, Unit
+from grader.grading.plan import Options, StudentProgram, Unit
 from grader.grading.progress import Progress
 from grader.report.evidence import RulesEvidence
 from grader.report.model import CheckResult, KernelResult
@@ -38,8 +38,8 @@ def asked_for(assignment: Assignment, options: Options) -> bool:
 
 def grade_program(
     assignment: Assignment,
-    shop: Workshop,
-    own: OwnProgram,
+    context: GradingContext,
+    own: StudentProgram,
     graded: Sequence[KernelResult],
     progress: Progress,
 ) -> KernelResult:
@@ -48,13 +48,13 @@ def grade_program(
     checks: list[CheckResult] = []
     try:
         with progress.step(f"{unit.title} · build"):
-            built = shop.built(unit)
+            built = context.built(unit)
         serving, pending = None, False
-        if isinstance(built, Built) and shop.wants(CheckName.PROGRAM):
-            serving, pending = _serving(shop, own.kernels, graded, progress)
+        if isinstance(built, Built) and context.wants(CheckName.PROGRAM):
+            serving, pending = _serving(context, own.kernels, graded, progress)
         if isinstance(built, Built) and serving is not None:
             with progress.step(f"{unit.title} · link"):
-                built = shop.linked(serving)
+                built = context.linked(serving)
         checks.append(check_results.build_check(built))
         if isinstance(built, Rejected):
             checks += check_results.without_build(unit.kernel, built)
@@ -64,16 +64,16 @@ def grade_program(
                     assignment,
                     built,
                     kernel=serving.kernel.name,
-                    kernel_file=serving.hand_in.path,
-                    chooser=shop.chooser(CheckName.PROGRAM),
+                    kernel_file=serving.source.path,
+                    chooser=context.chooser(CheckName.PROGRAM),
                     advance=step.advance,
                 )
             checks.append(
-                check_results.program_check(unit.kernel, judged.sentence, judged.evidence)
+                check_results.program_check(unit.kernel, judged.diagnosis, judged.evidence)
             )
-            if shop.wants(CheckName.RULES):
+            if context.wants(CheckName.RULES):
                 checks += _flags(unit)
-        elif shop.wants(CheckName.PROGRAM):
+        elif context.wants(CheckName.PROGRAM):
             missing = _without_kernel(own.kernels, pending=pending)
             checks.append(check_results.program_check(unit.kernel, missing, None))
     except Exception as error:
@@ -84,18 +84,21 @@ def grade_program(
 
 def _flags(unit: Unit) -> list[CheckResult]:
     """Return the entry that shows staff the words of main.cu, if there is one to show."""
-    found = Sentence(verdict=Verdict.ACCEPTED, message=KEPT)
-    evidence = RulesEvidence(broken=(), flags=worth_a_look(unit.hand_in.text, program=True))
+    found = Diagnosis(verdict=Verdict.ACCEPTED, message=KEPT)
+    evidence = RulesEvidence(broken=(), flags=worth_a_look(unit.source.text, program=True))
     return check_results.rules_check(unit.kernel, found, evidence, wall_s=0.0)
 
 
 def _serving(
-    shop: Workshop, kernels: Sequence[Unit], graded: Sequence[KernelResult], progress: Progress
+    context: GradingContext,
+    kernels: Sequence[Unit],
+    graded: Sequence[KernelResult],
+    progress: Progress,
 ) -> tuple[Unit | None, bool]:
     """Return the last kernel that is right, else None and whether one may yet turn out to be."""
     pending = False
     for unit in reversed(kernels):
-        right = _is_right(shop, unit, graded, progress)
+        right = _is_right(context, unit, graded, progress)
         if right:
             return unit, False
         pending = pending or right is None
@@ -103,7 +106,7 @@ def _serving(
 
 
 def _is_right(
-    shop: Workshop, unit: Unit, graded: Sequence[KernelResult], progress: Progress
+    context: GradingContext, unit: Unit, graded: Sequence[KernelResult], progress: Progress
 ) -> bool | None:
     """True if all cases are right; None if this machine cannot say."""
     checks = [
@@ -115,31 +118,31 @@ def _is_right(
     if any(check.verdict is Verdict.FORBIDDEN for check in checks):
         return False
     done = [check for check in checks if check.check is CheckName.CORRECTNESS]
-    built = shop.built(unit)
+    built = context.built(unit)
     if isinstance(built, Rejected):
         return None if built.verdict.pending else False
     if not done:  # a filter left it out
-        cases = shop.cases(unit)
+        cases = context.cases(unit)
         with progress.step(f"{unit.title} · correctness", total=len(cases)) as step:
-            verified = shop.check_correctness(unit, built, cases, step.advance)
+            verified = context.check_correctness(unit, built, cases, step.advance)
         done = check_results.correctness_checks(unit.kernel, verified)
     return check_results.accepted(done, CheckName.CORRECTNESS)
 
 
-def _without_kernel(kernels: Sequence[Unit], *, pending: bool) -> Sentence:
-    files = " or ".join(unit.hand_in.path for unit in kernels)
+def _without_kernel(kernels: Sequence[Unit], *, pending: bool) -> Diagnosis:
+    files = " or ".join(unit.source.path for unit in kernels)
     if pending:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.NOT_MEASURED,
             message=f"needs a right kernel in CUDA C++, and this machine cannot judge {files}",
             hint="grade it on a machine with a GPU",
         )
     if not kernels:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.SKIPPED,
             message="needs your kernel in CUDA C++, which is not handed in",
         )
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.SKIPPED,
         message=f"needs a kernel in CUDA C++ that is right on all cases: {files} is not",
     )

@@ -29,7 +29,7 @@ import torch
 
 from grader.assignment.signature import ElementType
 from grader.errors import GraderError, ToolError
-from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.protocol import cuda_driver, wire
 from grader.vocabulary import Device, Memory, Role
 
@@ -131,7 +131,7 @@ class Buffer:
         pairs = zip(self._guard_views(), self._guards, strict=True)
         return torch.stack([(view == guard).all() for view, guard in pairs]).all()
 
-    def breach(self) -> int | None:
+    def guard_violation(self) -> int | None:
         """Return the byte offset of the first guard byte changed, None if none.
 
         Relative to the data's first byte: negative before it, at least `size`
@@ -256,7 +256,7 @@ def _create_shared(total: int, driver: cuda_driver.Driver) -> tuple[int, int]:
     try:
         with gpu_errors(total):
             return driver.create_shared(total)
-    except NoRoomError:
+    except GpuOutOfMemoryError:
         torch.cuda.empty_cache()  # what torch keeps here for later is nobody else's fault
     with gpu_errors(total):
         return driver.create_shared(total)
@@ -283,7 +283,7 @@ def _sharing_works(driver: cuda_driver.Driver) -> bool:
     try:
         size = driver.granularity()
         address, descriptor = _create_shared(size, driver)
-    except NoRoomError:
+    except GpuOutOfMemoryError:
         raise  # a GPU that is full says nothing about sharing
     except (cuda_driver.CudaError, GraderError):
         return False

@@ -19,7 +19,7 @@ _ROOM_TIP = "something else uses the GPU: `nvidia-smi` says what; end it, or tak
 _BROKEN_TIP = "`grade doctor` looks at the GPU; a GPU that has failed needs its processes ended"
 
 
-class NoRoomError(GraderError):
+class GpuOutOfMemoryError(GraderError):
     """The GPU has no memory left for the judge."""
 
 
@@ -45,7 +45,7 @@ def gpu_errors(wanted: int = 0) -> Iterator[None]:
         raise GraderError(f"the GPU failed the grader: {first}", tip=_BROKEN_TIP) from error
 
 
-def _no_room(wanted: str) -> NoRoomError:
-    return NoRoomError(
+def _no_room(wanted: str) -> GpuOutOfMemoryError:
+    return GpuOutOfMemoryError(
         f"the GPU has not enough memory left: the grader wanted {wanted}", tip=_ROOM_TIP
     )

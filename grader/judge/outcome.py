@@ -27,7 +27,7 @@ def parse_records(text: str) -> tuple[dict[str, Any], ...]:
     return tuple(records)
 
 
-class Happening(Enum):
+class Status(Enum):
     """How a command ended."""
 
     DONE = "done"
@@ -44,16 +44,16 @@ class Happening(Enum):
 
 # By what the worker answers, and by the limit that it ran into.
 OF_STATUS = {
-    wire.OK: Happening.DONE,
-    wire.EXCEPTION: Happening.EXCEPTION,
-    wire.CUDA_ERROR: Happening.CUDA_ERROR,
-    wire.LOAD_FAILED: Happening.LOAD_FAILED,
+    wire.OK: Status.DONE,
+    wire.EXCEPTION: Status.EXCEPTION,
+    wire.CUDA_ERROR: Status.CUDA_ERROR,
+    wire.LOAD_FAILED: Status.LOAD_FAILED,
 }
 OF_LIMIT = {
-    spawn.End.TIME_LIMIT: Happening.TIME_LIMIT,
-    spawn.End.OUTPUT_LIMIT: Happening.OUTPUT_LIMIT,
-    spawn.End.MEMORY_LIMIT: Happening.MEMORY_LIMIT,
-    spawn.End.PROCESS_LIMIT: Happening.PROCESS_LIMIT,
+    spawn.End.TIME_LIMIT: Status.TIME_LIMIT,
+    spawn.End.OUTPUT_LIMIT: Status.OUTPUT_LIMIT,
+    spawn.End.MEMORY_LIMIT: Status.MEMORY_LIMIT,
+    spawn.End.PROCESS_LIMIT: Status.PROCESS_LIMIT,
 }
 
 
@@ -65,7 +65,7 @@ class Outcome:
     and as Python's fault handler prints: untrusted, and perhaps forged.
     """
 
-    happening: Happening
+    status: Status
     code: int = 0
     ended: spawn.Ended | None = None
     told: tuple[dict[str, Any], ...] = ()
@@ -75,4 +75,4 @@ class Outcome:
     @property
     def done(self) -> bool:
         """True if the command was carried out."""
-        return self.happening is Happening.DONE
+        return self.status is Status.DONE

@@ -19,9 +19,9 @@ from grader.assignment.model import Limits
 from grader.build.artifact import Built
 from grader.errors import GraderError
 from grader.judge.channel import Answer, Channel, StrayAnswerError
-from grader.judge.outcome import OF_LIMIT, OF_STATUS, Happening, Outcome, parse_records
+from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
-from grader.judge.tool_command import Watcher
+from grader.judge.tool_command import ToolCommand
 from grader.protocol import programs, wire
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
@@ -47,7 +47,7 @@ _CHANNEL_CLOSED = "closed its channel to the grader"
 class Session:
     """A worker process for one built hand-in; use as a context manager.
 
-    A `watcher` runs the worker under a tool; `watch_memory` has the
+    A `tool_command` runs the worker under a tool; `watch_memory` has the
     interpreter check every address of a Triton hand-in on the CPU;
     `host_settings` are words for the host runtime of a CUDA C++ one. With
     `tuning` a Triton hand-in's autotuners work as they do outside the grader,
@@ -62,7 +62,7 @@ class Session:
         limits: Limits,
         server: PythonServer | None,
         *,
-        watcher: Watcher | None = None,
+        tool_command: ToolCommand | None = None,
         watch_memory: bool = False,
         host_settings: str = "",
         tuning: bool = False,
@@ -74,7 +74,7 @@ class Session:
         self._takes = compiles and not idle
         self._gives = gives and compiles
         self._limits = limits
-        self._watcher = watcher
+        self._watcher = tool_command
         self._watch_memory = watch_memory
         self._host_settings = host_settings
         self._tuning = tuning
@@ -134,7 +134,9 @@ class Session:
         budget = {"operations": int(call_s / _OPERATION_S), "seconds": _SHARE * call_s}
         return {**budget, "memory": self._watch_memory} if built.device is Device.CPU else None
 
-    def _start_watched(self, built: Built, watcher: Watcher, limits: spawn.Limits) -> spawn.Program:
+    def _start_watched(
+        self, built: Built, tool_command: ToolCommand, limits: spawn.Limits
+    ) -> spawn.Program:
         worker = [sys.executable, "-I"]
         if built.language is Language.TRITON:
             worker += [
@@ -147,9 +149,9 @@ class Session:
             worker += ["-S", str(programs.CUDA_WORKER), str(self._copy), built.device.value]
             worker += [programs.CONTEXT] * (built.device is Device.CUDA)
         return spawn.spawn(
-            [*watcher.command, *worker],
+            [*tool_command.command, *worker],
             cwd=self._box,
-            environment={**spawn.clean_environment(self._box), **watcher.environment},
+            environment={**spawn.clean_environment(self._box), **tool_command.environment},
             limits=replace(limits, report_s=_LAST_WORD_S),
             descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
             report=True,
@@ -224,7 +226,7 @@ class Session:
             outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
-        return Outcome(happening=Happening.DONE)
+        return Outcome(status=Status.DONE)
 
     def call(self, arguments: bytes, *, private: bool) -> Outcome:
         """Call the entry once; with private buffers, copy in before and out after."""
@@ -283,45 +285,43 @@ class Session:
                 patience_s = _END_S if self._watcher is None else _WATCHER_S
                 end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
                 if end is spawn.End.TIME_LIMIT:
-                    return self._over(Happening.DIED, end, _CHANNEL_CLOSED)
+                    return self._over(Status.DIED, end, _CHANNEL_CLOSED)
             if answer is not None:
                 self._channel.quiet()
         except StrayAnswerError as error:
-            return self._over(Happening.STRAY_ANSWER, spawn.End.EXITED, str(error))
+            return self._over(Status.STRAY_ANSWER, spawn.End.EXITED, str(error))
         if answer is not None:
             return self._answered(answer)
         assert end is not None
         if end is spawn.End.OUTPUT_LIMIT and self._report.over_limit:
-            return self._over(Happening.OUTPUT_LIMIT, end, _REPORT_FLOODED)
+            return self._over(Status.OUTPUT_LIMIT, end, _REPORT_FLOODED)
         if end is spawn.End.FOLDER_LIMIT:
-            return self._over(Happening.OUTPUT_LIMIT, end, _FOLDER_FILLED)
-        outcome = self._over(OF_LIMIT.get(end, Happening.DIED), end)
+            return self._over(Status.OUTPUT_LIMIT, end, _FOLDER_FILLED)
+        outcome = self._over(OF_LIMIT.get(end, Status.DIED), end)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
             return replace(outcome, detail=_CHANNEL_CLOSED)
         return outcome
 
     def _answered(self, answer: Answer) -> Outcome:
-        happening = OF_STATUS.get(answer.status)
-        if happening is None:
-            return self._over(Happening.STRAY_ANSWER, spawn.End.EXITED, "sent an unknown answer")
-        if happening in (Happening.DONE, Happening.EXCEPTION):
+        status = OF_STATUS.get(answer.status)
+        if status is None:
+            return self._over(Status.STRAY_ANSWER, spawn.End.EXITED, "sent an unknown answer")
+        if status in (Status.DONE, Status.EXCEPTION):
             self._program.drain()
-            return Outcome(happening=happening, told=self._told(self._told_before))
+            return Outcome(status=status, told=self._told(self._told_before))
         if self._watcher is not None:
             self._alive = False  # it has yet to write what it saw: `finish` will end it
             told = self._told(self._told_before)
-            return Outcome(happening=happening, code=answer.code, told=told)
+            return Outcome(status=status, code=answer.code, told=told)
         # After a CUDA error the context may be poisoned: this worker is done.
-        return self._over(happening, spawn.End.EXITED, code=answer.code)
+        return self._over(status, spawn.End.EXITED, code=answer.code)
 
-    def _over(
-        self, happening: Happening, end: spawn.End, detail: str = "", *, code: int = 0
-    ) -> Outcome:
+    def _over(self, status: Status, end: spawn.End, detail: str = "", *, code: int = 0) -> Outcome:
         self._alive = False
         self._ended = ended = self._program.finish(end)
         return Outcome(
-            happening=happening,
+            status=status,
             code=code,
             ended=ended,
             told=self._told(self._told_before),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watcher:
+class ToolCommand:
     """The tool's command, which the worker's own follows, and what it adds to the environment."""
 
     command: tuple[str, ...]

@@ -15,7 +15,7 @@ from grader.submission.reader import Submission
 from grader.vocabulary import Device
 
 
-class Hands:
+class WorkerState:
     """Grades one hand-in after another; end it with `close`.
 
     A server costs a second and a half, and holds nothing of a hand-in: workers

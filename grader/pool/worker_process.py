@@ -13,7 +13,7 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 from grader.system import process_tree
 from grader.system.signals import heed_no_more, terminable
 
@@ -24,7 +24,7 @@ READY = "ready"
 def main(doer: str, descriptor: int, parent: int, threads: int) -> None:
     """Do the tasks that come through the channel until it is closed.
 
-    `doer` is "module:function"; the function takes a task and the `Hands`, and
+    `doer` is "module:function"; the function takes a task and the `WorkerState`, and
     what it returns is sent back.
     """
     with terminable():
@@ -35,13 +35,13 @@ def main(doer: str, descriptor: int, parent: int, threads: int) -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         module, _, function = doer.partition(":")
         do = getattr(importlib.import_module(module), function)
-        hands = Hands()
+        state = WorkerState()
         with Connection(descriptor) as channel:
             try:
                 channel.send(READY)
                 while True:
                     task = channel.recv()
-                    channel.send(do(task, hands))
+                    channel.send(do(task, state))
             except (EOFError, BrokenPipeError, ConnectionResetError):
                 pass  # there is no more to do, or nobody to do it for
             finally:
@@ -49,4 +49,4 @@ def main(doer: str, descriptor: int, parent: int, threads: int) -> None:
                 try:
                     heed_no_more()
                 finally:
-                    hands.close()
+                    state.close()

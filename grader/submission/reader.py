@@ -35,7 +35,7 @@ _DEEPEST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HandIn:
+class SourceFile:
     """One file of a hand-in: its text, or what is wrong with it."""
 
     path: str
@@ -55,7 +55,7 @@ class Submission:
     """
 
     source: Path
-    files: Mapping[str, HandIn]
+    files: Mapping[str, SourceFile]
     others: tuple[str, ...] = ()
     called: str = ""
 
@@ -108,7 +108,7 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
 
 def _from_folder(
     source: Path, name: str, wanted: list[str]
-) -> tuple[list[HandIn], tuple[str, ...]]:
+) -> tuple[list[SourceFile], tuple[str, ...]]:
     with contextlib.ExitStack() as stack:
         base = os.open(source, os.O_RDONLY | os.O_DIRECTORY)
         stack.callback(os.close, base)
@@ -135,7 +135,7 @@ def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[int]:
 
 def _look(
     base: int, name: str, wanted: list[str], stack: contextlib.ExitStack
-) -> tuple[list[HandIn], tuple[str, ...]]:
+) -> tuple[list[SourceFile], tuple[str, ...]]:
     """Read what is wanted from the assignment's folder in an open one, or from that itself."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         kind = _kind(os.lstat(name, dir_fd=base))
@@ -176,7 +176,7 @@ def _deeper(base: int, wanted: list[str]) -> Iterator[str]:
             yield from (n for n in names if any(n.endswith(f"/{path}") for path in wanted))
 
 
-def _read(base: int, path: str) -> HandIn | None:
+def _read(base: int, path: str) -> SourceFile | None:
     """Read one file below the open folder `base`; None if it is absent."""
     *folders, name = PurePosixPath(path).parts
     with contextlib.ExitStack() as stack:
@@ -207,9 +207,9 @@ def _read(base: int, path: str) -> HandIn | None:
             return _decoded(path, file.read(MAX_FILE_BYTES + 1))
 
 
-def _unfit(path: str, problem: str) -> HandIn:
+def _unfit(path: str, problem: str) -> SourceFile:
     name = PurePosixPath(path).name
-    return HandIn(path=path, problem=problem, hint=f"hand in {name} itself, as a plain file")
+    return SourceFile(path=path, problem=problem, hint=f"hand in {name} itself, as a plain file")
 
 
 def _kind(status: os.stat_result) -> str | None:
@@ -226,9 +226,9 @@ def _kind(status: os.stat_result) -> str | None:
     return "a device"
 
 
-def _decoded(path: str, data: bytes) -> HandIn:
+def _decoded(path: str, data: bytes) -> SourceFile:
     if len(data) > MAX_FILE_BYTES:
-        return HandIn(
+        return SourceFile(
             path=path,
             problem=f"{path} is larger than {MAX_FILE_BYTES >> 20} MiB",
             hint="hand in source code only, without data",
@@ -237,24 +237,24 @@ def _decoded(path: str, data: bytes) -> HandIn:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return HandIn(
+        return SourceFile(
             path=path,
             problem=f"{path}:{line}: not UTF-8 text: there is a byte 0x{data[error.start]:02x}",
             hint="save the file with the encoding UTF-8",
         )
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        return HandIn(
+        return SourceFile(
             path=path,
             problem=f"{path}:{line}: not text: there is a zero byte",
             hint="hand in source code, not a compiled file; save it with the encoding UTF-8",
         )
-    return HandIn(path=path, text=text)
+    return SourceFile(path=path, text=text)
 
 
 def _from_archive(
     source: Path, name: str, wanted: list[str]
-) -> tuple[list[HandIn], tuple[str, ...]]:
+) -> tuple[list[SourceFile], tuple[str, ...]]:
     contents = read_archive(source, name, wanted, MAX_FILE_BYTES + 1)
     found = [
         _decoded(path, member.data)

@@ -20,7 +20,7 @@ from grader.build.nvcc import nvcc_gate
 from grader.build.trampoline import trampoline
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.system import toolchain
 
 
@@ -73,7 +73,7 @@ ENTRIES = [
 def test_the_entry(silu: Signature, tool: str, file: str, message: str | None) -> None:
     text = (HAND_INS / file).read_text()
     if tool == "g++":
-        prepared = prepare(HandIn(path="silu.cu", text=text))
+        prepared = prepare(SourceFile(path="silu.cu", text=text))
         assert isinstance(prepared, Prepared)
         compiled_text = prepared.text
     else:
@@ -94,7 +94,7 @@ def test_the_entry(silu: Signature, tool: str, file: str, message: str | None) -
 @pytest.mark.parametrize("tool", ["g++", "nvcc"])
 def test_a_students_macros_mean_nothing_to_the_trampoline(silu: Signature, tool: str) -> None:
     text = (HAND_INS / "defines_common_names.cu").read_text()
-    prepared = prepare(HandIn(path="silu.cu", text=text))
+    prepared = prepare(SourceFile(path="silu.cu", text=text))
     assert isinstance(prepared, Prepared)
     compiled = compile_file(
         compiler_called(tool),
@@ -222,7 +222,7 @@ extern "C" __attribute__((visibility("default"))) const char* where() { return _
 
 
 def test_file_names_in_a_library_are_the_students(silu: Signature) -> None:
-    prepared = prepare(HandIn(path="silu.cu", text=(HAND_INS / "right.cu").read_text() + WHERE))
+    prepared = prepare(SourceFile(path="silu.cu", text=(HAND_INS / "right.cu").read_text() + WHERE))
     assert isinstance(prepared, Prepared)
     compiled = compile_file(
         compiler_called("g++"),
@@ -240,12 +240,12 @@ def test_file_names_in_a_library_are_the_students(silu: Signature) -> None:
 
 def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
     for header, library in (("cublas_v2.h", "cuBLAS"), ("thrust/sort.h", "Thrust")):
-        found = prepare(HandIn(path="silu.cu", text=f"#include <{header}>\n"))
+        found = prepare(SourceFile(path="silu.cu", text=f"#include <{header}>\n"))
         assert isinstance(found, Rejected)
         assert found.verdict is Verdict.NOT_MEASURED
         assert library in found.message
         assert "by hand may not use it" in found.hint
-    found = prepare(HandIn(path="silu.cu", text="#include <mma.h>\n"))
+    found = prepare(SourceFile(path="silu.cu", text="#include <mma.h>\n"))
     assert isinstance(found, Rejected)
     assert found.hint == "grade it on a machine with a GPU"
 
@@ -266,7 +266,7 @@ def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
     text: str, line: int | None, message: str, wins: bool
 ) -> None:
     """Only a header that is not here, or a GPU newer than the gate's, leaves it open."""
-    ours = prepare(HandIn(path="silu.cu", text=text))
+    ours = prepare(SourceFile(path="silu.cu", text=text))
     found = Diagnostic(file="silu.cu", line=line, severity="error", message=message)
     evidence = BuildEvidence(tool="nvcc", cached=False, diagnostics=(found,), diagnostics_total=1)
     theirs = Rejected(

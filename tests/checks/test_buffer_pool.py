@@ -17,14 +17,14 @@ from paths import REPOSITORY
 from grader.assignment.model import Case
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.checks.common.case_run import Bench
-from grader.checks.performance.buffer_pool import Field, open_field
+from grader.checks.common.case_run import CheckContext
+from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
 from grader.checks.performance.segment_sums import Segments
 from grader.checks.performance.timed_inputs import TimedInputs
 from grader.checks.performance.timed_outputs import TimedOutputs
-from grader.checks.performance.timed_worker import Side, StoppedError
+from grader.checks.performance.timed_worker import StoppedError, TimedWorker
 from grader.judge.oracle import Oracle
-from grader.judge.outcome import Happening, Outcome
+from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.protocol import wire
 from grader.report.evidence import BuildEvidence
@@ -46,7 +46,7 @@ def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
     output.zero_()  # SiLU of zero
 
 
-def zero_inputs(field: Field) -> None:
+def zero_inputs(field: BufferPool) -> None:
     for buffer in field.buffers:
         if buffer.role.read:
             buffer.values.zero_()
@@ -55,21 +55,21 @@ def zero_inputs(field: Field) -> None:
 class FakeSession:
     """Carries RUN out at once; `between` happens before it, `after` when it has answered."""
 
-    def __init__(self, field: Field, entry: Entry) -> None:
+    def __init__(self, field: BufferPool, entry: Entry) -> None:
         self.field = field
         self.entry = entry
         self.calls = 0
 
     def load(self) -> Outcome:
-        return Outcome(happening=Happening.DONE)
+        return Outcome(status=Status.DONE)
 
     def attach(self, buffers: list[Any]) -> Outcome:
         self.tensors = [buffer.values for buffer in buffers]
-        return Outcome(happening=Happening.DONE)
+        return Outcome(status=Status.DONE)
 
     def prepare(self, payload: bytes) -> Outcome:
         self.prepared = wire.unpack_run(payload)[1]
-        return Outcome(happening=Happening.DONE)
+        return Outcome(status=Status.DONE)
 
     def run(self, *, wall_s: float) -> Outcome:
         for call in self.prepared:
@@ -78,11 +78,11 @@ class FakeSession:
             ]
             self.entry(*values)
             self.calls += 1
-        return Outcome(happening=Happening.DONE)
+        return Outcome(status=Status.DONE)
 
 
 @pytest.fixture
-def field(tmp_path: Path) -> Iterator[Field]:
+def field(tmp_path: Path) -> Iterator[BufferPool]:
     built = Built(
         language=Language.CUDA,
         device=Device.CPU,
@@ -91,30 +91,34 @@ def field(tmp_path: Path) -> Iterator[Field]:
         entry="silu",
         evidence=BuildEvidence(tool="none", cached=False),
     )
-    bench = Bench(assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False)
+    bench = CheckContext(
+        assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False
+    )
     case = Case(
         name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0
     )  # fmt: skip
-    with open_field(bench, Oracle(ASSIGNMENT), case, Language.CUDA, sets=SETS, seed=11) as made:
+    with open_buffer_pool(
+        bench, Oracle(ASSIGNMENT), case, Language.CUDA, sets=SETS, seed=11
+    ) as made:
         yield made
 
 
-def side(field: Field, session: FakeSession) -> Side:
+def side(field: BufferPool, session: FakeSession) -> TimedWorker:
     built = cast(Built, None)
-    made = Side(cast(Session, session), built, ASSIGNMENT.limits, field)
+    made = TimedWorker(cast(Session, session), built, ASSIGNMENT.limits, field)
     made.open()
     return made
 
 
-def stopped(field: Field, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:
+def stopped(field: BufferPool, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:
     timed = side(field, FakeSession(field, entry))
     with pytest.raises(StoppedError) as caught:
         for _ in range(bursts):
             timed.burst(ALL)
-    return caught.value.sentence.verdict, caught.value.sentence.message
+    return caught.value.diagnosis.verdict, caught.value.diagnosis.message
 
 
-def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: Field) -> None:
+def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: BufferPool) -> None:
     seen: list[tuple[int, float]] = []
 
     def entry(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -130,7 +134,7 @@ def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: F
     assert all(sorted(burst) == sorted(bursts[0]) for burst in bursts)
 
 
-def test_how_many_sets_are_called_is_random_and_most_of_them(field: Field) -> None:
+def test_how_many_sets_are_called_is_random_and_most_of_them(field: BufferPool) -> None:
     orders = [field.order(SETS) for _ in range(60)]
     assert {len(order) for order in orders} == {4, 5}
     assert all(len(set(order)) == len(order) for order in orders)
@@ -139,7 +143,7 @@ def test_how_many_sets_are_called_is_random_and_most_of_them(field: Field) -> No
     assert {len(field.order(1)) for _ in range(9)} == {1}
 
 
-def test_work_for_calls_that_never_came_is_seen(field: Field) -> None:
+def test_work_for_calls_that_never_came_is_seen(field: BufferPool) -> None:
     """One launch for all sets it knows, at the first call: deferring work, the other way."""
     timed_session: FakeSession
 
@@ -154,11 +158,11 @@ def test_work_for_calls_that_never_came_is_seen(field: Field) -> None:
     assert timed.burst(ALL) > 0  # all were asked for
     with pytest.raises(StoppedError) as caught:
         timed.burst(ALL[:-1])
-    assert caught.value.sentence.verdict is Verdict.TAMPERED
-    assert "no call had been given" in caught.value.sentence.message
+    assert caught.value.diagnosis.verdict is Verdict.TAMPERED
+    assert "no call had been given" in caught.value.diagnosis.message
 
 
-def test_work_left_to_a_last_call_that_never_came_is_seen(field: Field) -> None:
+def test_work_left_to_a_last_call_that_never_came_is_seen(field: BufferPool) -> None:
     waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def deferring(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -171,10 +175,10 @@ def test_work_left_to_a_last_call_that_never_came_is_seen(field: Field) -> None:
     assert timed.burst(ALL) > 0
     with pytest.raises(StoppedError) as caught:
         timed.burst(ALL[:-1])
-    assert "wrong in timed calls" in caught.value.sentence.message
+    assert "wrong in timed calls" in caught.value.diagnosis.message
 
 
-def test_new_inputs_do_not_tell_which_sets_are_called(field: Field) -> None:
+def test_new_inputs_do_not_tell_which_sets_are_called(field: BufferPool) -> None:
     field.refresh(ALL)
     before = [buffer.data_bytes.clone() for buffer in field.buffers[::2]]
     field.refresh(ALL[:2], SETS)
@@ -188,7 +192,7 @@ def test_new_inputs_do_not_tell_which_sets_are_called(field: Field) -> None:
 
 
 def test_which_inputs_are_new_first_does_not_tell_which_sets_are_called(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    field: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[int] = []
     give = TimedInputs.give
@@ -202,7 +206,7 @@ def test_which_inputs_are_new_first_does_not_tell_which_sets_are_called(
     assert given == list(ALL)
 
 
-def test_last_output_returned_again_is_wrong(field: Field) -> None:
+def test_last_output_returned_again_is_wrong(field: BufferPool) -> None:
     last: list[torch.Tensor] = []
 
     def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -214,7 +218,7 @@ def test_last_output_returned_again_is_wrong(field: Field) -> None:
     assert stopped(field, lazy)[0] is Verdict.TAMPERED
 
 
-def test_work_only_in_the_first_calls_is_seen(field: Field) -> None:
+def test_work_only_in_the_first_calls_is_seen(field: BufferPool) -> None:
     calls = 0
 
     def tired(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -226,7 +230,7 @@ def test_work_only_in_the_first_calls_is_seen(field: Field) -> None:
     assert stopped(field, tired, bursts=3)[0] is Verdict.TAMPERED
 
 
-def test_wrong_output_in_a_timed_call_is_tampering(field: Field) -> None:
+def test_wrong_output_in_a_timed_call_is_tampering(field: BufferPool) -> None:
     calls = 0
 
     def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -241,7 +245,7 @@ def test_wrong_output_in_a_timed_call_is_tampering(field: Field) -> None:
 
 
 @pytest.mark.parametrize("key", ["pointer", "shape"])
-def test_answers_kept_from_an_earlier_call_are_wrong(field: Field, key: str) -> None:
+def test_answers_kept_from_an_earlier_call_are_wrong(field: BufferPool, key: str) -> None:
     kept: dict[Any, torch.Tensor] = {}
 
     def cached(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -254,7 +258,7 @@ def test_answers_kept_from_an_earlier_call_are_wrong(field: Field, key: str) -> 
     assert stopped(field, cached, bursts=2)[0] is Verdict.TAMPERED
 
 
-def test_work_before_the_clock_starts_is_seen(field: Field) -> None:
+def test_work_before_the_clock_starts_is_seen(field: BufferPool) -> None:
     timed = side(field, FakeSession(field, right))
     field.refresh(ALL)
     for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
@@ -266,7 +270,7 @@ def test_work_before_the_clock_starts_is_seen(field: Field) -> None:
     assert timed.burst(ALL) > 0
 
 
-def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> None:
+def test_outputs_computed_before_the_clock_starts_are_wrong(field: BufferPool) -> None:
     side(field, FakeSession(field, right))
     field.refresh(ALL)
     early = [torch.nn.functional.silu(buffer.values) for buffer in field.buffers[::2]]
@@ -278,7 +282,7 @@ def test_outputs_computed_before_the_clock_starts_are_wrong(field: Field) -> Non
     assert "wrong in timed calls" in sentence.message
 
 
-def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(field: Field) -> None:
+def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(field: BufferPool) -> None:
     side(field, FakeSession(field, right))
     given = [buffer.data_bytes for buffer in field.buffers[::2]]
     differing = []
@@ -296,25 +300,25 @@ def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(field: F
         assert float((one != other).float().mean()) > 0.98
 
 
-def test_some_cells_are_wrong_until_the_last_moment(field: Field) -> None:
+def test_some_cells_are_wrong_until_the_last_moment(field: BufferPool) -> None:
     side(field, FakeSession(field, right))
     field.refresh(ALL)
     wrong: list[torch.Tensor] = []
-    touched = Field._touched
+    touched = BufferPool._touched
 
     def looking(*given: Any) -> str | None:
         wrong.extend(buffer.values.clone() for buffer in field.buffers[::2])
         return touched(*given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Field, "_touched", looking)
+        patch.setattr(BufferPool, "_touched", looking)
         assert field.arm() is None
     for before, buffer in zip(wrong, field.buffers[::2], strict=True):
         assert 32 < int((before != buffer.values).sum()) <= 64
 
 
 def test_what_an_oracle_keeps_of_its_inputs_stays_as_it_was(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    field: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As row pointers would, of which every one must be larger than the last."""
 
@@ -332,7 +336,7 @@ def test_what_an_oracle_keeps_of_its_inputs_stays_as_it_was(
     assert len({float(one[0]) for one in kept}) == len(kept)
 
 
-def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:
+def test_outputs_written_after_the_clock_stopped_are_seen(field: BufferPool) -> None:
     order = list(range(SETS))
     field.refresh(ALL)
     assert field.arm() is None
@@ -346,7 +350,7 @@ def test_outputs_written_after_the_clock_stopped_are_seen(field: Field) -> None:
 
 
 @pytest.mark.parametrize("place", [0, N // 2, N - 1])
-def test_a_changed_input_is_seen(field: Field, place: int) -> None:
+def test_a_changed_input_is_seen(field: BufferPool, place: int) -> None:
     def greedy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         right(input, output, n)
         input[place] += 1
@@ -355,7 +359,7 @@ def test_a_changed_input_is_seen(field: Field, place: int) -> None:
     assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")
 
 
-def test_a_write_outside_is_a_memory_error(field: Field) -> None:
+def test_a_write_outside_is_a_memory_error(field: BufferPool) -> None:
     def wide(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         right(input, output, n)
         next(b for b in field.buffers if b.name == "output").whole[-1] ^= 1
@@ -364,7 +368,7 @@ def test_a_write_outside_is_a_memory_error(field: Field) -> None:
 
 
 def test_inputs_changed_while_they_are_drawn_make_no_wrong_output_right(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    field: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sums = Segments.sums
 
@@ -377,7 +381,7 @@ def test_inputs_changed_while_they_are_drawn_make_no_wrong_output_right(
 
 
 def test_inputs_changed_after_the_call_make_no_wrong_output_right(
-    field: Field, monkeypatch: pytest.MonkeyPatch
+    field: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verify = TimedOutputs.right
 
@@ -395,7 +399,7 @@ def test_inputs_changed_after_the_call_make_no_wrong_output_right(
 
 @pytest.mark.parametrize("bits", [torch.int32, torch.int64])
 def test_inputs_changed_in_such_a_way_that_their_sum_stays_are_seen(
-    field: Field, bits: torch.dtype
+    field: BufferPool, bits: torch.dtype
 ) -> None:
     def forging(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         words = input[: n // 2 * 2].view(bits)

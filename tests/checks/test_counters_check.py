@@ -23,7 +23,7 @@ from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
 from grader.assignment.model import Assignment, Kernel
 from grader.assignment.reader import read_assignment
 from grader.build.kernel_file import Checked, build_checked
-from grader.checks.common.case_run import Bench
+from grader.checks.common.case_run import CheckContext
 from grader.checks.counters.check import (
     CountersVerdict,
     Terms,
@@ -298,10 +298,10 @@ def test_in_triton_figures_are_told_and_no_bound_binds(
 
 def test_on_a_gpu_triton_has_its_points_and_no_figures() -> None:
     (kernel,) = TURN.kernels
-    assert not_counted(kernel).sentence.verdict is Verdict.ACCEPTED
+    assert not_counted(kernel).diagnosis.verdict is Verdict.ACCEPTED
     assert not_counted(kernel).evidence is None
     told = not_counted(replace(kernel, points=POINTS))
-    assert told.sentence.verdict is Verdict.NOT_MEASURED
+    assert told.diagnosis.verdict is Verdict.NOT_MEASURED
 
 
 # --- on a machine with a GPU -----------------------------------------------------------------
@@ -315,7 +315,9 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CountersVerdict:
     assert isinstance(product, Checked)
     case = counting_case(TURN, kernel, Language.CUDA, 0)
     data = Oracle(TURN).data(case, Language.CUDA)
-    bench = Bench(assignment=TURN, built=product.built, server=None, driver=None, private=False)
+    bench = CheckContext(
+        assignment=TURN, built=product.built, server=None, driver=None, private=False
+    )
     terms = Terms.of(kernel, Device.CUDA)
     return check_host_counters(bench, product.text, (case, data), terms)
 
@@ -335,7 +337,7 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CountersVerdict:
 def test_for_a_gpu_the_processor_only_stands_in(
     name: str, verdict: Verdict, tmp_path: Path
 ) -> None:
-    assert counted_for_a_gpu(name, tmp_path).sentence.verdict is verdict
+    assert counted_for_a_gpu(name, tmp_path).diagnosis.verdict is verdict
 
 
 def test_without_a_compiler_the_points_are_pending(
@@ -346,14 +348,14 @@ def test_without_a_compiler_the_points_are_pending(
     product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
     assert not isinstance(product, Checked)
     outcome = not_built(product, Terms.of(TURN.kernels[0], Device.CUDA))
-    assert outcome.sentence.verdict is Verdict.NOT_MEASURED
-    assert "g++ is not on this machine" in outcome.sentence.message
+    assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
+    assert "g++ is not on this machine" in outcome.diagnosis.message
     hidden = replace(product, verdict=Verdict.FORBIDDEN)
     outcome = not_built(hidden, Terms.of(TURN.kernels[0], Device.CUDA))
-    assert outcome.sentence.verdict is Verdict.FORBIDDEN
+    assert outcome.diagnosis.verdict is Verdict.FORBIDDEN
     broken = replace(product, verdict=Verdict.COMPILE_ERROR)
     outcome = not_built(broken, Terms.of(TURN.kernels[0], Device.CUDA))
-    assert outcome.sentence.verdict is Verdict.NOT_MEASURED
+    assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
 
 
 @pytest.mark.gpu

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.checks.common import emulation_findings
-from grader.checks.common.findings import SHOWN, folded, hint, sentence
+from grader.checks.common.findings import SHOWN, describe, folded, hint
 from grader.emulation.cuda_cpp.compile_commands import RUNTIME_DIR
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.report.evidence import Finding, FindingKind, Severity
@@ -203,7 +203,7 @@ def test_ten_thousand_findings_fold_at_once() -> None:
     ],
 )
 def test_sentence_is_place_message_and_count(found: Finding, told: str) -> None:
-    assert sentence(found) == told
+    assert describe(found) == told
 
 
 # --- hints -----------------------------------------------------------------------------------

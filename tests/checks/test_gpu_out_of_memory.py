@@ -25,11 +25,11 @@ from grader.build.artifact import Built
 from grader.checks.common import case_run
 from grader.checks.common.diagnosis import Doing, explain
 from grader.checks.performance import measurement
-from grader.checks.performance.buffer_pool import Field
+from grader.checks.performance.buffer_pool import BufferPool
 from grader.errors import GraderError
 from grader.gpu.nvml import gpus, visible
 from grader.judge import buffers, gpu_out_of_memory
-from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
 from grader.protocol.cuda_driver import CudaError, Driver
@@ -68,7 +68,9 @@ def make(driver: FakeDriver) -> None:
 
 def test_a_full_gpu_is_told_in_words() -> None:
     driver = FakeDriver(2, 2)
-    with pytest.raises(NoRoomError, match="not enough memory left: the grader wanted 10 MiB") as no:
+    with pytest.raises(
+        GpuOutOfMemoryError, match="not enough memory left: the grader wanted 10 MiB"
+    ) as no:
         make(driver)
     assert "nvidia-smi" in (no.value.tip or "")
     assert driver.codes == [], "tried again after torch had given back what it kept"
@@ -91,7 +93,7 @@ def test_a_gpu_that_fails_is_told_in_words() -> None:
     ],
 )
 def test_torch_without_memory_is_told_in_words(error: Exception, words: str) -> None:
-    with pytest.raises(NoRoomError, match=words), gpu_errors():
+    with pytest.raises(GpuOutOfMemoryError, match=words), gpu_errors():
         raise error
 
 
@@ -101,11 +103,11 @@ def test_torch_on_a_gpu_that_fails_is_told_in_words() -> None:
         gpu_errors(),
     ):
         raise torch.AcceleratorError("CUDA error: unspecified launch failure\nCompile with …")
-    assert not isinstance(e.value, NoRoomError)
+    assert not isinstance(e.value, GpuOutOfMemoryError)
 
 
 def test_a_full_gpu_does_not_look_like_one_that_cannot_share() -> None:
-    with pytest.raises(NoRoomError):
+    with pytest.raises(GpuOutOfMemoryError):
         buffers._sharing_works(cast(Driver, FakeDriver(2, 2)))
     assert not buffers._sharing_works(cast(Driver, FakeDriver(801)))
 
@@ -193,7 +195,7 @@ def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(
 
 @pytest.mark.parametrize("held", [True, False])
 def test_memory_is_missing_while_a_hand_in_is_timed(
-    field: Field,  # noqa: F811 # pytest's way
+    field: BufferPool,  # noqa: F811 # pytest's way
     monkeypatch: pytest.MonkeyPatch,
     held: bool,
 ) -> None:
@@ -207,14 +209,14 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
         evidence=BuildEvidence(tool="none", cached=False),
     )
     full_gpu = False
-    refresh = Field.refresh
+    refresh = BufferPool.refresh
 
-    def refreshed(self: Field, order: Sequence[int], most: int = 0) -> None:
+    def refreshed(self: BufferPool, order: Sequence[int], most: int = 0) -> None:
         if full_gpu:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB.")
         refresh(self, order, most)
 
-    monkeypatch.setattr(Field, "refresh", refreshed)
+    monkeypatch.setattr(BufferPool, "refresh", refreshed)
 
     class Filling(FakeSession):
         pid = os.getpid()
@@ -256,7 +258,7 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
         assert failure.verdict.value == "memory_limit"
         assert "GPU's memory" in failure.message
     else:
-        with pytest.raises(NoRoomError):
+        with pytest.raises(GpuOutOfMemoryError):
             measured()
 
 

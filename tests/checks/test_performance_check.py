@@ -15,11 +15,17 @@ from paths import REPOSITORY
 from grader.assignment.expression import Expression
 from grader.assignment.model import Benchmark
 from grader.assignment.reader import read_assignment
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance import check, copy_bandwidth, figures
 from grader.checks.performance.check import _sentence, combine, sets_for
 from grader.checks.performance.copy_bandwidth import crowded
-from grader.checks.performance.measurement import APART, HOST_APART, Apart, Measured, Round
+from grader.checks.performance.measurement import (
+    DRIFT_TOLERANCE,
+    HOST_DRIFT_TOLERANCE,
+    Apart,
+    Measured,
+    Round,
+)
 from grader.report.verdict import Verdict
 from grader.timing.decision import Tier, decide
 from grader.timing.estimate import Estimate
@@ -115,8 +121,8 @@ def test_a_gpu_is_looked_at_before_and_after(
 ) -> None:
     looks = iter(waits)
     found = checked(monkeypatch, as_fast_as_torch, lambda: next(looks))
-    assert found.sentence.verdict is verdict, found
-    told = "something else keeps the GPU busy" in found.sentence.message
+    assert found.diagnosis.verdict is verdict, found
+    told = "something else keeps the GPU busy" in found.diagnosis.message
     assert told == (verdict is Verdict.NOT_MEASURED)
     assert found.share == (0.0 if told else 1.0)
 
@@ -180,14 +186,14 @@ def test_a_second_try_has_as_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
     uncertain = SimpleNamespace(again=True, tier=None, open=None)
     monkeypatch.setattr(check, "decide", lambda *_: uncertain)
-    assert checked(monkeypatch, one).sentence.verdict is Verdict.NOT_MEASURED
+    assert checked(monkeypatch, one).diagnosis.verdict is Verdict.NOT_MEASURED
     assert budgets == pytest.approx([2.2] * 6)
 
 
 def test_without_a_benchmark_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     found = checked(monkeypatch, as_fast_as_torch, benchmarks=0)
-    assert found.sentence.verdict is Verdict.NOT_MEASURED
-    assert found.sentence.message == "the assignment has no benchmark for Triton"
+    assert found.diagnosis.verdict is Verdict.NOT_MEASURED
+    assert found.diagnosis.message == "the assignment has no benchmark for Triton"
 
 
 @pytest.mark.parametrize(
@@ -196,15 +202,20 @@ def test_without_a_benchmark_nothing_is_measured(monkeypatch: pytest.MonkeyPatch
 def test_a_hopeless_call_is_shown_and_not_scored_without_tiers(
     monkeypatch: pytest.MonkeyPatch, tiers: tuple[Tier, ...], verdict: Verdict
 ) -> None:
-    hopeless = Sentence(verdict=Verdict.TOO_SLOW, message="a call takes 4.0 s")
+    hopeless = Diagnosis(verdict=Verdict.TOO_SLOW, message="a call takes 4.0 s")
     found = checked(monkeypatch, lambda *_: Measured(failure=hopeless, tuning_s=2.0), tiers=tiers)
-    assert found.sentence.verdict is verdict
-    assert found.sentence.message.startswith("a call takes 4.0 s")
+    assert found.diagnosis.verdict is verdict
+    assert found.diagnosis.message.startswith("a call takes 4.0 s")
     assert found.tuning_s == 2.0
 
 
 @pytest.mark.parametrize(
-    ("name", "apart"), [("silu", APART), ("copy_first_column", HOST_APART), ("gemm", APART)]
+    ("name", "apart"),
+    [
+        ("silu", DRIFT_TOLERANCE),
+        ("copy_first_column", HOST_DRIFT_TOLERANCE),
+        ("gemm", DRIFT_TOLERANCE),
+    ],
 )
 def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     monkeypatch: pytest.MonkeyPatch, name: str, apart: Apart

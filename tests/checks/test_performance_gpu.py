@@ -74,7 +74,7 @@ def test_torch_is_as_fast_as_torch(first_gpu: Gpu) -> None:
 def test_one_hand_in_gets_one_figure(first_gpu: Gpu, language: Language) -> None:
     text = reference(language)
     found = [timed(first_gpu, language, text, seed=seed, assignment=silu()) for seed in range(3)]
-    assert {verdict.sentence.verdict for verdict, _ in found} == {Verdict.ACCEPTED}
+    assert {verdict.diagnosis.verdict for verdict, _ in found} == {Verdict.ACCEPTED}
     ratios = speedups(found)
     assert max(ratios) / min(ratios) <= 1.02
 
@@ -83,7 +83,7 @@ def test_one_hand_in_gets_one_figure(first_gpu: Gpu, language: Language) -> None
 def test_an_attack_gets_its_verdict(first_gpu: Gpu, sample: Sample) -> None:
     language = Language(sample.language)
     verdict, _ = timed(first_gpu, language, sample.text, seed=0, assignment=silu())
-    assert verdict.sentence.verdict.value == sample.verdict, verdict.sentence
+    assert verdict.diagnosis.verdict.value == sample.verdict, verdict.diagnosis
 
 
 @pytest.mark.parametrize("what", list(HOGS))
@@ -94,7 +94,7 @@ def test_hogging_gains_nothing(first_gpu: Gpu, what: str) -> None:
     )
     (ratio,) = speedups([honest])
     # A figure may be told of what is not scored.
-    if hogging[0].sentence.verdict is not Verdict.NOT_MEASURED:
+    if hogging[0].diagnosis.verdict is not Verdict.NOT_MEASURED:
         assert max(speedups([hogging])) <= ratio * 1.03
 
 
@@ -108,4 +108,4 @@ def test_a_busy_neighbour_is_told_of(first_gpu: Gpu) -> None:
             assignment=silu(),
         )
     flags = verdict.evidence.flags if verdict.evidence else ()
-    assert verdict.sentence.verdict is Verdict.NOT_MEASURED or flags
+    assert verdict.diagnosis.verdict is Verdict.NOT_MEASURED or flags

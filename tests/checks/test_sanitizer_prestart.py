@@ -16,11 +16,11 @@ from sanitizer_stand_in import CLEAN, built_for, stand_in
 from grader.assignment.model import Assignment, CaseTemplate
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built, Rejected
-from grader.checks.common.case_run import Bench
+from grader.checks.common.case_run import CheckContext
 from grader.checks.memory import sanitizer_prestart
 from grader.checks.memory.on_gpu import check_gpu_memory
 from grader.checks.memory.sanitizer import TOOLS
-from grader.checks.memory.sanitizer_prestart import Ahead
+from grader.checks.memory.sanitizer_prestart import Prestart
 from grader.judge.oracle import Oracle
 from grader.judge.session import Session
 from grader.report.evidence import BuildEvidence
@@ -113,7 +113,7 @@ def test_they_wait_without_the_hand_in_and_then_run_it(
 ) -> None:
     built = build.result()
     assert isinstance(built, Built)
-    ahead = Ahead[str](pool, silu.limits, MANY)
+    ahead = Prestart[str](pool, silu.limits, MANY)
     ahead.expect([("silu", build)])
     started = ahead.take("silu")
     assert set(started) == set(TOOLS)
@@ -125,9 +125,9 @@ def test_they_wait_without_the_hand_in_and_then_run_it(
     )
     oracle = Oracle(silu)
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
-    bench = Bench(assignment=silu, built=built, server=None, driver=None, private=False)
+    bench = CheckContext(assignment=silu, built=built, server=None, driver=None, private=False)
     judged = check_gpu_memory(bench, tool, cases, lambda name: None, started)
-    assert judged.sentence.verdict is Verdict.ACCEPTED, judged
+    assert judged.diagnosis.verdict is Verdict.ACCEPTED, judged
     assert judged.evidence is not None
     assert "a constructor ran" in judged.evidence.output
     assert len(asleep) == len(TOOLS)
@@ -137,7 +137,7 @@ def test_they_wait_without_the_hand_in_and_then_run_it(
 def test_a_machine_of_few_cores_starts_none(
     silu: Assignment, tool: Tool, build: Future[Built | Rejected], pool: Pool
 ) -> None:
-    ahead = Ahead[str](pool, silu.limits, MANY - 1)
+    ahead = Prestart[str](pool, silu.limits, MANY - 1)
     ahead.expect([("silu", build)])
     assert ahead.take("silu") == {}
 
@@ -149,7 +149,7 @@ def test_what_nobody_takes_is_ended(
     pool: Pool,
     begun: list[Session],
 ) -> None:
-    ahead = Ahead[str](pool, silu.limits, MANY)
+    ahead = Prestart[str](pool, silu.limits, MANY)
     ahead.expect([("skipped", build), ("taken", build), ("left", build)])
     assert ahead.take("of another assignment") == {}
     taken = ahead.take("taken")
@@ -167,6 +167,6 @@ def test_a_build_that_failed_has_none(silu: Assignment, tool: Tool, pool: Pool) 
         message="no",
         evidence=BuildEvidence(tool="g++", cached=False),
     )
-    ahead = Ahead[str](pool, silu.limits, MANY)
+    ahead = Prestart[str](pool, silu.limits, MANY)
     ahead.expect([("silu", finished(rejected))])
     assert ahead.take("silu") == {}

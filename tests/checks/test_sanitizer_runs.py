@@ -16,7 +16,7 @@ from sanitizer_stand_in import CLEAN, built_for, stand_in
 
 from grader.assignment.model import Assignment, CaseTemplate
 from grader.assignment.reader import read_assignment
-from grader.checks.common.case_run import Bench
+from grader.checks.common.case_run import CheckContext
 from grader.checks.memory import sanitizer_prestart
 from grader.checks.memory.on_gpu import check_gpu_memory
 from grader.checks.memory.sanitizer import TOOLS
@@ -70,7 +70,9 @@ def check(
     oracle = Oracle(assignment)
     drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
-    bench = Bench(assignment=assignment, built=built, server=None, driver=None, private=False)
+    bench = CheckContext(
+        assignment=assignment, built=built, server=None, driver=None, private=False
+    )
     return check_gpu_memory(bench, tool, cases, lambda name: None)
 
 
@@ -105,16 +107,16 @@ RIGHT = "if (i < n) output[i] = input[i] / (1.0f + expf(-input[i]));"
 
 def test_a_clean_run_is_accepted(silu: Assignment, tmp_path: Path) -> None:
     judged = check(silu, tmp_path, CLEAN)
-    assert judged.sentence.verdict is Verdict.ACCEPTED, judged
+    assert judged.diagnosis.verdict is Verdict.ACCEPTED, judged
     assert [run.tool for run in evidence(judged).tools] == [f"compute-sanitizer {t}" for t in TOOLS]
 
 
 def test_ten_thousand_findings_are_folded_ten_are_shown(silu: Assignment, tmp_path: Path) -> None:
     body = "run()\nreport(''.join(record(1 + n % 12) for n in range(10_000)))\nsys.exit(86)"
     judged = check(silu, tmp_path, body)
-    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert judged.diagnosis.verdict is Verdict.MEMORY_ERROR
     # 10,000 over 12 lines, from each of four tools.
-    assert judged.sentence.message.endswith(" (3336 times) (and 11 more)")
+    assert judged.diagnosis.message.endswith(" (3336 times) (and 11 more)")
     found = evidence(judged)
     assert (len(found.findings), found.findings_total) == (10, 12)
     assert sum(run.findings for run in found.tools) == 40_000
@@ -127,7 +129,7 @@ def test_a_report_that_ends_early_counts_as_far_as_it_goes(
     half = "open(xml, 'w').write('<Output>' + record(7) + record(8)[:-20])"
     body = f"run()\n{half}\nos.kill(os.getpid(), 9)"
     judged = check(silu, tmp_path, body)
-    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert judged.diagnosis.verdict is Verdict.MEMORY_ERROR
     assert [finding.line for finding in evidence(judged).findings] == [7]
 
 
@@ -160,10 +162,10 @@ def test_a_tool_that_cannot_run_is_nobodys_fault(
     silu: Assignment, tmp_path: Path, body: str, reason: str
 ) -> None:
     judged = check(silu, tmp_path, body)
-    assert judged.sentence.verdict is Verdict.NOT_MEASURED, judged.sentence
-    assert judged.sentence.message.startswith("compute-sanitizer memcheck")
-    assert reason in judged.sentence.message
-    assert evidence(judged).tools[0].problem == judged.sentence.message
+    assert judged.diagnosis.verdict is Verdict.NOT_MEASURED, judged.diagnosis
+    assert judged.diagnosis.message.startswith("compute-sanitizer memcheck")
+    assert reason in judged.diagnosis.message
+    assert evidence(judged).tools[0].problem == judged.diagnosis.message
 
 
 WARNING = "record(13, 'Race condition').replace('Error', 'Warning')"
@@ -184,10 +186,10 @@ def test_an_exit_code_for_what_is_no_error_is_none(
 ) -> None:
     """The tool's exit code counts warnings and memory that is kept (seen on an H200)."""
     judged = check(silu, tmp_path, f"run()\nreport({records})\nsys.exit(86)")
-    assert (judged.sentence.verdict, judged.sentence.message) == (Verdict.ACCEPTED, message)
+    assert (judged.diagnosis.verdict, judged.diagnosis.message) == (Verdict.ACCEPTED, message)
     judged = check(silu, tmp_path, f"run()\nreport({records} + {FOREIGN})\nsys.exit(86)")
-    assert judged.sentence.verdict is Verdict.NOT_MEASURED
-    assert judged.sentence.message.endswith("found errors outside the hand-in's code")
+    assert judged.diagnosis.verdict is Verdict.NOT_MEASURED
+    assert judged.diagnosis.message.endswith("found errors outside the hand-in's code")
 
 
 def test_one_tool_that_cannot_run_leaves_the_findings_of_the_others(
@@ -195,7 +197,7 @@ def test_one_tool_that_cannot_run_leaves_the_findings_of_the_others(
 ) -> None:
     body = "if tool == 'racecheck': sys.exit(255)\nrun()\nreport(record(9))\nsys.exit(86)"
     judged = check(silu, tmp_path, body)
-    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert judged.diagnosis.verdict is Verdict.MEMORY_ERROR
     assert evidence(judged).findings[0].line == 9
 
 
@@ -220,8 +222,8 @@ FORGES = kernel(
 
 def test_a_kernel_that_never_ends_is_over_its_time(silu: Assignment, tmp_path: Path) -> None:
     judged = check(silu, tmp_path, CLEAN, "time_limit/endless-kernel")
-    assert judged.sentence.verdict is Verdict.TIME_LIMIT
-    assert "calling silu on n=1 did not end within 1 s" in judged.sentence.message
+    assert judged.diagnosis.verdict is Verdict.TIME_LIMIT
+    assert "calling silu on n=1 did not end within 1 s" in judged.diagnosis.message
 
 
 def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
@@ -230,7 +232,7 @@ def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
     """compute-sanitizer writes its report when the program that it runs has ended."""
     body = "run()\nreport(record(9))\nsys.exit(86)"
     judged = check(silu, tmp_path, body, "time_limit/endless-kernel")
-    assert judged.sentence.verdict is Verdict.MEMORY_ERROR
+    assert judged.diagnosis.verdict is Verdict.MEMORY_ERROR
     assert evidence(judged).findings[0].line == 9
 
 
@@ -240,24 +242,24 @@ def test_a_tool_that_outlives_its_program_is_ended(
     monkeypatch.setattr(session, "_LAST_WORD_S", 0.2)
     body = "run()\nimport time\ntime.sleep(3600)"
     judged = check(silu, tmp_path, body, "time_limit/endless-kernel")
-    assert judged.sentence.verdict is Verdict.TIME_LIMIT
+    assert judged.diagnosis.verdict is Verdict.TIME_LIMIT
 
 
 def test_a_crash_before_the_first_kernel_is_the_hand_ins(silu: Assignment, tmp_path: Path) -> None:
     judged = check(silu, tmp_path, CLEAN, CRASH)
-    assert judged.sentence.verdict is Verdict.RUNTIME_ERROR
-    assert "calling silu on n=33" in judged.sentence.message
+    assert judged.diagnosis.verdict is Verdict.RUNTIME_ERROR
+    assert "calling silu on n=33" in judged.diagnosis.message
 
 
 def test_a_hand_in_that_launches_nothing_proves_nothing(silu: Assignment, tmp_path: Path) -> None:
     judged = check(silu, tmp_path, CLEAN, "wrong_answer/no-launch")
-    assert judged.sentence.verdict is Verdict.WRONG_ANSWER
-    assert "outputs were wrong in this run" in judged.sentence.message
+    assert judged.diagnosis.verdict is Verdict.WRONG_ANSWER
+    assert "outputs were wrong in this run" in judged.diagnosis.message
 
 
 def test_what_a_hand_in_prints_is_no_finding(silu: Assignment, tmp_path: Path) -> None:
     judged = check(silu, tmp_path, CLEAN, PRINTS)
-    assert judged.sentence.verdict is Verdict.ACCEPTED, judged.sentence
+    assert judged.diagnosis.verdict is Verdict.ACCEPTED, judged.diagnosis
     assert not evidence(judged).findings
     assert "ERROR SUMMARY" in evidence(judged).output
 
@@ -273,7 +275,7 @@ def test_what_a_hand_in_prints_is_no_finding(silu: Assignment, tmp_path: Path) -
 def test_a_forged_report_wins_nothing(
     silu: Assignment, tmp_path: Path, body: str, verdict: Verdict
 ) -> None:
-    assert check(silu, tmp_path, body, FORGES).sentence.verdict is verdict
+    assert check(silu, tmp_path, body, FORGES).diagnosis.verdict is verdict
 
 
 # ---- under the real tools ----

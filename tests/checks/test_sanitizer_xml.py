@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.checks.common.findings import folded
-from grader.checks.memory.sanitizer import TOOLS, last_words, read_report, watcher
+from grader.checks.memory.sanitizer import TOOLS, last_words, read_report, tool_command
 from grader.checks.memory.sanitizer_xml import ReportError, ToolReport, parse
 from grader.emulation.cuda_cpp.symbols import Place
 from grader.report.evidence import Finding
@@ -212,8 +212,8 @@ def test_records_of_another_shape_are_passed_over() -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_leaks_are_looked_for_in_cuda_only(tool: str) -> None:
     sanitizer = Tool(name="compute-sanitizer", path=Path("/bin/cs"), version="2025.3.1")
-    cuda = watcher(sanitizer, tool, Language.CUDA)
-    triton = watcher(sanitizer, tool, Language.TRITON)
+    cuda = tool_command(sanitizer, tool, Language.CUDA)
+    triton = tool_command(sanitizer, tool, Language.TRITON)
     assert ("--leak-check" in cuda.command) == (tool == "memcheck")
     assert "--leak-check" not in triton.command
     assert triton.environment["PYTORCH_NO_CUDA_MEMORY_CACHING"] == "1"

@@ -21,17 +21,23 @@ from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
 from grader.build.kernel_file import build
-from grader.checks.common.case_run import Bench
-from grader.checks.common.diagnosis import Sentence
-from grader.checks.performance.buffer_pool import Field, Sample, open_field
-from grader.checks.performance.measurement import APART, HOST_APART, Apart, Measured, measure
+from grader.checks.common.case_run import CheckContext
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.performance.buffer_pool import BufferPool, Sample, open_buffer_pool
+from grader.checks.performance.measurement import (
+    DRIFT_TOLERANCE,
+    HOST_DRIFT_TOLERANCE,
+    Apart,
+    Measured,
+    measure,
+)
 from grader.judge.oracle import Oracle
 from grader.judge.outcome import Outcome
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
 from grader.protocol import wire
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.system import process_tree
 from grader.timing.estimate import Estimate
 from grader.vocabulary import Device, Language, Visibility
@@ -122,16 +128,18 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         budget_s: float = 5.0,
         throttled: Callable[[], Sequence[str]] = lambda: (),
         enough: Callable[[Estimate], bool] = lambda found: True,
-        apart: Apart = APART,
+        apart: Apart = DRIFT_TOLERANCE,
     ) -> Measured:
         name = SILU.kernels[0].files[language]
-        hand_in = HandIn(path=name, text=text)
+        hand_in = SourceFile(path=name, text=text)
         built = build(
             SILU, hand_in, language, Device.CPU, architecture=None, scratch=tmp_path / "built"
         )
         assert isinstance(built, Built), built
         baseline = build_baseline(SILU, Device.CPU, tmp_path / "baseline")
-        bench = Bench(assignment=SILU, built=built, server=server, driver=None, private=False)
+        bench = CheckContext(
+            assignment=SILU, built=built, server=server, driver=None, private=False
+        )
 
         def start(side: str, what: Built, how: Cost) -> Session:
             session = Clocked(what, Limits(), server)
@@ -139,7 +147,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
             clock.sides[session.pid] = side
             return session
 
-        with open_field(bench, Oracle(SILU), CASE, language, sets=SETS, seed=3) as made:
+        with open_buffer_pool(bench, Oracle(SILU), CASE, language, sets=SETS, seed=3) as made:
             return measure(
                 made,
                 (built, lambda: start("hand-in", built, cost), Limits()),
@@ -249,7 +257,7 @@ def drifting(clock: Clock, beside: float, after: float) -> Cost:
 def test_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     timed: Callable[..., Measured], clock: Clock, beside: float, after: float, measurable: bool
 ) -> None:
-    found = timed(REFERENCE, torch_cost=drifting(clock, beside, after), apart=HOST_APART)
+    found = timed(REFERENCE, torch_cost=drifting(clock, beside, after), apart=HOST_DRIFT_TOLERANCE)
     assert (found.failure is None) == measurable, found.failure
     nearer = min(1.0, after, key=lambda each: abs(each - beside))
     assert found.alone_s == pytest.approx(nearer * TORCH_S)
@@ -281,7 +289,9 @@ def test_both_workers_take_turns_on_one_core(
 def test_timing_torch_once_more_is_in_the_budget(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:
-    measured = timed(REFERENCE, budget_s=1.0, enough=lambda found: False, apart=HOST_APART)
+    measured = timed(
+        REFERENCE, budget_s=1.0, enough=lambda found: False, apart=HOST_DRIFT_TOLERANCE
+    )
     assert measured.failure is None
     assert 0.9 < clock.now_s <= 1.0
 
@@ -333,13 +343,13 @@ def test_a_slow_gpu_gets_some_rounds_all_the_same(timed: Callable[..., Measured]
 def test_a_judge_that_verifies_slowly_gets_some_rounds_all_the_same(
     timed: Callable[..., Measured], clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = Field.judge
+    judge = BufferPool.judge
 
-    def slowly(self: Field, sample: Sample) -> Sentence | None:
+    def slowly(self: BufferPool, sample: Sample) -> Diagnosis | None:
         clock.now_s += 3
         return judge(self, sample)
 
-    monkeypatch.setattr(Field, "judge", slowly)
+    monkeypatch.setattr(BufferPool, "judge", slowly)
     measured = timed(REFERENCE, budget_s=1.0, enough=lambda found: False)
     assert measured.failure is None
     assert len(measured.rounds) == 6

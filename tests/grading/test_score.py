@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from grader.assignment.model import Assignment, Kernel, Tolerance
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built, Rejected
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.errors import GraderError
 from grader.grading import check_results, score
 from grader.grading.points import points, shares
@@ -307,7 +307,7 @@ def test_accepted_does_not_ask_other_checks() -> None:
 def memory(
     verdict: Verdict, *, correct: bool | None, evidence: MemoryEvidence | None = None
 ) -> CheckResult:
-    sentence = Sentence(verdict=verdict, message="it says so", hint="look here")
+    sentence = Diagnosis(verdict=verdict, message="it says so", hint="look here")
     return check_results.memory_check(KERNEL, sentence, evidence, correct=correct)
 
 
@@ -355,7 +355,7 @@ COUNTED = replace(KERNEL, points={CheckName.CORRECTNESS: 90.0, CheckName.COUNTER
 def counters(
     verdict: Verdict, *, correct: bool | None, of: Kernel = COUNTED
 ) -> tuple[float | None, float, float]:
-    sentence = Sentence(verdict=verdict, message="it says so")
+    sentence = Diagnosis(verdict=verdict, message="it says so")
     check = check_results.counters_check(of, sentence, None, correct=correct)
     assert (check.check, check.name, check.verdict) == (CheckName.COUNTERS, "counters", verdict)
     return check.score, check.max_score, check.pending

@@ -21,7 +21,7 @@ from grader.assignment.model import Assignment, CaseTemplate, Kernel
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built, Rejected
 from grader.build.student_main import Target, build_main, build_program
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.program.check import ProgramVerdict, check_program, plan
 from grader.errors import ToolError
 from grader.gpu.nvml import Gpu
@@ -31,7 +31,7 @@ from grader.grading.progress import Progress
 from grader.report.evidence import BuildEvidence, ProgramEvidence, RulesEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn, read_submission
+from grader.submission.reader import SourceFile, read_submission
 from grader.system import toolchain
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
@@ -55,11 +55,11 @@ def silu() -> Assignment:
 
 
 def build(assignment: Assignment, text: str, target: Target = CPU) -> Built | Rejected:
-    main = HandIn(path="main.cu", text=text)
+    main = SourceFile(path="main.cu", text=text)
     part = build_main(assignment, main, target)
     if isinstance(part, Rejected):
         return part
-    kernel = HandIn(path="silu.cu", text=KERNEL)
+    kernel = SourceFile(path="silu.cu", text=KERNEL)
     return build_program(assignment, main, part, kernel, target)
 
 
@@ -74,11 +74,11 @@ def run(assignment: Assignment, program: Built, seed: int = 0) -> ProgramVerdict
     )
 
 
-def judge(assignment: Assignment, text: str) -> Sentence:
+def judge(assignment: Assignment, text: str) -> Diagnosis:
     built = build(assignment, text)
     if isinstance(built, Rejected):
-        return Sentence(verdict=built.verdict, message=built.message, hint=built.hint)
-    return run(assignment, built).sentence
+        return Diagnosis(verdict=built.verdict, message=built.message, hint=built.hint)
+    return run(assignment, built).diagnosis
 
 
 # ---- outcomes ----
@@ -106,7 +106,7 @@ def test_who_cannot_tell_is_told_why(silu: Assignment, name: str) -> None:
 
 @pytest.mark.usefixtures("no_nvcc")
 def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
-    unfit = HandIn(path="main.cu", problem="main.cu is a symbolic link, not a file")
+    unfit = SourceFile(path="main.cu", problem="main.cu is a symbolic link, not a file")
     built = build_main(silu, unfit, CPU)
     assert isinstance(built, Rejected)
     assert (built.verdict, built.message) == (Verdict.COMPILE_ERROR, unfit.problem)
@@ -114,10 +114,10 @@ def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
 
 @pytest.mark.usefixtures("no_nvcc")
 def test_a_kernel_with_a_main_of_its_own_is_told(silu: Assignment) -> None:
-    main = HandIn(path="main.cu", text=own_programs.ACCEPTED["right"])
+    main = SourceFile(path="main.cu", text=own_programs.ACCEPTED["right"])
     part = build_main(silu, main, CPU)
     assert isinstance(part, Built)
-    kernel = HandIn(path="silu.cu", text=KERNEL + "int main() { return 0; }\n")
+    kernel = SourceFile(path="silu.cu", text=KERNEL + "int main() { return 0; }\n")
     built = build_program(silu, main, part, kernel, CPU)
     assert isinstance(built, Rejected)
     assert built.message == "silu.cu defines `main`, too: main.cu is the program"
@@ -254,7 +254,7 @@ def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignm
     built = build(silu, looks)
     assert isinstance(built, Built)
     judged = run(silu, built)
-    assert judged.sentence.verdict is Verdict.ACCEPTED
+    assert judged.diagnosis.verdict is Verdict.ACCEPTED
     seen = set()
     for done in judged.evidence.runs:
         told = done.output.split("element ")[0]
@@ -384,14 +384,14 @@ def test_one_element_is_changed_in_every_type_and_shape(
     (folder / "assignment.toml").write_text(SHAPED.format(type=kind))
     shutil.copy(REPOSITORY / "assignments" / "silu" / "oracle.py", folder)
     assignment = read_assignment(folder)
-    main = HandIn(path="main.cu", text=FINDS_IT.format(c=c, fill=fill))
+    main = SourceFile(path="main.cu", text=FINDS_IT.format(c=c, fill=fill))
     part = build_main(assignment, main, CPU)
     assert isinstance(part, Built), part
-    kernel = HandIn(path="shaped.cu", text=LEAVES_ALONE.format(c=c))
+    kernel = SourceFile(path="shaped.cu", text=LEAVES_ALONE.format(c=c))
     built = build_program(assignment, main, part, kernel, CPU)
     assert isinstance(built, Built), built
     judged = run(assignment, built, seed=fill)
-    assert judged.sentence.verdict is Verdict.ACCEPTED, judged.sentence
+    assert judged.diagnosis.verdict is Verdict.ACCEPTED, judged.diagnosis
     for done in judged.evidence.runs:
         assert len(done.element) == {"first": 2, "second": 3}[done.array]
         linear = 0

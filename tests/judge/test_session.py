@@ -127,10 +127,10 @@ def buffer(role: Role, *, count: int = 100) -> Buffer:
         (GUARD_BYTES + 400 + GUARD_BYTES - 1, 400 + GUARD_BYTES - 1),
     ],
 )
-def test_a_write_into_a_guard_is_seen(at: int, breach: int | None) -> None:
+def test_a_write_into_a_guard_is_seen(at: int, guard_violation: int | None) -> None:
     with closing(buffer(Role.OUT)) as made:
         made.whole[at] += 1
-        assert made.breach() == breach
+        assert made.guard_violation() == guard_violation
 
 
 def test_guards_hold_no_pattern() -> None:

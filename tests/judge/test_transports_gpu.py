@@ -18,7 +18,7 @@ from grader.assignment.model import Assignment, CaseTemplate
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.kernel_file import build
-from grader.checks.common.case_run import Bench
+from grader.checks.common.case_run import CheckContext
 from grader.checks.memory.on_gpu import run_sanitizer
 from grader.checks.memory.verdict import Seen
 from grader.gpu.nvml import Gpu
@@ -87,7 +87,7 @@ def test_the_private_transport_shows_what_the_shared_one_hides(
     found = {(finding.kind, finding.line) for finding in seen.findings}
     # memcheck ends a kernel where it reads outside of memory; the call fails with it.
     ended = private and kind == "out_of_bounds"
-    assert (seen.walk.failure is not None) == ended and not seen.walk.wrong
+    assert (seen.outcome.failure is not None) == ended and not seen.outcome.wrong
     assert ((kind, line) in found) == (private or seen_in_shared), seen
 
 
@@ -126,7 +126,7 @@ def run(
     torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
     oracle = Oracle(assignment)
     drawn = assignment.draw_cases(Device.CUDA, Language.CUDA, public_seed=0, secret_seed=0)
-    bench = Bench(
+    bench = CheckContext(
         assignment=assignment,
         built=built,
         server=None,

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from grader.pool.process_pool import Pool
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +23,10 @@ class Question:
     weight: float = 1.0
 
 
-def answer(_: Question, hands: Hands) -> str:
+def answer(_: Question, state: WorkerState) -> str:
     """Have something kept; say where."""
-    (hands.folder / "kept").write_text("of use to the next one, too")
-    return str(hands.folder)
+    (state.folder / "kept").write_text("of use to the next one, too")
+    return str(state.folder)
 
 
 def failed(_: Question, how: str) -> str:
@@ -34,11 +34,11 @@ def failed(_: Question, how: str) -> str:
 
 
 def test_a_folder_is_kept_until_the_end() -> None:
-    hands = Hands()
-    folder = hands.folder
-    hands.renew()
-    assert hands.folder == folder and folder.is_dir()
-    hands.close()
+    state = WorkerState()
+    folder = state.folder
+    state.renew()
+    assert state.folder == folder and folder.is_dir()
+    state.close()
     assert not folder.exists()
 
 

@@ -17,9 +17,9 @@ from paths import REPOSITORY
 from grader.assignment.model import Case, Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.checks.common.case_run import Bench
+from grader.checks.common.case_run import CheckContext
 from grader.checks.correctness import check
-from grader.judge.outcome import Happening, Outcome
+from grader.judge.outcome import Outcome, Status
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
 from grader.report.evidence import BuildEvidence
@@ -358,7 +358,7 @@ def test_what_is_compiled_after_giving_is_not_given(tmp_path: Path, server: Pyth
 def test_a_worker_that_ends_badly_gives_nothing(tmp_path: Path, server: PythonServer) -> None:
     built = hand_in(tmp_path, HAND_IN + "\nos._exit(3)\n")
     with Session(built, LIMITS, server, gives=True) as session:
-        assert session.load().happening is Happening.DIED
+        assert session.load().status is Status.DIED
         assert "compiled" in session.output
     assert not built.compiled.folders
 
@@ -417,7 +417,7 @@ class FakeSession:
         self.log.append("gives" if gives else "takes")
 
     def load(self) -> Outcome:
-        return Outcome(happening=Happening.DONE)
+        return Outcome(status=Status.DONE)
 
     def forget_output(self) -> None:
         pass
@@ -452,7 +452,7 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
             [Visibility.VISIBLE] * 2 + [Visibility.HIDDEN] * 2 + [Visibility.VISIBLE]
         )
     ]
-    bench = Bench(
+    bench = CheckContext(
         assignment=read_assignment(REPOSITORY / "assignments" / "silu"),
         built=hand_in(tmp_path, "", on=Device.CUDA),
         server=None,

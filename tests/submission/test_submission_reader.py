@@ -19,7 +19,7 @@ from paths import REPOSITORY
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.errors import UsageError
-from grader.submission.reader import MAX_FILE_BYTES, HandIn, read_submission
+from grader.submission.reader import MAX_FILE_BYTES, SourceFile, read_submission
 
 TEXT = "// mine\n"
 
@@ -29,7 +29,7 @@ def silu() -> Assignment:
     return read_assignment(REPOSITORY / "assignments" / "silu")
 
 
-def read(silu: Assignment, source: Path) -> HandIn:
+def read(silu: Assignment, source: Path) -> SourceFile:
     return read_submission(source, silu).files["silu.cu"]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from grader.checks.common.findings import hint, sentence
+from grader.checks.common.findings import describe, hint
 from grader.report.evidence import (
     BenchmarkTiming,
     BrokenRule,
@@ -201,7 +201,7 @@ def faulty(*findings: Finding, **changes: object) -> CheckResult:
     wrong = memory(
         verdict=Verdict.MEMORY_ERROR,
         score=0.0,
-        message=sentence(findings[0]) + more,
+        message=describe(findings[0]) + more,
         hint=findings[0].hint,
         evidence=memory_evidence(*findings),
     )
@@ -533,7 +533,7 @@ def memory_warning() -> Report:
     )
     warned = memory(
         message="no memory errors, 1 warning",
-        hint=sentence(warning),
+        hint=describe(warning),
         evidence=memory_evidence(warning, output="block 0\n"),
     )
     reason = "the interpreter cannot run tl.dot_scaled"

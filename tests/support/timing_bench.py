@@ -23,10 +23,10 @@ from grader.build.baseline import build_baseline
 from grader.checks.performance.check import SpeedVerdict
 from grader.commands.verify.samples import Sample
 from grader.gpu.nvml import Gpu
-from grader.grading.context import open_workshop
+from grader.grading.context import open_context
 from grader.grading.plan import Options, Unit
 from grader.judge.python_server import PythonServer
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.timing.decision import Tier
 from grader.vocabulary import Device, Language
 
@@ -95,19 +95,19 @@ def timed(
     """
     kernel = assignment.kernels[0]
     shown = text if text is not None else "def silu(input, output, n): pass\n"
-    hand_in = HandIn(path=kernel.files[language], text=shown)
-    unit = Unit(kernel=kernel, language=language, hand_in=hand_in)
+    source = SourceFile(path=kernel.files[language], text=shown)
+    unit = Unit(kernel=kernel, language=language, source=source)
     options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
     lent = server() if trusted else None
-    with open_workshop(assignment, options, [unit], server=lent) as shop:
-        built = shop.built(unit)
+    with open_context(assignment, options, [unit], server=lent) as context:
+        built = context.built(unit)
         if not isinstance(built, Built):
-            sys.exit(f"{hand_in.path}: {built.message}")
+            sys.exit(f"{source.path}: {built.message}")
         if text is None:
             built = build_baseline(assignment, Device.CUDA, built.path.parent / "torch")
         begins()
         started_s = time.monotonic()
-        verdict = shop.check_performance(unit, built, lambda _: None)
+        verdict = context.check_performance(unit, built, lambda _: None)
         return verdict, time.monotonic() - started_s
 
 

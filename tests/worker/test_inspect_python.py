@@ -16,7 +16,7 @@ from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.report.evidence import RulesEvidence
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn, read_submission
+from grader.submission.reader import SourceFile, read_submission
 from grader.vocabulary import CheckName, Device
 from grader.worker.inspect_python import inspect
 
@@ -33,7 +33,7 @@ SIGNATURE = read_assignment(REPOSITORY / "assignments" / "silu").signature
     ],
 )
 def test_a_deep_file_is_a_compile_error_or_taken(tmp_path: Path, text: str, depth: int) -> None:
-    hand_in = HandIn(path="silu.py", text=text.format("-" * depth))
+    hand_in = SourceFile(path="silu.py", text=text.format("-" * depth))
     built = build_python(SIGNATURE, hand_in, Device.CPU, tmp_path)
     if isinstance(built, Rejected):
         assert built.verdict is Verdict.COMPILE_ERROR
@@ -47,7 +47,7 @@ def test_what_the_parser_takes_may_be_too_deep() -> None:
 
 def test_a_warning_is_no_answer(tmp_path: Path) -> None:
     text = 'def silu(input, output, n):\n    return "\\d" is 1\n'
-    hand_in = HandIn(path="silu.py", text=text)
+    hand_in = SourceFile(path="silu.py", text=text)
     assert not isinstance(build_python(SIGNATURE, hand_in, Device.CPU, tmp_path), Rejected)
 
 
@@ -82,7 +82,7 @@ def silu(input, output, n):
 
 def test_what_only_the_interpreter_takes_is_told(tmp_path: Path) -> None:
     built = build_python(
-        SIGNATURE, HandIn(path="silu.py", text=NUMPY_IN_A_KERNEL), Device.CPU, tmp_path
+        SIGNATURE, SourceFile(path="silu.py", text=NUMPY_IN_A_KERNEL), Device.CPU, tmp_path
     )
     assert isinstance(built, Built)
     assert built.doubts == (

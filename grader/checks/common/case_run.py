@@ -15,12 +15,12 @@ import torch
 
 from grader.assignment.model import Assignment, Case
 from grader.build.artifact import Built
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.errors import GraderError
 from grader.judge.arguments import call_arguments
 from grader.judge.buffers import Buffer, make_buffer
 from grader.judge.compare import Comparison, compare, poison_bytes
-from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.judge.oracle import CaseData
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
@@ -30,7 +30,7 @@ from grader.vocabulary import Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class CheckContext:
     """What a check of one built hand-in works with.
 
     `server` is needed for Python hand-ins, `driver` for shared memory on a
@@ -49,7 +49,7 @@ _FREED_S = 3.0
 _AGAIN_S = 0.1
 
 
-def who_held_it(built: Built, again: Callable[[], object]) -> Sentence:
+def who_held_it(built: Built, again: Callable[[], object]) -> Diagnosis:
     """Say that the hand-in, whose worker has ended, held all of the GPU's memory.
 
     `again` is what had failed for want of memory. Raises NoRoomError if it
@@ -60,12 +60,12 @@ def who_held_it(built: Built, again: Callable[[], object]) -> Sentence:
         try:
             with gpu_errors():
                 again()
-        except NoRoomError:
+        except GpuOutOfMemoryError:
             if time.monotonic() >= deadline_s:
                 raise
             time.sleep(_AGAIN_S)
         else:
-            return Sentence(
+            return Diagnosis(
                 verdict=Verdict.MEMORY_LIMIT,
                 message=f"{built.entry} kept so much of the GPU's memory from earlier calls that "
                 "too little was left for this one",
@@ -74,14 +74,14 @@ def who_held_it(built: Built, again: Callable[[], object]) -> Sentence:
             )
 
 
-class Stage:
+class CaseRun:
     """One case of one hand-in.
 
     `poisons` holds two bytes for each output, neither of which would be right
     in any of its elements. Raises GraderError if the case has no such bytes.
     """
 
-    def __init__(self, bench: Bench, case: Case, data: CaseData) -> None:
+    def __init__(self, bench: CheckContext, case: Case, data: CaseData) -> None:
         self._bench = bench
         self._case = case
         self._data = data
@@ -129,7 +129,7 @@ class Stage:
                 for buffer in made:
                     buffer.close()
 
-    def without(self, session: Session, error: NoRoomError) -> Sentence:
+    def without(self, session: Session, error: GpuOutOfMemoryError) -> Diagnosis:
         """End the worker and say that it held the memory which `error` says is missing.
 
         Raises NoRoomError if there is no more room without it: then it was not
@@ -143,7 +143,7 @@ class Stage:
     def _try_again(self) -> None:
         with self.buffers() as buffers:
             for buffer in buffers:
-                buffer.breach()  # takes memory of torch's own
+                buffer.guard_violation()  # takes memory of torch's own
 
     def fill(self, buffers: list[Buffer], *, poison: int) -> None:
         """Set all buffers for a call; `poison` chooses the first or second byte."""

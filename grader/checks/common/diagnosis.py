@@ -17,7 +17,7 @@ from grader.build.artifact import Built
 from grader.checks.common.crash import Crash, source_place, understand
 from grader.checks.common.cuda_errors import ASSERTION, CUDA_ERRORS, CUDA_HINTS, MEMORY_ERRORS
 from grader.checks.common.python_hints import advice
-from grader.judge.outcome import Happening, Outcome
+from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device
 
@@ -48,7 +48,7 @@ class Doing(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sentence:
+class Diagnosis:
     """A verdict in words."""
 
     verdict: Verdict
@@ -58,71 +58,71 @@ class Sentence:
 
 def explain(
     outcome: Outcome, built: Built, limits: Limits, doing: Doing, *, case: str = ""
-) -> Sentence:
+) -> Diagnosis:
     """Say what an outcome other than done means; name the case where nobody else does."""
     subject = doing.phrase(built, case)
-    match outcome.happening:
-        case Happening.TIME_LIMIT:
+    match outcome.status:
+        case Status.TIME_LIMIT:
             return _time_limit(subject, limits, doing)
-        case Happening.OUTPUT_LIMIT if outcome.detail:
-            return Sentence(
+        case Status.OUTPUT_LIMIT if outcome.detail:
+            return Diagnosis(
                 verdict=Verdict.OUTPUT_LIMIT,
                 message=f"{subject} {outcome.detail}",
                 hint="write to the output only, and on no descriptor that you did not open",
             )
-        case Happening.OUTPUT_LIMIT:
-            return Sentence(
+        case Status.OUTPUT_LIMIT:
+            return Diagnosis(
                 verdict=Verdict.OUTPUT_LIMIT,
                 message=f"{subject} printed more than {limits.output_kib} KiB",
                 hint="take out the printing: nobody reads it",
             )
-        case Happening.MEMORY_LIMIT:
-            return Sentence(
+        case Status.MEMORY_LIMIT:
+            return Diagnosis(
                 verdict=Verdict.MEMORY_LIMIT,
                 message=f"{subject} used more than {limits.memory_mib} MiB of memory",
                 hint="look for an allocation in a loop",
             )
-        case Happening.PROCESS_LIMIT:
-            return Sentence(
+        case Status.PROCESS_LIMIT:
+            return Diagnosis(
                 verdict=Verdict.RUNTIME_ERROR,
                 message=f"{subject} started too many processes",
                 hint="a kernel needs no process of its own",
             )
-        case Happening.STRAY_ANSWER:
-            return Sentence(
+        case Status.STRAY_ANSWER:
+            return Diagnosis(
                 verdict=Verdict.TAMPERED,
                 message=f"the hand-in wrote on the grader's channel: {outcome.detail}",
                 hint="write on no descriptor that you did not open",
             )
-        case Happening.CUDA_ERROR:
+        case Status.CUDA_ERROR:
             return _cuda_error(outcome, built, subject)
-        case Happening.EXCEPTION | Happening.LOAD_FAILED:
+        case Status.EXCEPTION | Status.LOAD_FAILED:
             return _told_failure(outcome, built, limits, doing, subject)
     return _death(outcome, built, doing, subject)
 
 
-def _time_limit(subject: str, limits: Limits, doing: Doing) -> Sentence:
+def _time_limit(subject: str, limits: Limits, doing: Doing) -> Diagnosis:
     if doing is Doing.BETWEEN:
         message, hint = f"{subject} kept the grader from going on", _LEFTOVER_HINT
     else:
         limit_s = limits.load_s if doing is Doing.LOADING else limits.call_s
         message = f"{subject} did not end within {limit_s:g} s"
         hint = LOOP_HINT
-    return Sentence(verdict=Verdict.TIME_LIMIT, message=message, hint=hint)
+    return Diagnosis(verdict=Verdict.TIME_LIMIT, message=message, hint=hint)
 
 
-def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
+def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
     code = outcome.code
     if code == ASSERTION:
         record = _last(outcome, "assertion")
         if record is not None:
-            return Sentence(
+            return Diagnosis(
                 verdict=Verdict.RUNTIME_ERROR,
                 message=f"{subject}: the assertion `{_words(record, 'expression')}` failed"
                 f"{_in_kernel(_words(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
     words = CUDA_ERRORS.get(code, "see the CUDA documentation")
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.MEMORY_ERROR if code in MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         message=f"{subject} gave CUDA error {code}: {words}",
         hint=CUDA_HINTS.get(code, ""),
@@ -131,9 +131,9 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Sentence:
 
 def _told_failure(
     outcome: Outcome, built: Built, limits: Limits, doing: Doing, subject: str
-) -> Sentence:
+) -> Diagnosis:
     closed = _last(outcome, "gpu")
-    if closed is not None and outcome.happening is Happening.LOAD_FAILED:
+    if closed is not None and outcome.status is Status.LOAD_FAILED:
         return _no_gpu(_words(closed, "message"), built)
     limit = _last(outcome, "not_measured")
     if limit is not None:
@@ -144,8 +144,8 @@ def _told_failure(
     unfit = _last(outcome, "entry")
     if unfit is not None:
         return _unfit_entry(_words(unfit, "problem"), built)
-    if outcome.happening is Happening.EXCEPTION:
-        return Sentence(
+    if outcome.status is Status.EXCEPTION:
+        return Diagnosis(
             verdict=Verdict.RUNTIME_ERROR,
             message=f"{subject} raised an exception, and closed the pipe that would tell which",
             hint="close no descriptor that you did not open",
@@ -155,10 +155,10 @@ def _told_failure(
     return _unloadable(text, built)
 
 
-def _no_gpu(words: str, built: Built) -> Sentence:
+def _no_gpu(words: str, built: Built) -> Diagnosis:
     """Say that the worker could not open the GPU: no fault of whoever is to be graded."""
     first = (words.splitlines() or ["no reason was given"])[0]
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.NOT_MEASURED,
         message=f"no GPU could be opened for {built.file}: {first}",
         hint="is its memory full, or is it kept for one process? `nvidia-smi` tells; grade again "
@@ -168,16 +168,16 @@ def _no_gpu(words: str, built: Built) -> Sentence:
 
 def _beyond_interpreter(
     record: dict[str, Any], built: Built, limits: Limits, subject: str
-) -> Sentence:
+) -> Diagnosis:
     """What the interpreter cannot do is not the student's fault; a loop without an end is."""
     place = _place_of(record, built)
     if record.get("reason") == "endless":
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.TIME_LIMIT,
             message=f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
             hint=LOOP_HINT,
         )
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.NOT_MEASURED,
         message=f"{place}: {_words(record, 'message')}",
         hint="grade it on a machine with a GPU",
@@ -191,11 +191,11 @@ _IMPORT_ERRORS = frozenset(
 )
 
 
-def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str) -> Sentence:
+def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str) -> Diagnosis:
     kind, text = _words(record, "type"), _words(record, "message")
     place = _at(_place_of(record, built))
     if kind == "SystemExit":
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.RUNTIME_ERROR,
             message=f"{subject} ended the program with exit(){place}",
             hint=_EXIT_HINT,
@@ -204,14 +204,14 @@ def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str)
     hint = advice(text, gpu=built.device is Device.CUDA)
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put everything into it, and import what is installed"
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.COMPILE_ERROR if compiling else Verdict.RUNTIME_ERROR,
         message=f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",
         hint=hint,
     )
 
 
-def _unfit_entry(problem: str, built: Built) -> Sentence:
+def _unfit_entry(problem: str, built: Built) -> Diagnosis:
     match problem:
         case "missing":
             message = f"{built.file} defines no function `{built.entry}` when it is imported"
@@ -222,26 +222,26 @@ def _unfit_entry(problem: str, built: Built) -> Sentence:
             )
         case _:
             message = f"`{built.entry}` in {built.file} is no function but of the type {problem}"
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.COMPILE_ERROR,
         message=message,
         hint=f"define it at the top level: def {built.entry}(...)",
     )
 
 
-def _unloadable(text: str, built: Built) -> Sentence:
+def _unloadable(text: str, built: Built) -> Diagnosis:
     _, undefined, symbol = text.partition("undefined symbol: ")
     if undefined:
         name = _plain_name(symbol)
         does = "declares" if name == built.entry else "uses"
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.COMPILE_ERROR,
             message=f"{built.file} {does} `{name}` but does not define it",
             hint="write its body into the file; is the name misspelt where the body stands?",
         )
     # The folder that it was loaded from means nothing to the student.
     reason = text.replace(f"{built.path.parent}/", "").rpartition("/")[2] or "no reason was given"
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.COMPILE_ERROR, message=f"{built.file} cannot be loaded: {reason}"
     )
 
@@ -252,23 +252,23 @@ def _plain_name(symbol: str) -> str:
     return match[2][: int(match[1][:4])] if match else symbol
 
 
-def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Sentence:
+def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Diagnosis:
     ended = outcome.ended
     left = doing is Doing.BETWEEN
     if ended is None or outcome.detail:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.RUNTIME_ERROR,
             message=f"{subject} {outcome.detail}",
             hint="close no descriptor that you did not open",
         )
     if ended.signal is None:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.RUNTIME_ERROR,
             message=f"{subject} ended the program with exit code {ended.exit_code}",
             hint=_LEFTOVER_HINT if left else _EXIT_HINT,
         )
     if ended.signal == signal.SIGXCPU:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.TIME_LIMIT, message=f"{subject} used up all its processor time"
         )
     crash = understand(ended.signal, outcome, built)
@@ -276,17 +276,17 @@ def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Senten
     return _crash(crash, subject, hint)
 
 
-def _crash(crash: Crash, subject: str, hint: str) -> Sentence:
+def _crash(crash: Crash, subject: str, hint: str) -> Diagnosis:
     where = f"{_in_kernel(crash.kernel)}{_at(crash.place)}"
     if crash.wrote_input:
         # What a GPU permits and the comparison of inputs finds there.
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.WRONG_ANSWER,
             message=f"{subject} wrote to `{crash.buffer}`, an input,{where}",
             hint=hint,
         )
     memory = crash.in_kernel and crash.bad_access
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.MEMORY_ERROR if memory else Verdict.RUNTIME_ERROR,
         message=f"{subject} crashed: {crash.what}{where}",
         hint=hint,

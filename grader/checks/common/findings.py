@@ -68,7 +68,7 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(told, key=lambda f: (f.severity != "error", f.line is None, f.line or 0)))
 
 
-def sentence(finding: Finding) -> str:
+def describe(finding: Finding) -> str:
     """Return the finding as one line: place, then what happened."""
     place = f"{finding.file}:{finding.line}" if finding.line else finding.file
     times = f" ({finding.count} times)" if finding.count > 1 else ""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.assignment.model import Case, Limits
-from grader.checks.common.case_run import Bench, Stage
-from grader.checks.common.diagnosis import Doing, Sentence, explain
-from grader.judge.gpu_out_of_memory import NoRoomError
+from grader.checks.common.case_run import CaseRun, CheckContext
+from grader.checks.common.diagnosis import Diagnosis, Doing, explain
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Outcome
 from grader.judge.session import Session
@@ -23,42 +23,47 @@ Prepared = tuple[Case, CaseData]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
+class ToolOutcome:
     """What the judge saw of one run over all cases; `failure` is the first thing wrong.
 
     `told` is what the worker said meanwhile.
     """
 
-    failure: Sentence | None
+    failure: Diagnosis | None
     wrong: bool
     told: tuple[dict[str, Any], ...]
 
 
-def walk(
-    bench: Bench, session: Session, cases: Sequence[Prepared], limits: Limits, *, calls: int = 1
-) -> Walk:
+def run_under_tool(
+    bench: CheckContext,
+    session: Session,
+    cases: Sequence[Prepared],
+    limits: Limits,
+    *,
+    calls: int = 1,
+) -> ToolOutcome:
     """Call the hand-in on every case, `calls` times each, until it fails to answer."""
     loaded = session.load()
     told = list(loaded.told)
     if not loaded.done:
         failure = explain(loaded, bench.built, limits, Doing.LOADING)
-        return Walk(failure=failure, wrong=False, told=tuple(told))
+        return ToolOutcome(failure=failure, wrong=False, told=tuple(told))
     wrong = False
     for case, data in cases:
-        stage = Stage(bench, case, data)
+        stage = CaseRun(bench, case, data)
         try:
             doing, outcome, right = _call(bench, session, stage, told, calls)
-        except NoRoomError as error:
-            return Walk(failure=stage.without(session, error), wrong=wrong, told=tuple(told))
+        except GpuOutOfMemoryError as error:
+            return ToolOutcome(failure=stage.without(session, error), wrong=wrong, told=tuple(told))
         wrong = wrong or not right
         if not outcome.done:
             failure = explain(outcome, bench.built, limits, doing, case=case.name)
-            return Walk(failure=failure, wrong=wrong, told=tuple(told))
-    return Walk(failure=None, wrong=wrong, told=tuple(told))
+            return ToolOutcome(failure=failure, wrong=wrong, told=tuple(told))
+    return ToolOutcome(failure=None, wrong=wrong, told=tuple(told))
 
 
 def _call(
-    bench: Bench, session: Session, stage: Stage, told: list[dict[str, Any]], calls: int
+    bench: CheckContext, session: Session, stage: CaseRun, told: list[dict[str, Any]], calls: int
 ) -> tuple[Doing, Outcome, bool]:
     """Call it `calls` times on one case; return what it did last, the outcome, and if all is right.
 

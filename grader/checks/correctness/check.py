@@ -24,16 +24,16 @@ from typing import Any
 import torch
 
 from grader.assignment.model import Case, Limits
-from grader.checks.common.case_run import Bench, Stage
-from grader.checks.common.diagnosis import Doing, Sentence, explain
+from grader.checks.common.case_run import CaseRun, CheckContext
+from grader.checks.common.diagnosis import Diagnosis, Doing, explain
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.guard_violation import breach_of
+from grader.checks.common.guard_violation import guard_violation
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
 from grader.judge.error_pattern import TORN, Scene, describe, kept_bytes
-from grader.judge.gpu_out_of_memory import NoRoomError
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
-from grader.judge.outcome import Happening, Outcome
+from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
@@ -50,7 +50,7 @@ _COMPANY_S = 0.03
 
 
 def check_correctness(
-    bench: Bench,
+    bench: CheckContext,
     cases: Sequence[Case],
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
@@ -83,7 +83,7 @@ def check_correctness(
                 session = Session(bench.built, limits, bench.server, gives=shown)
                 loaded = session.load()
             else:
-                loaded = Outcome(happening=Happening.DONE)
+                loaded = Outcome(status=Status.DONE)
             if loaded.done:
                 judged = _CaseRun(bench, session, case, data(case), hear, limits).judge()
             else:
@@ -148,8 +148,8 @@ class _Judged:
     mismatched: int = 0
 
 
-def _failed(sentence: Sentence) -> _Judged:
-    return _Judged(verdict=sentence.verdict, message=sentence.message, hint=sentence.hint)
+def _failed(diagnosis: Diagnosis) -> _Judged:
+    return _Judged(verdict=diagnosis.verdict, message=diagnosis.message, hint=diagnosis.hint)
 
 
 def _not_run(case: Case, crashes: Sequence[Verdict]) -> CaseResult:
@@ -188,7 +188,7 @@ class _CaseRun:
 
     def __init__(
         self,
-        bench: Bench,
+        bench: CheckContext,
         session: Session,
         case: Case,
         data: CaseData,
@@ -199,7 +199,7 @@ class _CaseRun:
         self._hear = hear
         self._limits = limits
         self._session = session
-        self._stage = Stage(bench, case, data)
+        self._stage = CaseRun(bench, case, data)
         self._data = data
         self._returned = False  # a value, which nobody looks at
         self._unsteady = False  # called once more it gave something else
@@ -208,7 +208,7 @@ class _CaseRun:
         """Judge the case, and whether the hand-in leaves room on the GPU to do so."""
         try:
             return self._show_and_call()
-        except NoRoomError as error:
+        except GpuOutOfMemoryError as error:
             return _failed(self._stage.without(self._session, error))
 
     def _show_and_call(self) -> _Judged:
@@ -221,19 +221,19 @@ class _CaseRun:
             if not self._session.alive:
                 return judged
             detached = self._session.detach()
-        stray = detached.happening is Happening.STRAY_ANSWER
+        stray = detached.status is Status.STRAY_ANSWER
         if stray or (judged.verdict is Verdict.ACCEPTED and not detached.done):
             return self._failure(detached, Doing.BETWEEN)
         return judged
 
     def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
-        sentence = explain(outcome, self._bench.built, self._limits, doing)
+        diagnosis = explain(outcome, self._bench.built, self._limits, doing)
         usual_s = self._bench.assignment.limits.call_s
-        late = sentence.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
+        late = diagnosis.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
         if late and self._limits.call_s < usual_s:
-            note = f"{sentence.message} (of usually {usual_s:g}: one before it never ended)"
-            sentence = replace(sentence, message=note)
-        return _failed(sentence)
+            note = f"{diagnosis.message} (of usually {usual_s:g}: one before it never ended)"
+            diagnosis = replace(diagnosis, message=note)
+        return _failed(diagnosis)
 
     def _judge(self, buffers: list[Buffer]) -> _Judged:
         """Call, snapshot, compare."""
@@ -290,9 +290,9 @@ class _CaseRun:
             self._hear(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        breach = breach_of(buffers, self._bench.built.language)
-        if breach is not None:
-            return _failed(breach), snapshots
+        violation = guard_violation(buffers, self._bench.built.language)
+        if violation is not None:
+            return _failed(violation), snapshots
         if not outcome.done:
             return self._failure(outcome, Doing.CALLING), snapshots
         return self._changed_input(buffers), snapshots

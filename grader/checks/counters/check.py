@@ -21,10 +21,10 @@ from grader.assignment.counter_bounds import CounterBounds, FigureName, FigureUn
 from grader.assignment.model import DEFAULT_VALUES, Assignment, Case, Kernel
 from grader.build.artifact import Rejected
 from grader.checks.common import interpreter_findings
-from grader.checks.common.case_run import Bench
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.case_run import CheckContext
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
-from grader.checks.common.tool_run import Prepared, Walk, walk
+from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import sentences
 from grader.checks.counters.totals import Counted, read_host, read_interpreter
 from grader.judge.session import Session
@@ -42,7 +42,7 @@ _MOST_ELEMENTS = 2**16
 class CountersVerdict:
     """The outcome of the check; no evidence if nothing could be counted."""
 
-    sentence: Sentence
+    diagnosis: Diagnosis
     evidence: CountersEvidence | None = None
     wall_s: float = 0.0
 
@@ -95,7 +95,9 @@ def _elements(assignment: Assignment, case: Case) -> int:
     return sum(math.prod(signature.shape(array, case.sizes)) for array in signature.arrays)
 
 
-def check_host_counters(bench: Bench, text: str, case: Prepared, terms: Terms) -> CountersVerdict:
+def check_host_counters(
+    bench: CheckContext, text: str, case: Prepared, terms: Terms
+) -> CountersVerdict:
     """Run a checked host build on one case; `text` is the student's file as rewritten.
 
     `bench` is of that build, whatever device the hand-in is graded on.
@@ -103,39 +105,39 @@ def check_host_counters(bench: Bench, text: str, case: Prepared, terms: Terms) -
     started_s = time.monotonic()
     settings = "schedule=forward counted_blocks=0"
     with Session(bench.built, bench.assignment.limits, None, host_settings=settings) as session:
-        walked = walk(bench, session, [case], bench.assignment.limits)
+        outcome = run_under_tool(bench, session, [case], bench.assignment.limits)
         session.finish(_FINISH_S)
         told = session.records()
-    sentence, evidence = _host_outcome(bench, text, case[0], walked, told, terms)
+    diagnosis, evidence = _host_outcome(bench, text, case[0], outcome, told, terms)
     return CountersVerdict(
-        sentence=sentence, evidence=evidence, wall_s=round(time.monotonic() - started_s, 3)
+        diagnosis=diagnosis, evidence=evidence, wall_s=round(time.monotonic() - started_s, 3)
     )
 
 
 def _host_outcome(
-    bench: Bench,
+    bench: CheckContext,
     text: str,
     case: Case,
-    walked: Walk,
+    outcome: ToolOutcome,
     told: Sequence[Mapping[str, Any]],
     terms: Terms,
-) -> tuple[Sentence, CountersEvidence | None]:
+) -> tuple[Diagnosis, CountersEvidence | None]:
     """Decide: how the run ended, whether it proves anything, then the bounds."""
-    if walked.failure is not None:
-        return _unproven(walked.failure, terms), None
+    if outcome.failure is not None:
+        return _unproven(outcome.failure, terms), None
     try:
-        counted = read_host(walked.told, told, bench.built.path, bench.built.file, text)
+        counted = read_host(outcome.told, told, bench.built.path, bench.built.file, text)
     except ValueError:
-        return Sentence(verdict=Verdict.TAMPERED, message=sentences.TAMPERED), None
+        return Diagnosis(verdict=Verdict.TAMPERED, message=sentences.TAMPERED), None
     least = _least_bytes(bench, case)
     evidence = _evidence(HOST_TOOL, case, counted, sum(least), terms.bounds)
     if not counted.whole:
-        cut = Sentence(verdict=Verdict.WRONG_ANSWER, message=sentences.CUT_OFF)
+        cut = Diagnosis(verdict=Verdict.WRONG_ANSWER, message=sentences.CUT_OFF)
         return _unproven(cut, terms), evidence
     if counted.problem is not None:
-        return Sentence(verdict=Verdict.NOT_MEASURED, message=counted.problem), evidence
-    if walked.wrong:
-        wrong = Sentence(verdict=Verdict.WRONG_ANSWER, message=sentences.WRONG)
+        return Diagnosis(verdict=Verdict.NOT_MEASURED, message=counted.problem), evidence
+    if outcome.wrong:
+        wrong = Diagnosis(verdict=Verdict.WRONG_ANSWER, message=sentences.WRONG)
         return _unproven(wrong, terms), evidence
     missing = sentences.uncovered(
         counted.launches,
@@ -143,76 +145,80 @@ def _host_outcome(
         written=(counted.moved_bytes("store", "atomic"), least[1]),
     )
     if missing and (terms.binding or not counted.lines):
-        return _unproven(Sentence(verdict=Verdict.WRONG_ANSWER, message=missing), terms), evidence
+        return _unproven(Diagnosis(verdict=Verdict.WRONG_ANSWER, message=missing), terms), evidence
     broken = [figure for figure in evidence.figures if not _kept(figure)]
     if broken and terms.binding:
         worst = max(broken, key=lambda figure: (figure.ratio or 0) / (figure.allowed or 1))
         message, hint = sentences.broken(worst, counted.lines, more=len(broken) - 1)
-        return Sentence(verdict=Verdict.TOO_SLOW, message=message, hint=hint), evidence
-    return Sentence(verdict=Verdict.ACCEPTED, message=sentences.told(evidence)), evidence
+        return Diagnosis(verdict=Verdict.TOO_SLOW, message=message, hint=hint), evidence
+    return Diagnosis(verdict=Verdict.ACCEPTED, message=sentences.told(evidence)), evidence
 
 
 def not_built(rejected: Rejected, terms: Terms) -> CountersVerdict:
     """Return the outcome without a checked host build; only a forbidden trick is blamed."""
     blamed = rejected.verdict is Verdict.FORBIDDEN and terms.binding
     verdict = Verdict.FORBIDDEN if blamed else Verdict.NOT_MEASURED
-    return CountersVerdict(sentence=Sentence(verdict=verdict, message=rejected.message))
+    return CountersVerdict(diagnosis=Diagnosis(verdict=verdict, message=rejected.message))
 
 
-def check_interpreter_counters(bench: Bench, case: Prepared, kernel: Kernel) -> CountersVerdict:
+def check_interpreter_counters(
+    bench: CheckContext, case: Prepared, kernel: Kernel
+) -> CountersVerdict:
     """Run a Triton hand-in on one case in the interpreter; no bound binds it."""
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, bench.server, watch_memory=True) as session:
-        walked = walk(bench, session, [case], limits)
-    sentence, evidence = _interpreter_outcome(bench, case[0], walked)
-    if sentence.verdict is not Verdict.TAMPERED and CheckName.COUNTERS in kernel.points:
-        message = f"{sentences.CUDA_ALONE}; {sentence.message}"
-        sentence = Sentence(verdict=Verdict.ACCEPTED, message=message)
+        outcome = run_under_tool(bench, session, [case], limits)
+    diagnosis, evidence = _interpreter_outcome(bench, case[0], outcome)
+    if diagnosis.verdict is not Verdict.TAMPERED and CheckName.COUNTERS in kernel.points:
+        message = f"{sentences.CUDA_ALONE}; {diagnosis.message}"
+        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=message)
     wall_s = round(time.monotonic() - started_s, 3)
-    return CountersVerdict(sentence=sentence, evidence=evidence, wall_s=wall_s)
+    return CountersVerdict(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
 
 
 def not_counted(kernel: Kernel) -> CountersVerdict:
     """Return the outcome of a Triton hand-in on a GPU, where nobody counts."""
     if CheckName.COUNTERS in kernel.points:
-        sentence = Sentence(verdict=Verdict.ACCEPTED, message=sentences.CUDA_ALONE)
+        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=sentences.CUDA_ALONE)
     else:
         message = "Triton's accesses are counted on a processor only"
-        sentence = Sentence(verdict=Verdict.NOT_MEASURED, message=message)
-    return CountersVerdict(sentence=sentence)
+        diagnosis = Diagnosis(verdict=Verdict.NOT_MEASURED, message=message)
+    return CountersVerdict(diagnosis=diagnosis)
 
 
 def _interpreter_outcome(
-    bench: Bench, case: Case, walked: Walk
-) -> tuple[Sentence, CountersEvidence | None]:
-    if walked.failure is not None:
-        return _unproven(walked.failure, Terms()), None
+    bench: CheckContext, case: Case, outcome: ToolOutcome
+) -> tuple[Diagnosis, CountersEvidence | None]:
+    if outcome.failure is not None:
+        return _unproven(outcome.failure, Terms()), None
     try:
-        counted = read_interpreter(walked.told, bench.built.file)
+        counted = read_interpreter(outcome.told, bench.built.file)
     except ValueError:
-        return Sentence(verdict=Verdict.TAMPERED, message=sentences.TAMPERED), None
+        return Diagnosis(verdict=Verdict.TAMPERED, message=sentences.TAMPERED), None
     least = sum(_least_bytes(bench, case))
     evidence = _evidence(interpreter_findings.TOOL, case, counted, least, None)
-    if walked.wrong or not counted.lines:
-        message = sentences.WRONG if walked.wrong else sentences.NOTHING
-        return _unproven(Sentence(verdict=Verdict.WRONG_ANSWER, message=message), Terms()), evidence
-    return Sentence(verdict=Verdict.ACCEPTED, message=sentences.told(evidence)), evidence
+    if outcome.wrong or not counted.lines:
+        message = sentences.WRONG if outcome.wrong else sentences.NOTHING
+        return _unproven(
+            Diagnosis(verdict=Verdict.WRONG_ANSWER, message=message), Terms()
+        ), evidence
+    return Diagnosis(verdict=Verdict.ACCEPTED, message=sentences.told(evidence)), evidence
 
 
-def _unproven(sentence: Sentence, terms: Terms) -> Sentence:
+def _unproven(diagnosis: Diagnosis, terms: Terms) -> Diagnosis:
     """Return what a run that proves nothing means for this hand-in."""
-    if sentence.verdict.pending:
-        return sentence
+    if diagnosis.verdict.pending:
+        return diagnosis
     if terms.binding and terms.stand_in:
-        message = f"on the processor, where accesses are counted: {sentence.message}"
-        return Sentence(verdict=Verdict.NOT_MEASURED, message=message)
+        message = f"on the processor, where accesses are counted: {diagnosis.message}"
+        return Diagnosis(verdict=Verdict.NOT_MEASURED, message=message)
     if terms.binding:
-        return sentence
-    return Sentence(verdict=Verdict.SKIPPED, message=f"not counted: {sentence.message}")
+        return diagnosis
+    return Diagnosis(verdict=Verdict.SKIPPED, message=f"not counted: {diagnosis.message}")
 
 
-def _least_bytes(bench: Bench, case: Case) -> tuple[int, int]:
+def _least_bytes(bench: CheckContext, case: Case) -> tuple[int, int]:
     """Return the bytes of the device arrays that are read, and of those that are written."""
     signature = bench.assignment.signature
     read = written = 0

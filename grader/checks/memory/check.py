@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from grader.checks.common import interpreter_findings
-from grader.checks.common.case_run import Bench
+from grader.checks.common.case_run import CheckContext
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.emulation_findings import HostRun, read_run
 from grader.checks.common.findings import hint
-from grader.checks.common.tool_run import Prepared, walk
+from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory.verdict import MemoryVerdict, Seen, add_up
 from grader.judge.session import Session
 from grader.report.evidence import Finding, ToolRun
@@ -31,7 +31,7 @@ _SCHEDULES = ("schedule=forward", "schedule=random seed=1")
 
 
 def check_host_memory(
-    bench: Bench, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
+    bench: CheckContext, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> MemoryVerdict:
     """Run a checked host build; `text` is the student's file as rewritten.
 
@@ -40,17 +40,17 @@ def check_host_memory(
     """
     seen = _host_run(bench, text, cases, _SCHEDULES[0])
     advance("threads in order")
-    if not seen.walk.wrong and seen.walk.failure is None and not seen.convicts:
+    if not seen.outcome.wrong and seen.outcome.failure is None and not seen.convicts:
         other = _host_run(bench, text, cases, _SCHEDULES[1])
-        if other.walk.wrong and not other.convicts:
+        if other.outcome.wrong and not other.convicts:
             other = replace(other, findings=(*other.findings, _order_dependent(bench)))
-        if other.walk.wrong or other.walk.failure is not None or other.convicts:
+        if other.outcome.wrong or other.outcome.failure is not None or other.convicts:
             seen = other
     advance("threads in another order")
     return add_up([seen], cases)
 
 
-def _order_dependent(bench: Bench) -> Finding:
+def _order_dependent(bench: CheckContext) -> Finding:
     return Finding(
         kind="race",
         severity="error",
@@ -62,17 +62,17 @@ def _order_dependent(bench: Bench) -> Finding:
     )
 
 
-def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str) -> Seen:
+def _host_run(bench: CheckContext, text: str, cases: Sequence[Prepared], schedule: str) -> Seen:
     """Run the checked host build over the cases, threads in the order of `schedule`."""
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, None, host_settings=schedule) as session:
-        walked = walk(bench, session, cases, limits, calls=2)
+        outcome = run_under_tool(bench, session, cases, limits, calls=2)
         output = session.output
     tampered = silent = problem = None
     findings: tuple[Finding, ...] = ()
     try:
-        lines = [json.dumps(record) for record in walked.told]
+        lines = [json.dumps(record) for record in outcome.told]
         run = read_run(lines, bench.built.path, bench.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
@@ -86,11 +86,16 @@ def _host_run(bench: Bench, text: str, cases: Sequence[Prepared], schedule: str)
         problem=problem,
     )
     return Seen(
-        run=tool, walk=walked, findings=findings, output=output, silent=silent, tampered=tampered
+        run=tool,
+        outcome=outcome,
+        findings=findings,
+        output=output,
+        silent=silent,
+        tampered=tampered,
     )
 
 
-def _host_silence(bench: Bench, run: HostRun) -> str | None:
+def _host_silence(bench: CheckContext, run: HostRun) -> str | None:
     """Say why a run without findings would prove nothing, None if it proves something.
 
     Where an array is in host memory, copies may be all that there is to do.
@@ -102,18 +107,18 @@ def _host_silence(bench: Bench, run: HostRun) -> str | None:
 
 
 def check_interpreter_memory(
-    bench: Bench, cases: Sequence[Prepared], advance: Callable[[str], None]
+    bench: CheckContext, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> MemoryVerdict:
     """Run a Triton hand-in in the interpreter with every address checked."""
     started_s = time.monotonic()
     limits = bench.assignment.limits
     with Session(bench.built, limits, bench.server, watch_memory=True) as session:
-        walked = walk(bench, session, cases, limits)
+        outcome = run_under_tool(bench, session, cases, limits)
         output = session.output
     tampered = silent = None
     findings: tuple[Finding, ...] = ()
     try:
-        findings, accesses = interpreter_findings.read_run(walked.told, bench.built.file)
+        findings, accesses = interpreter_findings.read_run(outcome.told, bench.built.file)
         silent = None if accesses else "no kernel touched any memory in this run"
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"
@@ -124,6 +129,11 @@ def check_interpreter_memory(
         wall_s=round(time.monotonic() - started_s, 3),
     )
     seen = Seen(
-        run=tool, walk=walked, findings=findings, output=output, silent=silent, tampered=tampered
+        run=tool,
+        outcome=outcome,
+        findings=findings,
+        output=output,
+        silent=silent,
+        tampered=tampered,
     )
     return add_up([seen], cases)

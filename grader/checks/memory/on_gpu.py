@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from grader.checks.common.case_run import Bench
+from grader.checks.common.case_run import CheckContext
 from grader.checks.common.emulation_findings import locator
-from grader.checks.common.tool_run import Prepared, walk
+from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
 from grader.checks.memory.sanitizer_xml import ReportError
 from grader.checks.memory.verdict import MemoryVerdict, Seen, add_up
@@ -33,7 +33,7 @@ _OWN_FAULTS = frozenset({Verdict.TIME_LIMIT, Verdict.TAMPERED})
 
 
 def check_gpu_memory(
-    bench: Bench,
+    bench: CheckContext,
     tool: Tool,
     cases: Sequence[Prepared],
     advance: Callable[[str], None],
@@ -62,28 +62,30 @@ def check_gpu_memory(
 
 def _in_doubt(seen: Seen) -> bool:
     """True if a run failed for a reason that may be the tool's."""
-    failure = seen.walk.failure
+    failure = seen.outcome.failure
     return failure is not None and failure.verdict not in _OWN_FAULTS and not seen.convicts
 
 
-def _fails_without_a_tool(bench: Bench, cases: Sequence[Prepared]) -> bool:
+def _fails_without_a_tool(bench: CheckContext, cases: Sequence[Prepared]) -> bool:
     limits = bench.assignment.limits
     with Session(bench.built, limits, bench.server) as session:
-        return walk(bench, session, cases, limits).failure is not None
+        return run_under_tool(bench, session, cases, limits).failure is not None
 
 
 def _could_not_run(seen: Seen) -> Seen:
     """The hand-in is in order without the tool: the tool's own words are the reason."""
-    assert seen.walk.failure is not None
-    reason = seen.said or seen.walk.failure.message
+    assert seen.outcome.failure is not None
+    reason = seen.said or seen.outcome.failure.message
     problem = f"{seen.run.tool} could not run: {reason}"
     return replace(
-        seen, run=replace(seen.run, problem=problem), walk=replace(seen.walk, failure=None)
+        seen,
+        run=replace(seen.run, problem=problem),
+        outcome=replace(seen.outcome, failure=None),
     )
 
 
 def run_sanitizer(
-    bench: Bench,
+    bench: CheckContext,
     tool: Tool,
     name: str,
     cases: Sequence[Prepared],
@@ -98,7 +100,7 @@ def run_sanitizer(
     problem = None
     locate = locator(bench.built.path, bench.built.file)
     with started or sanitizer_prestart.start(bench.built, limits, tool, name) as session:
-        walked = walk(
+        outcome = run_under_tool(
             bench, session, cases, limits, calls=sanitizer.calls(name, bench.built.language)
         )
         ended = session.finish(_FINISH_S)
@@ -112,7 +114,7 @@ def run_sanitizer(
             # No evidence of tampering: a tool that was killed leaves half a report, too.
             report, problem = error.report, f"compute-sanitizer {name}: {error}"
     errors = any(finding.severity == "error" for finding in report.findings)
-    if walked.failure is not None:
+    if outcome.failure is not None:
         problem = None  # it ended early, and says why
     elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
         reason = said or _last_line(ended.output) or "it said nothing"
@@ -122,7 +124,7 @@ def run_sanitizer(
         and not errors
         and not report.is_the_hand_ins
         and problem is None
-        and not walked.wrong  # where outputs are missing, it is we who read what nobody wrote
+        and not outcome.wrong  # where outputs are missing, it is we who read what nobody wrote
     ):
         problem = f"compute-sanitizer {name} found errors outside the hand-in's code"
     run = ToolRun(
@@ -131,7 +133,7 @@ def run_sanitizer(
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
     )
-    return Seen(run=run, walk=walked, findings=report.findings, output=output, said=said)
+    return Seen(run=run, outcome=outcome, findings=report.findings, output=output, said=said)
 
 
 def _end(ended: spawn.Ended) -> str:

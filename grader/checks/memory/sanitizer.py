@@ -16,7 +16,7 @@ import stat
 from pathlib import Path
 
 from grader.checks.memory.sanitizer_xml import Locate, ReportError, ToolReport, parse
-from grader.judge.tool_command import Watcher
+from grader.judge.tool_command import ToolCommand
 from grader.system.toolchain import Tool
 from grader.vocabulary import Language
 
@@ -39,7 +39,7 @@ def calls(tool: str, language: Language) -> int:
     return 2 if tool == "memcheck" and language is Language.CUDA else 1
 
 
-def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
+def tool_command(sanitizer: Tool, tool: str, language: Language) -> ToolCommand:
     """Return how to run a worker under one of `TOOLS`."""
     command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
     command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
@@ -51,7 +51,7 @@ def watcher(sanitizer: Tool, tool: str, language: Language) -> Watcher:
             # Python frees when it likes: what is alive at its end is no leak.
             command += ["--leak-check", "full"]
     # torch's cache would hide an overrun inside one of its large blocks.
-    return Watcher(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+    return ToolCommand(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
 
 
 def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:

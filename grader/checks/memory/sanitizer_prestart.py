@@ -43,11 +43,11 @@ def limits_under_a_tool(limits: Limits) -> Limits:
 
 def start(built: Built, limits: Limits, tool: Tool, name: str) -> Session:
     """Start a worker under one of the tools, within limits that allow for it."""
-    watcher = sanitizer.watcher(tool, name, built.language)
-    return Session(built, limits, None, watcher=watcher)
+    tool_command = sanitizer.tool_command(tool, name, built.language)
+    return Session(built, limits, None, tool_command=tool_command)
 
 
-class Ahead(Generic[Key]):
+class Prestart(Generic[Key]):
     """Starts the watched workers of builds, in the threads of `pool`, one build at a time.
 
     They live no longer than those threads.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.checks.common.diagnosis import Sentence
-from grader.checks.common.findings import INPUT_HINT, SHOWN, folded, sentence
-from grader.checks.common.tool_run import Prepared, Walk
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.findings import INPUT_HINT, SHOWN, describe, folded
+from grader.checks.common.tool_run import Prepared, ToolOutcome
 from grader.report.evidence import Finding, MemoryEvidence, ToolRun
 from grader.report.verdict import Verdict
 
@@ -21,7 +21,7 @@ class Seen:
     """
 
     run: ToolRun
-    walk: Walk
+    outcome: ToolOutcome
     findings: tuple[Finding, ...]
     output: str
     silent: str | None = None
@@ -39,7 +39,7 @@ class Seen:
 class MemoryVerdict:
     """The outcome of the memory check; no evidence if nothing could be run."""
 
-    sentence: Sentence
+    diagnosis: Diagnosis
     evidence: MemoryEvidence | None
 
 
@@ -53,45 +53,45 @@ def add_up(seen: Sequence[Seen], cases: Sequence[Prepared]) -> MemoryVerdict:
         findings_total=len(findings),
         output=seen[0].output,
     )
-    return MemoryVerdict(sentence=_judge(seen, findings), evidence=evidence)
+    return MemoryVerdict(diagnosis=_judge(seen, findings), evidence=evidence)
 
 
-def _judge(seen: Sequence[Seen], findings: tuple[Finding, ...]) -> Sentence:
+def _judge(seen: Sequence[Seen], findings: tuple[Finding, ...]) -> Diagnosis:
     """Decide: findings first, then how the runs ended, then whether they prove anything."""
     for one in seen:
         if one.tampered is not None:
-            return Sentence(verdict=Verdict.TAMPERED, message=one.tampered)
+            return Diagnosis(verdict=Verdict.TAMPERED, message=one.tampered)
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return Sentence(
-            verdict=Verdict.MEMORY_ERROR, message=sentence(errors[0]) + more, hint=errors[0].hint
+        return Diagnosis(
+            verdict=Verdict.MEMORY_ERROR, message=describe(errors[0]) + more, hint=errors[0].hint
         )
     for one in seen:
         if one.run.problem is not None:
-            return Sentence(verdict=Verdict.NOT_MEASURED, message=one.run.problem)
+            return Diagnosis(verdict=Verdict.NOT_MEASURED, message=one.run.problem)
     # Before failures: the host device ends a kernel that writes to an input, and the
     # interpreter leaves the input alone; on a GPU the comparison of inputs finds it.
     written = next((f for f in findings if f.hint == INPUT_HINT), None)
     if written is not None:
-        message = sentence(written)
-        return Sentence(verdict=Verdict.WRONG_ANSWER, message=message, hint=INPUT_HINT)
+        message = describe(written)
+        return Diagnosis(verdict=Verdict.WRONG_ANSWER, message=message, hint=INPUT_HINT)
     for one in seen:
-        if one.walk.failure is not None:
-            return one.walk.failure
-    if any(one.walk.wrong for one in seen):
-        return Sentence(
+        if one.outcome.failure is not None:
+            return one.outcome.failure
+    if any(one.outcome.wrong for one in seen):
+        return Diagnosis(
             verdict=Verdict.WRONG_ANSWER,
             message="outputs were wrong in this run, so that it proves nothing"
-            + (f"; {sentence(findings[0])}" if findings else ""),
+            + (f"; {describe(findings[0])}" if findings else ""),
             hint=findings[0].hint if findings else "mend the correctness check first",
         )
     for one in seen:
         if one.silent is not None:
-            return Sentence(verdict=Verdict.WRONG_ANSWER, message=one.silent)
+            return Diagnosis(verdict=Verdict.WRONG_ANSWER, message=one.silent)
     warnings = f", {len(findings)} warnings" if len(findings) > 1 else ", 1 warning"
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.ACCEPTED,
         message=f"no memory errors{warnings if findings else ''}",
-        hint=sentence(findings[0]) if findings else "",
+        hint=describe(findings[0]) if findings else "",
     )

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import torch
 
 from grader.assignment.model import Case
-from grader.checks.common.case_run import Bench
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.case_run import CheckContext
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.timed_inputs import TimedInputs, sealed
 from grader.checks.performance.timed_outputs import TimedOutputs
 from grader.judge.arguments import call_arguments, pack_run
@@ -61,7 +61,7 @@ class Sample:
     values: torch.Tensor
 
 
-class _Set:
+class _BufferSet:
     """The buffers of one call."""
 
     def __init__(self, buffers: Sequence[Buffer]) -> None:
@@ -75,12 +75,12 @@ class _Set:
         self.poisoned = False
 
 
-class Field:
-    """The buffers of `sets` calls; made by `open_field`."""
+class BufferPool:
+    """The buffers of `sets` calls; made by `open_buffer_pool`."""
 
     def __init__(
         self,
-        bench: Bench,
+        bench: CheckContext,
         oracle: Oracle,
         case: Case,
         language: Language,
@@ -90,7 +90,7 @@ class Field:
         self._oracle = oracle
         self._case = case
         self._language = language
-        self._sets = [_Set(one) for one in made]
+        self._sets = [_BufferSet(one) for one in made]
         self._signature = bench.assignment.signature
         self._chooser = random.Random(seed)
         self._device = torch.device("cuda" if bench.built.device is Device.CUDA else "cpu")
@@ -173,7 +173,7 @@ class Field:
         places = {self._chooser.randrange(elements) for _ in range(count)}
         return torch.tensor(sorted(places), device=buffer.whole.device)
 
-    def arm(self) -> Sentence | None:
+    def arm(self) -> Diagnosis | None:
         """Uncover the inputs and put the canaries right; say so if outputs have appeared by now."""
         self._inputs.uncover()
         called = (self._sets[number] for number in self._order)
@@ -181,14 +181,14 @@ class Field:
         self._inputs.put_right()
         self._wait()
         if early is not None:
-            return Sentence(
+            return Diagnosis(
                 verdict=Verdict.TAMPERED,
                 message=f"`{early}` was written to before the function was called",
                 hint="end every thread, stream and kernel before the function returns",
             )
         return None
 
-    def _touched(self, sets: Iterable[_Set]) -> str | None:
+    def _touched(self, sets: Iterable[_BufferSet]) -> str | None:
         """Return the name of an output whose cells are no longer poisoned, None if all are."""
         asked = [
             (buffer, one.flat[buffer.name][self._cells[buffer.name]].view(torch.uint8))
@@ -223,14 +223,14 @@ class Field:
         for number in order:
             self._sets[number].poisoned = False
 
-    def judge(self, sample: Sample) -> Sentence | None:
+    def judge(self, sample: Sample) -> Diagnosis | None:
         """Verify every output of the burst; say what is wrong, None if nothing is."""
         self.forget(sample.order)
         called = [self._sets[number] for number in sample.order]
         idle = [one for number, one in enumerate(self._sets) if number not in sample.order]
         wrong = self._judge_guards(called)
         if wrong is None and (touched := self._touched(idle)) is not None:
-            wrong = Sentence(
+            wrong = Diagnosis(
                 verdict=Verdict.TAMPERED,
                 message=f"an `{touched}` was written to that no call had been given",
                 hint="write to the arrays of the call, and to no others",
@@ -238,7 +238,7 @@ class Field:
         if (wrong := wrong or self._judge_calls(sample.order)) is not None:
             return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
-            return Sentence(
+            return Diagnosis(
                 verdict=Verdict.TAMPERED,
                 message="outputs were written after the worker had said that it was done",
                 hint="wait for all work before the function's caller can look: no other streams, "
@@ -246,13 +246,15 @@ class Field:
             )
         return None
 
-    def _judge_calls(self, order: Sequence[int]) -> Sentence | None:
+    def _judge_calls(self, order: Sequence[int]) -> Diagnosis | None:
         right = all(map(self._is_right, order))
         if (changed := self._inputs.changed()) is not None:
-            return Sentence(verdict=Verdict.TAMPERED, message=f"`{changed}`, an input, was changed")
+            return Diagnosis(
+                verdict=Verdict.TAMPERED, message=f"`{changed}`, an input, was changed"
+            )
         if right:
             return None
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.TAMPERED,
             message="outputs were right in the cases and wrong in timed calls",
             hint="every call gets new values at an address that may be the same: keep nothing "
@@ -264,14 +266,14 @@ class Field:
         inputs = self._inputs.taken_back(number, one.read)
         return self._outputs.right(inputs, {b.name: b.values for b in one.written})
 
-    def _judge_guards(self, called: Sequence[_Set]) -> Sentence | None:
+    def _judge_guards(self, called: Sequence[_BufferSet]) -> Diagnosis | None:
         buffers = [buffer for one in called for buffer in one.buffers]
         intact = [buffer.intact() for buffer in buffers]
         if bool(torch.stack([one.to(self._device) for one in intact]).all()):
             return None
         broken = next(b.name for b, one in zip(buffers, intact, strict=True) if not one)
         message = f"wrote outside `{broken}` in a timed call"
-        return Sentence(verdict=Verdict.MEMORY_ERROR, message=message)
+        return Diagnosis(verdict=Verdict.MEMORY_ERROR, message=message)
 
     def _wait(self) -> None:
         if self._device.type == "cuda":
@@ -279,9 +281,9 @@ class Field:
 
 
 @contextmanager
-def open_field(
-    bench: Bench, oracle: Oracle, case: Case, language: Language, *, sets: int, seed: int
-) -> Iterator[Field]:
+def open_buffer_pool(
+    bench: CheckContext, oracle: Oracle, case: Case, language: Language, *, sets: int, seed: int
+) -> Iterator[BufferPool]:
     """Allocate `sets` sets of the buffers of `case` for the time of the block.
 
     `language` chooses the element types: the baseline computes in those of the
@@ -307,7 +309,7 @@ def open_field(
                             driver=bench.driver,
                         )
                     )
-            yield Field(bench, oracle, case, language, made, seed)
+            yield BufferPool(bench, oracle, case, language, made, seed)
         finally:
             for one in made:
                 for buffer in one:

@@ -18,12 +18,17 @@ import psutil
 
 from grader.assignment.model import Assignment, Benchmark, Limits
 from grader.build.artifact import Built
-from grader.checks.common.case_run import Bench
-from grader.checks.common.diagnosis import Sentence
-from grader.checks.performance.buffer_pool import open_field
+from grader.checks.common.case_run import CheckContext
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.performance.buffer_pool import open_buffer_pool
 from grader.checks.performance.copy_bandwidth import COPY_BYTES, copy_rate_gb_s, somebody_else
 from grader.checks.performance.figures import from_host, performance_evidence
-from grader.checks.performance.measurement import APART, HOST_APART, Measured, measure
+from grader.checks.performance.measurement import (
+    DRIFT_TOLERANCE,
+    HOST_DRIFT_TOLERANCE,
+    Measured,
+    measure,
+)
 from grader.gpu.lock import alone
 from grader.gpu.monitor import Watch
 from grader.gpu.nvml import Gpu
@@ -59,13 +64,13 @@ class SpeedVerdict:
     `tuning_s` went into what the hand-in compiled and tuned before its rounds.
     """
 
-    sentence: Sentence
+    diagnosis: Diagnosis
     share: float = 0.0
     evidence: PerformanceEvidence | None = None
     tuning_s: float = 0.0
 
 
-class _Purse:
+class _TimeBudget:
     """What is left of the seconds of all benchmarks: one that needs fewer leaves them to the next.
 
     What a hand-in compiles and tunes is its own, and comes on top.
@@ -89,11 +94,11 @@ class _Purse:
 
 def not_measured(why: str) -> SpeedVerdict:
     """Return what becomes of a kernel that this machine cannot time."""
-    return SpeedVerdict(sentence=Sentence(verdict=Verdict.NOT_MEASURED, message=why))
+    return SpeedVerdict(diagnosis=Diagnosis(verdict=Verdict.NOT_MEASURED, message=why))
 
 
 def check_speed(
-    bench: Bench,
+    bench: CheckContext,
     baseline: Built,
     oracle: Oracle,
     gpu: Gpu,
@@ -118,28 +123,28 @@ def check_speed(
         with gpu_errors(2 * COPY_BYTES):
             roof_gb_s, busy = copy_rate_gb_s(), somebody_else()
         if busy is not None:
-            return SpeedVerdict(sentence=busy)
+            return SpeedVerdict(diagnosis=busy)
         # What one benchmark's worker is shown must not tell what the next one's will be.
         seeds, tuning_s = random.Random(seed), 0.0
         budget_s -= time.monotonic() - begun_s
         for _ in range(2):
-            purse = _Purse(budget_s, len(benchmarks))
+            time_budget = _TimeBudget(budget_s, len(benchmarks))
             measured: list[tuple[Benchmark, Measured]] = []
             for benchmark in benchmarks:
                 one = _measure_one(
                     bench, baseline, oracle, gpu, benchmark, watch, seeds.getrandbits(62),
-                    purse.share_s(),
+                    time_budget.share_s(),
                     # The mean of several is known better than each.
                     WIDTH * math.sqrt(len(benchmarks)),
                     # Of several sizes none can tell when the mean of all is certain.
                     tiers if len(benchmarks) == 1 else (),
                 )  # fmt: skip
                 advance(benchmark.name)
-                purse.taken(one)
+                time_budget.taken(one)
                 tuning_s += one.tuning_s
                 measured.append((benchmark, one))
                 if one.failure is not None and one.failure.verdict is not Verdict.NOT_MEASURED:
-                    return SpeedVerdict(sentence=_told(one.failure, tiers), tuning_s=tuning_s)
+                    return SpeedVerdict(diagnosis=_told(one.failure, tiers), tuning_s=tuning_s)
             found = combine([one.rounds_ratios for _, one in measured])
             failed = next((one.failure for _, one in measured if one.failure), None)
             decision = decide(found, tiers) if found and not failed else None
@@ -148,16 +153,16 @@ def check_speed(
         with gpu_errors():
             busy = somebody_else()
         if busy is not None:  # since when, nobody knows
-            return SpeedVerdict(sentence=busy)
+            return SpeedVerdict(diagnosis=busy)
         evidence = performance_evidence(
             bench.assignment, language, measured, found, decision, tiers, roof_gb_s, watch,
             strangers,
         )  # fmt: skip
     if failed is not None or found is None or decision is None:
-        sentence = failed or Sentence(verdict=Verdict.NOT_MEASURED, message="no rounds to go by")
-        return SpeedVerdict(sentence=sentence, evidence=evidence, tuning_s=tuning_s)
+        diagnosis = failed or Diagnosis(verdict=Verdict.NOT_MEASURED, message="no rounds to go by")
+        return SpeedVerdict(diagnosis=diagnosis, evidence=evidence, tuning_s=tuning_s)
     return SpeedVerdict(
-        sentence=_sentence(found, decision, tiers),
+        diagnosis=_sentence(found, decision, tiers),
         share=decision.tier.share if decision.tier and not decision.again else 0.0,
         evidence=evidence,
         tuning_s=tuning_s,
@@ -165,7 +170,7 @@ def check_speed(
 
 
 def _measure_one(
-    bench: Bench,
+    bench: CheckContext,
     baseline: Built,
     oracle: Oracle,
     gpu: Gpu,
@@ -181,7 +186,7 @@ def _measure_one(
     chooser = random.Random(seed)
     baseline_limits = Limits(memory_mib=_BASELINE_MEMORY_MIB)
     started_s = time.monotonic()
-    with open_field(
+    with open_buffer_pool(
         bench,
         oracle,
         case,
@@ -208,7 +213,7 @@ def _measure_one(
             throttled=watch.disturbances,
             first=lambda: chooser.random() < 0.5,
             enough=lambda found: found.width <= width or bool(tiers and settled(found, tiers)),
-            apart=HOST_APART if from_host(assignment) else APART,
+            apart=HOST_DRIFT_TOLERANCE if from_host(assignment) else DRIFT_TOLERANCE,
         )
 
 
@@ -240,26 +245,26 @@ def combine(ratios: Sequence[Sequence[float]]) -> Estimate | None:
     return estimate([geometric_mean([one[i] for one in ratios]) for i in range(rounds)])
 
 
-def _told(failure: Sentence, tiers: Sequence[Tier]) -> Sentence:
+def _told(failure: Diagnosis, tiers: Sequence[Tier]) -> Diagnosis:
     """Return the failure; too slow is nobody where nothing is scored."""
     if failure.verdict is not Verdict.TOO_SLOW or tiers:
         return failure
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.NOT_MEASURED,
         message=f"{failure.message}, {_UNSCORED}",
     )
 
 
-def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Sentence:
+def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Diagnosis:
     figure = f"{found.median:.2f} times as fast as torch"
     interval = f"{found.low:.3f} to {found.high:.3f}"
     if not tiers:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.NOT_MEASURED,
             message=f"{figure}, {_UNSCORED}",
         )
     if decision.again:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.NOT_MEASURED,
             message=f"{figure}, but between {interval}: too uncertain to score, twice",
             hint="grade again on a GPU that nothing else uses",
@@ -269,13 +274,13 @@ def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Sen
     )
     hint = f"the next tier is at {following.speedup:g}" if following else ""
     if decision.open is not None:
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.INCONCLUSIVE if decision.open.accepted else Verdict.TOO_SLOW,
             message=f"{figure} ({interval}), as good as the tier at {decision.open.speedup:g}",
             hint=hint,
         )
     fast = decision.tier is not None and decision.tier.accepted
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.ACCEPTED if fast else Verdict.TOO_SLOW,
         message=f"{figure} ({interval})",
         hint=hint,

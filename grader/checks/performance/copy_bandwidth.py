@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import torch
 
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.report.verdict import Verdict
 
 COPY_BYTES = 1 << 28
@@ -55,7 +55,7 @@ def waits() -> list[float]:
     return found[_WARM:]
 
 
-def somebody_else() -> Sentence | None:
+def somebody_else() -> Diagnosis | None:
     """Say that something else keeps the GPU busy, now and a moment later; None if not."""
     if crowded(waits()) is None:
         return None
@@ -63,12 +63,12 @@ def somebody_else() -> Sentence | None:
     return crowded(waits())
 
 
-def crowded(waits_s: Sequence[float]) -> Sentence | None:
+def crowded(waits_s: Sequence[float]) -> Diagnosis | None:
     """Say that something else keeps the GPU busy, None if tiny kernels did not have to wait."""
     wait_s = statistics.quantiles(waits_s, n=10)[-1]
     if wait_s <= _MOST_WAIT_S:
         return None
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.NOT_MEASURED,
         message=f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: something else "
         "keeps the GPU busy",

@@ -13,7 +13,7 @@ import torch
 _KEY_BYTES = 1 << 20
 
 
-class Cover:
+class InputMask:
     """Bits that turn those of arrays, the same for all, drawn on the device of `generator`.
 
     They repeat after a mebibyte. Who compares many arrays under them may learn those bits

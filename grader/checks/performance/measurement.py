@@ -39,18 +39,18 @@ from typing import TypeVar
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
 from grader.checks.common.case_run import who_held_it
-from grader.checks.common.diagnosis import Sentence
-from grader.checks.performance.buffer_pool import Field
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.performance.buffer_pool import BufferPool
 from grader.checks.performance.timed_worker import (
     Burst,
-    Side,
     StoppedError,
-    open_side,
+    TimedWorker,
+    open_timed_worker,
     overhead_s,
     per_call_s,
 )
 from grader.errors import GraderError
-from grader.judge.gpu_out_of_memory import NoRoomError, gpu_errors
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError, gpu_errors
 from grader.judge.session import Session
 from grader.report.verdict import Verdict
 from grader.timing.decision import NOISE, WIDTH
@@ -84,10 +84,10 @@ class Apart:
 
 
 # A hand-in that hogs the GPU gains no more than a student is given for noise.
-APART = Apart(slower=NOISE, faster=0.1)
+DRIFT_TOLERANCE = Apart(slower=NOISE, faster=0.1)
 # Where torch reads the host's memory its time drifts, beside an honest hand-in as well
 # (0.83 to 1.20 times what it was before, on an H200; docs/decisions/host-memory.md).
-HOST_APART = Apart(slower=0.2, faster=0.25, again=True)
+HOST_DRIFT_TOLERANCE = Apart(slower=0.2, faster=0.25, again=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class Measured:
 
     rounds: tuple[Round, ...] = ()
     found: Estimate | None = None
-    failure: Sentence | None = None
+    failure: Diagnosis | None = None
     alone_s: float = 0.0
     overhead_s: float = 0.0
     calls_per_round: int = 0
@@ -126,7 +126,7 @@ class Measured:
 
 
 def measure(
-    field: Field,
+    field: BufferPool,
     submission: tuple[Built, Callable[[], Session], Limits],
     baseline: tuple[Built, Callable[[], Session]],
     *,
@@ -134,7 +134,7 @@ def measure(
     throttled: Callable[[], Sequence[str]],
     first: Callable[[], bool],
     enough: Callable[[Estimate], bool] = lambda found: found.width <= WIDTH,
-    apart: Apart = APART,
+    apart: Apart = DRIFT_TOLERANCE,
 ) -> Measured:
     """Measure one benchmark.
 
@@ -149,7 +149,7 @@ def measure(
     collecting = gc.isenabled()
     gc.disable()  # it may begin at any moment, and takes milliseconds
     try:
-        with open_side(baseline[1], baseline[0], limits, field, trusted=True) as torch_side:
+        with open_timed_worker(baseline[1], baseline[0], limits, field, trusted=True) as torch_side:
             _guarded(torch_side.warm_up)
             begun_s = time.monotonic()
             ones, alone_s = _guarded(torch_side.alone)
@@ -158,7 +158,7 @@ def measure(
             try:
                 with (
                     gpu_errors(),
-                    open_side(
+                    open_timed_worker(
                         submission[1], submission[0], submission[2], field, other=torch_side
                     ) as side,
                 ):
@@ -167,21 +167,21 @@ def measure(
                         return Measured(failure=_hopeless(call_s, alone_s))
                     rounds = _Rounds(torch_side, side, ones, alone_s)
                     rounds.take(deadline_s + side.tuning_s, throttled, first, enough)
-            except NoRoomError:
+            except GpuOutOfMemoryError:
                 # Its worker has ended: if there is room now, the hand-in had it.
                 return Measured(failure=who_held_it(submission[0], lambda: field.refresh([0])))
             if apart.again:
                 rounds.alone_again(_guarded(torch_side.alone)[1])
             return rounds.measured(apart)
     except StoppedError as stopped:
-        return Measured(failure=stopped.sentence)
+        return Measured(failure=stopped.diagnosis)
     finally:
         if collecting:
             gc.enable()
 
 
-def _hopeless(call_s: float, alone_s: float) -> Sentence:
-    return Sentence(
+def _hopeless(call_s: float, alone_s: float) -> Diagnosis:
+    return Diagnosis(
         verdict=Verdict.TOO_SLOW,
         message=f"a call takes {call_s:.1f} s, and torch's {alone_s * 1e3:.3g} ms",
         hint="is the work shared out to threads and blocks?",
@@ -193,7 +193,7 @@ def _guarded(step: Callable[[], _Result]) -> _Result:
     try:
         return step()
     except StoppedError as stopped:
-        raise GraderError(f"the baseline failed: {stopped.sentence.message}") from None
+        raise GraderError(f"the baseline failed: {stopped.diagnosis.message}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +208,9 @@ class _Taken:
 class _Rounds:
     """The rounds of two sides that are warm."""
 
-    def __init__(self, torch_side: Side, side: Side, ones: Sequence[float], alone_s: float) -> None:
+    def __init__(
+        self, torch_side: TimedWorker, side: TimedWorker, ones: Sequence[float], alone_s: float
+    ) -> None:
         self._torch_side, self._side = torch_side, side
         self._ones = tuple(ones)
         self._alone_s = self._alone_after_s = alone_s
@@ -322,11 +324,11 @@ def _untrusted(
     alones_s: tuple[float, float],
     together_s: float,
     apart: Apart,
-) -> Sentence | None:
+) -> Diagnosis | None:
     """Say why the rounds prove nothing, None if they do."""
     if len(kept) < fewest_rounds():
         why = f", {discarded} were thrown away: the GPU was throttled or busy" if discarded else ""
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.NOT_MEASURED,
             message=f"only {len(kept)} rounds could be timed{why}",
             hint="grade again on a GPU that nothing else uses",
@@ -334,7 +336,7 @@ def _untrusted(
     least_s, most_s = min(alones_s) * (1 - apart.faster), max(alones_s) * (1 + apart.slower)
     if not least_s <= together_s <= most_s:
         alone_s = _nearer(alones_s, together_s)
-        return Sentence(
+        return Diagnosis(
             verdict=Verdict.NOT_MEASURED,
             message=f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "
             "beside the hand-in: something else uses the GPU, or the hand-in disturbs it",

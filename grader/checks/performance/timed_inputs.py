@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from grader.checks.performance.input_mask import Cover
+from grader.checks.performance.input_mask import InputMask
 from grader.checks.performance.segment_sums import Segments
 from grader.judge.buffers import Buffer
 from grader.protocol import wire
@@ -33,7 +33,7 @@ class TimedInputs:
     def __init__(self, chooser: random.Random, generator: torch.Generator) -> None:
         self._chooser = chooser
         self._segments = Segments.drawn(chooser)
-        self._cover = Cover(generator)
+        self._cover = InputMask(generator)
         self._covered: list[torch.Tensor] = []
         # The arrays, the places of their canaries, and what belongs there.
         self._canaries: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []

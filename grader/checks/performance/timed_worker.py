@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.diagnosis import Doing, Sentence, explain
-from grader.checks.performance.buffer_pool import Field
+from grader.checks.common.diagnosis import Diagnosis, Doing, explain
+from grader.checks.performance.buffer_pool import BufferPool
 from grader.judge.cpu_affinity import core_of, waking_on
 from grader.judge.outcome import Outcome
 from grader.judge.session import Session
@@ -28,11 +28,11 @@ _SLOW_CALLS = 3  # that a side makes before it is taken to be slow
 
 
 class StoppedError(Exception):
-    """The measurement cannot go on; `sentence` says why."""
+    """The measurement cannot go on; `diagnosis` says why."""
 
-    def __init__(self, sentence: Sentence) -> None:
-        super().__init__(sentence.message)
-        self.sentence = sentence
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        super().__init__(diagnosis.message)
+        self.diagnosis = diagnosis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def overhead_s(ones: Sequence[float], call_s: float) -> float:
     return min(max(one_s - call_s, 0.0), one_s)
 
 
-class Side:
+class TimedWorker:
     """One side: a loaded worker with the field's buffers before its eyes.
 
     A `trusted` one is ours: what it computes is proven elsewhere (`grade
@@ -72,10 +72,10 @@ class Side:
         session: Session,
         built: Built,
         limits: Limits,
-        field: Field,
+        field: BufferPool,
         *,
         trusted: bool = False,
-        other: Side | None = None,
+        other: TimedWorker | None = None,
     ) -> None:
         self._trusted = trusted
         self._other = other
@@ -202,20 +202,20 @@ class Side:
 
 
 @contextmanager
-def open_side(
+def open_timed_worker(
     start: Callable[[], Session],
     built: Built,
     limits: Limits,
-    field: Field,
+    field: BufferPool,
     *,
     trusted: bool = False,
-    other: Side | None = None,
-) -> Iterator[Side]:
+    other: TimedWorker | None = None,
+) -> Iterator[TimedWorker]:
     """Start a worker, load what was built and show it the field's buffers.
 
     Raises StoppedError if it cannot be loaded.
     """
     with start() as session:
-        side = Side(session, built, limits, field, trusted=trusted, other=other)
+        side = TimedWorker(session, built, limits, field, trusted=trusted, other=other)
         side.open()
         yield side

@@ -23,10 +23,10 @@ from grader.assignment.model import Assignment, Limits
 from grader.build.artifact import Built
 from grader.build.elf import read_symbols
 from grader.checks.common.crash import understand
-from grader.checks.common.diagnosis import LOOP_HINT, Sentence
+from grader.checks.common.diagnosis import LOOP_HINT, Diagnosis
 from grader.checks.program.control_page import NO_ORDERS, PAGE_FD, Orders, Page, Seen
 from grader.errors import ToolError
-from grader.judge.outcome import Happening, Outcome, parse_records
+from grader.judge.outcome import Outcome, Status, parse_records
 from grader.report.evidence import ProgramEvidence, ProgramRun
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
@@ -47,7 +47,7 @@ _NOT_STARTED = frozenset({126, 127, NO_ORDERS})
 class ProgramVerdict:
     """The outcome of the check, and the runs it rests on."""
 
-    sentence: Sentence
+    diagnosis: Diagnosis
     evidence: ProgramEvidence
 
 
@@ -97,7 +97,7 @@ def check_program(
         started_s = time.monotonic()
         ended, seen, records = _run(program, order, limits)
         array = assignment.signature.outputs[order.output].name
-        sentence = _Reading(
+        diagnosis = _Reading(
             program=program,
             kernel_file=kernel_file,
             limits=limits,
@@ -106,12 +106,12 @@ def check_program(
             ended=ended,
             seen=seen,
             records=records,
-        ).sentence()
+        ).diagnosis()
         runs.append(
             ProgramRun(
                 changed=order.change,
-                verdict=sentence.verdict,
-                message=sentence.message,
+                verdict=diagnosis.verdict,
+                message=diagnosis.message,
                 calls=seen.calls if seen is not None else 0,
                 array=array,
                 element=seen.index if seen is not None else (),
@@ -121,22 +121,22 @@ def check_program(
                 output=ended.output[-_KEPT_CHARACTERS:],
             )
         )
-        hint = sentence.hint
+        hint = diagnosis.hint
         advance(f"run {number}")
-        if sentence.verdict is not Verdict.ACCEPTED:
+        if diagnosis.verdict is not Verdict.ACCEPTED:
             break
     return ProgramVerdict(
-        sentence=_whole(runs, kernel_file, hint),
+        diagnosis=_whole(runs, kernel_file, hint),
         evidence=ProgramEvidence(kernel=kernel, runs=tuple(runs), runs_total=len(orders)),
     )
 
 
-def _whole(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Sentence:
+def _whole(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnosis:
     last = runs[-1]
     if last.verdict is not Verdict.ACCEPTED:
-        return Sentence(verdict=last.verdict, message=last.message, hint=hint)
+        return Diagnosis(verdict=last.verdict, message=last.message, hint=hint)
     noticed = sum(run.changed for run in runs)
-    return Sentence(
+    return Diagnosis(
         verdict=Verdict.ACCEPTED,
         message=f"says right to {kernel_file} in {len(runs) - noticed} of "
         f"{len(runs) - noticed} runs, and noticed a wrong element in {noticed} of {noticed}",
@@ -196,7 +196,7 @@ class _Reading:
     seen: Seen | None
     records: tuple[dict[str, object], ...]
 
-    def sentence(self) -> Sentence:
+    def diagnosis(self) -> Diagnosis:
         """Return the verdict on this run: limits first, then crashes, then what was judged."""
         limit = _OVER.get(self.ended.end)
         if limit is not None or self.ended.signal == signal.SIGXCPU:
@@ -218,11 +218,11 @@ class _Reading:
             return self._unchanged()
         return self._changed(self.seen)
 
-    def _say(self, verdict: Verdict, what: str, hint: str = "") -> Sentence:
-        return Sentence(verdict=verdict, message=f"{self.program.file} {what}", hint=hint)
+    def _say(self, verdict: Verdict, what: str, hint: str = "") -> Diagnosis:
+        return Diagnosis(verdict=verdict, message=f"{self.program.file} {what}", hint=hint)
 
-    def _crash(self, number: int) -> Sentence:
-        outcome = Outcome(happening=Happening.DIED, ended=self.ended, told=self.records)
+    def _crash(self, number: int) -> Diagnosis:
+        outcome = Outcome(status=Status.DIED, ended=self.ended, told=self.records)
         crash = understand(number, outcome, self.program)
         in_kernel_file = replace(self.program, file=self.kernel_file)
         place = crash.place or understand(number, outcome, in_kernel_file).place
@@ -230,7 +230,7 @@ class _Reading:
         where += f" ({place})" if place else ""
         return self._say(Verdict.RUNTIME_ERROR, f"crashed: {crash.what}{where}", crash.hint)
 
-    def _not_called(self) -> Sentence:
+    def _not_called(self) -> Diagnosis:
         entry = self.program.entry
         if self.ended.exit_code:
             what = f"ended with exit code {self.ended.exit_code} before it called `{entry}`"
@@ -241,7 +241,7 @@ class _Reading:
             f"call `{entry}` on device memory, and compare what it writes",
         )
 
-    def _unchanged(self) -> Sentence:
+    def _unchanged(self) -> Diagnosis:
         if self.ended.exit_code == 0:
             return self._say(Verdict.ACCEPTED, "said right, and it is (exit code 0)")
         return self._say(
@@ -251,7 +251,7 @@ class _Reading:
             "is what it expects right, for every element? Leave room for rounding",
         )
 
-    def _changed(self, seen: Seen) -> Sentence:
+    def _changed(self, seen: Seen) -> Diagnosis:
         if seen.touched == 0 and seen.refused:
             what = (
                 f"passes an output `{self.array}` to `{self.program.entry}` that is no memory of "

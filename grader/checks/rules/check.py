@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import torch
 
 from grader.assignment.model import Case
-from grader.checks.common.case_run import Bench, Stage
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.case_run import CaseRun, CheckContext
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.rules.symbol_rules import KEPT, broken_rules, worth_a_look
 from grader.judge.buffers import Buffer
-from grader.judge.gpu_out_of_memory import NoRoomError
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.session import Session
 from grader.report.evidence import BrokenRule, RulesEvidence
@@ -41,13 +41,13 @@ _HINT = "take it out: this kernel is to be written by hand"
 class RulesVerdict:
     """The outcome of the check, accepted or forbidden."""
 
-    sentence: Sentence
+    diagnosis: Diagnosis
     evidence: RulesEvidence
     wall_s: float = 0.0
 
 
 def check_rules(
-    bench: Bench, text: str, cases: Sequence[Case], data: Callable[[Case], CaseData]
+    bench: CheckContext, text: str, cases: Sequence[Case], data: Callable[[Case], CaseData]
 ) -> RulesVerdict:
     """Look at what one built hand-in does; `text` is the file as handed in."""
     started_s = time.monotonic()
@@ -63,14 +63,14 @@ def check_rules(
         named = f" ({', '.join(first.names)})" if first.names else ""
         hint = NOT_OWN_HINT if first.rule == "own_kernel" else _HINT
         message = f"{bench.built.file}: {first.message}{named}"
-        sentence = Sentence(verdict=Verdict.FORBIDDEN, message=message, hint=hint)
+        diagnosis = Diagnosis(verdict=Verdict.FORBIDDEN, message=message, hint=hint)
     else:
-        sentence = Sentence(verdict=Verdict.ACCEPTED, message=KEPT)
+        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=KEPT)
     wall_s = round(time.monotonic() - started_s, 3)
-    return RulesVerdict(sentence=sentence, evidence=evidence, wall_s=wall_s)
+    return RulesVerdict(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
 
 
-def _linked(bench: Bench, flags: list[str]) -> RulesEvidence:
+def _linked(bench: CheckContext, flags: list[str]) -> RulesEvidence:
     broken: tuple[BrokenRule, ...] = ()
     try:
         broken = broken_rules(bench.built.path, on_gpu=bench.built.device is Device.CUDA)
@@ -80,7 +80,7 @@ def _linked(bench: Bench, flags: list[str]) -> RulesEvidence:
 
 
 def _without_launches(
-    bench: Bench, cases: Sequence[Case], data: Callable[[Case], CaseData], flags: list[str]
+    bench: CheckContext, cases: Sequence[Case], data: Callable[[Case], CaseData], flags: list[str]
 ) -> RulesEvidence:
     """Call the hand-in while its launches do nothing, and look at the outputs."""
     broken: list[BrokenRule] = []
@@ -91,7 +91,7 @@ def _without_launches(
         for case in cases:
             if not outcome.done or broken:
                 break
-            stage = Stage(bench, case, data(case))
+            stage = CaseRun(bench, case, data(case))
             try:
                 with stage.buffers() as buffers:
                     outcome = session.attach(buffers)
@@ -110,11 +110,11 @@ def _without_launches(
                         flags += _torch(record)
                     if session.alive:
                         outcome = session.detach() if outcome.done else outcome
-            except NoRoomError as error:
+            except GpuOutOfMemoryError as error:
                 flags.append(f"without launches: {stage.without(session, error).message}")
                 break
         if not outcome.done:
-            flags.append(f"without launches it did not end well: {outcome.happening.value}")
+            flags.append(f"without launches it did not end well: {outcome.status.value}")
     return RulesEvidence(
         broken=tuple(broken), cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
     )

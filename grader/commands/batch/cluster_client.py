@@ -52,7 +52,7 @@ class Asked:
     job: Job
 
 
-class Errand:
+class ClusterClient:
     """Sends a job; use as a context manager, from the main thread."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Errand:
         self._end_s = _END_S
         self._said = b""
 
-    def __enter__(self) -> Errand:
+    def __enter__(self) -> ClusterClient:
         return self
 
     def __exit__(self, *_: object) -> None:

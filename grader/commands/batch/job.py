@@ -19,7 +19,7 @@ from grader.commands.local import chosen_device
 from grader.errors import GraderError
 from grader.grading.identity import hand_in_hash, spec_hash
 from grader.grading.plan import Options
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 from grader.report.model import json_text, to_json
 from grader.report.verdict import Verdict
 from grader.submission.reader import ELSEWHERE, Submission, read_submission
@@ -95,7 +95,7 @@ class Answer:
     problem: str = ""
 
 
-def do(job: Job, hands: Hands) -> Answer:
+def do(job: Job, state: WorkerState) -> Answer:
     """Grade: what a process of the pool calls. Whatever goes wrong is the answer."""
     try:
         assignment = _assignment(job.assignment)
@@ -105,11 +105,11 @@ def do(job: Job, hands: Hands) -> Answer:
         submission = replace(read_submission(job.source, assignment), called=ELSEWHERE)
     except GraderError as error:
         return Answer(outcome=Outcome.UNREADABLE, problem=error.message)
-    return grade_submission(assignment, submission, job.terms, hands)
+    return grade_submission(assignment, submission, job.terms, state)
 
 
 def grade_submission(
-    assignment: Assignment, submission: Submission, terms: Terms, hands: Hands
+    assignment: Assignment, submission: Submission, terms: Terms, state: WorkerState
 ) -> Answer:
     """Grade what was read; whatever goes wrong is the answer."""
     try:
@@ -118,9 +118,9 @@ def grade_submission(
             public_seed=terms.public_seed,
             secret_seed=terms.secret_seed,
         )
-        report = hands.grade(assignment, submission, options)
+        report = state.grade(assignment, submission, options)
         if report.verdict is Verdict.TAMPERED:
-            hands.renew()  # what it did to the server is nobody else's business
+            state.renew()  # what it did to the server is nobody else's business
         text = json_text(to_json(report))
     except GraderError as error:
         return Answer(outcome=Outcome.FAILED, problem=error.message)

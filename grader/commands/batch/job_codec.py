@@ -20,8 +20,8 @@ from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.batch.job import Answer, Job, Outcome, Terms, grade_submission
 from grader.errors import GraderError
-from grader.pool.state import Hands
-from grader.submission.reader import ELSEWHERE, HandIn, Submission, read_submission
+from grader.pool.state import WorkerState
+from grader.submission.reader import ELSEWHERE, SourceFile, Submission, read_submission
 from grader.system.cache import content_key
 from grader.vocabulary import Device
 
@@ -53,7 +53,7 @@ def pack(job: Job) -> bytes:
     return json.dumps(parcel).encode()
 
 
-def do(parcel: Parcel, hands: Hands) -> bytes:
+def do(parcel: Parcel, state: WorkerState) -> bytes:
     """Grade what was packed: what a process of the pool calls on the other machine."""
     packed = json.loads(parcel.data)
     if packed["grader"] != grader.__version__:
@@ -61,17 +61,17 @@ def do(parcel: Parcel, hands: Hands) -> bytes:
         return wrap(Answer(outcome=Outcome.FAILED, problem=problem))
     try:
         folder = json.dumps(packed["folder"])
-        assignment = _assignment(packed["assignment"], folder, hands.folder)
+        assignment = _assignment(packed["assignment"], folder, state.folder)
     except (GraderError, OSError) as error:
         return wrap(Answer(outcome=Outcome.FAILED, problem=str(error)))
     submission = Submission(
         source=Path(packed["name"]),
-        files={file["path"]: HandIn(**file) for file in packed["files"]},
+        files={file["path"]: SourceFile(**file) for file in packed["files"]},
         others=tuple(packed["others"]),
         called=ELSEWHERE,
     )
     terms = Terms(**{**packed["terms"], "device": Device(packed["terms"]["device"])})
-    return wrap(grade_submission(assignment, submission, terms, hands))
+    return wrap(grade_submission(assignment, submission, terms, state))
 
 
 def wants_gpu(data: bytes) -> bool:

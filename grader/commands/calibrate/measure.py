@@ -19,7 +19,7 @@ from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.errors import GraderError, UsageError
 from grader.gpu.nvml import Gpu
-from grader.grading.context import open_workshop
+from grader.grading.context import open_context
 from grader.grading.environment import describe
 from grader.grading.plan import Options, Unit
 from grader.grading.progress import Progress
@@ -100,23 +100,23 @@ def _figures(
 ) -> Iterator[Figure]:
     submission = read_submission(folder, assignment)
     units = [
-        Unit(kernel=kernel, language=language, hand_in=submission.files[path])
+        Unit(kernel=kernel, language=language, source=submission.files[path])
         for kernel in assignment.kernels
         for language, path in kernel.files.items()
         if path in submission and part.holds(kernel.name, language)
     ]
     if not units:
         return
-    with open_workshop(assignment, options, units) as shop:
+    with open_context(assignment, options, units) as context:
         for unit in units:
-            built = shop.built(unit)
+            built = context.built(unit)
             if isinstance(built, Rejected):
                 yield _untimed(unit, name, built.message)
                 continue
             with progress.step(f"{name} · {unit.title}") as step:
-                timed = shop.check_performance(unit, built, step.advance)
+                timed = context.check_performance(unit, built, step.advance)
             if timed.evidence is None or timed.evidence.speedup is None:
-                yield _untimed(unit, name, timed.sentence.message)
+                yield _untimed(unit, name, timed.diagnosis.message)
                 continue
             yield Figure(
                 kernel=unit.kernel.name,

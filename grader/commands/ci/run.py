@@ -23,7 +23,7 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.assignment.model import Assignment
-from grader.commands.batch.cluster_client import Asked, Errand
+from grader.commands.batch.cluster_client import Asked, ClusterClient
 from grader.commands.ci import gradescope_metadata as metadata
 from grader.commands.ci.cluster import NOTE, asked, filled_in
 from grader.commands.ci.delivery import Delivery, Format, print_safely, write_text
@@ -145,7 +145,7 @@ def _within_budget(
     so_far: list[Report] = []
     # Their log is the student's: the sizes of hidden cases are in the lines of progress.
     quiet = Progress() if not request.format.log_is_for_staff else None
-    with Errand() as errand:
+    with ClusterClient() as errand:
         try:
             with deadline(request.most_s):
                 gpu = chosen_device("cpu" if job else request.device)

@@ -26,7 +26,7 @@ from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
 from grader.gpu.monitor import Watch
 from grader.gpu.nvml import Gpu
-from grader.grading.context import Workshop, open_workshop
+from grader.grading.context import GradingContext, open_context
 from grader.grading.plan import Options, Unit
 from grader.grading.progress import Progress, progress_on
 from grader.report.model import write_whole
@@ -58,7 +58,7 @@ def run_profile(request: Request, submission: Submission) -> int:
     """Print the profile of every file of the kernel; return 1 if one does not build."""
     kernel = chosen_kernel(request.assignment, request.kernel)
     units = [
-        Unit(kernel=kernel, language=language, hand_in=submission.files[path])
+        Unit(kernel=kernel, language=language, source=submission.files[path])
         for language, path in kernel.files.items()
         if path in submission and request.language in (None, language)
     ]
@@ -75,18 +75,18 @@ def run_profile(request: Request, submission: Submission) -> int:
     failed = False
     with (
         progress_on(Console(stderr=True)) as progress,
-        open_workshop(request.assignment, Options(gpu=request.gpu), units) as shop,
+        open_context(request.assignment, Options(gpu=request.gpu), units) as context,
     ):
         for unit in units:
-            built = shop.built(unit)
+            built = context.built(unit)
             page.sentence(f"{request.assignment.title}: {unit.title}")
             if isinstance(built, Rejected):
                 page.sentence(built.message, indent=_INDENT)
                 failed = True
                 continue
-            _time(page, request, unit, built, shop, progress)
+            _time(page, request, unit, built, context, progress)
             _resources(page, request, unit)
-            _accesses(page, unit, built, shop, progress)
+            _accesses(page, unit, built, context, progress)
             if request.gpu is not None:
                 _hardware(page, request, unit, built, progress)
     page.print()
@@ -112,7 +112,12 @@ def chosen_kernel(assignment: Assignment, name: str | None) -> Kernel:
 
 
 def _time(
-    page: Page, request: Request, unit: Unit, built: Built, shop: Workshop, progress: Progress
+    page: Page,
+    request: Request,
+    unit: Unit,
+    built: Built,
+    context: GradingContext,
+    progress: Progress,
 ) -> None:
     if request.gpu is None:
         page.sentence(
@@ -124,8 +129,8 @@ def _time(
             page.sentence(f"roof: {request.svg} is not drawn without a GPU", indent=_INDENT)
         return
     with progress.step(f"timing {unit.title}") as step:
-        timed = shop.check_performance(unit, built, step.advance)
-    page.sentence(f"time: {timed.sentence.message}", indent=_INDENT)
+        timed = context.check_performance(unit, built, step.advance)
+    page.sentence(f"time: {timed.diagnosis.message}", indent=_INDENT)
     if timed.evidence is None or not timed.evidence.benchmarks:
         return
     with Watch(request.gpu.uuid) as watch:
@@ -168,7 +173,7 @@ def _resources(page: Page, request: Request, unit: Unit) -> None:
         )
         return
     architecture = request.gpu.compute_capability if request.gpu else _WITHOUT_GPU
-    found = resources(request.assignment, unit.hand_in, nvcc, architecture)
+    found = resources(request.assignment, unit.source, nvcc, architecture)
     name = "sm_{}{}".format(*architecture)
     if not found:
         page.sentence(f"registers: the file has no kernel, says nvcc for {name}", indent=_INDENT)
@@ -184,7 +189,7 @@ def _resources(page: Page, request: Request, unit: Unit) -> None:
 
 def _hardware(page: Page, request: Request, unit: Unit, built: Built, progress: Progress) -> None:
     # Both import torch.
-    from grader.checks.common.case_run import Bench
+    from grader.checks.common.case_run import CheckContext
     from grader.checks.counters.check import counting_case
     from grader.commands.profile.ncu import counters
     from grader.judge.oracle import Oracle
@@ -196,7 +201,7 @@ def _hardware(page: Page, request: Request, unit: Unit, built: Built, progress: 
     assignment = request.assignment
     case = counting_case(assignment, unit.kernel, unit.language, 0)
     prepared = case, Oracle(assignment).data(case, unit.language)
-    bench = Bench(assignment=assignment, built=built, server=None, driver=None, private=True)
+    bench = CheckContext(assignment=assignment, built=built, server=None, driver=None, private=True)
     with progress.step(f"ncu on {unit.title}"):
         found, reason = counters(bench, tool, prepared)
     if not found:
@@ -207,11 +212,13 @@ def _hardware(page: Page, request: Request, unit: Unit, built: Built, progress: 
         page.sentence(f"{what}: {value}", indent=2 * _INDENT)
 
 
-def _accesses(page: Page, unit: Unit, built: Built, shop: Workshop, progress: Progress) -> None:
+def _accesses(
+    page: Page, unit: Unit, built: Built, context: GradingContext, progress: Progress
+) -> None:
     with progress.step(f"counting accesses of {unit.title}"):
-        counted = shop.check_counters(unit, built)
+        counted = context.check_counters(unit, built)
     if counted.evidence is None:
-        page.sentence(f"accesses: {counted.sentence.message}", indent=_INDENT)
+        page.sentence(f"accesses: {counted.diagnosis.message}", indent=_INDENT)
         return
     subject = f"accesses on {counted.evidence.case}, by {counted.evidence.tool}"
     if not any(figure.measured for figure in counted.evidence.figures):

@@ -12,10 +12,10 @@ import io
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grader.checks.common.case_run import Bench
-from grader.checks.common.tool_run import Prepared, walk
+from grader.checks.common.case_run import CheckContext
+from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.judge.session import Session
-from grader.judge.tool_command import Watcher
+from grader.judge.tool_command import ToolCommand
 from grader.sandbox import scratch_dir
 from grader.system.toolchain import Tool
 
@@ -35,9 +35,9 @@ _REFUSED = "ERR_NVGPUCTRPERM"
 _NO_KERNELS = "No kernels were profiled"  # what ncu of CUDA 13.0 says then
 
 
-def counters(bench: Bench, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
+def counters(bench: CheckContext, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
     """Run one case under ncu; return what was counted, or nothing and the reason."""
-    watcher = Watcher(
+    tool_command = ToolCommand(
         command=(
             *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
             *("--target-processes", "all", "--metrics", ",".join(METRICS)),
@@ -46,8 +46,8 @@ def counters(bench: Bench, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, s
     )
     limits = replace(bench.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
     bench = replace(bench, private=True)
-    with Session(bench.built, limits, bench.server, watcher=watcher) as session:
-        walked = walk(bench, session, [case], limits)
+    with Session(bench.built, limits, bench.server, tool_command=tool_command) as session:
+        outcome = run_under_tool(bench, session, [case], limits)
         session.finish(_FINISH_S)
         try:
             log = scratch_dir.read(session.box / _LOG, _LOG_BYTES).decode("utf-8", "replace")
@@ -58,10 +58,10 @@ def counters(bench: Bench, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, s
         return found, ""
     if _REFUSED in log:
         return [], "this machine keeps the GPU's counters for administrators (ERR_NVGPUCTRPERM)"
-    if walked.failure is None and _NO_KERNELS in log:
+    if outcome.failure is None and _NO_KERNELS in log:
         return [], "no kernel was launched for ncu to look at"
     last = (log.strip().splitlines() or ["it said nothing"])[-1][:200]
-    return [], walked.failure.message if walked.failure else f"ncu gave no figures: {last}"
+    return [], outcome.failure.message if outcome.failure else f"ncu gave no figures: {last}"
 
 
 def parse(log: str) -> list[tuple[str, str]]:

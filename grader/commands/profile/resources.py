@@ -16,7 +16,7 @@ from grader.build.nvcc import nvcc_compiler
 from grader.build.trampoline import trampoline
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import box
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
 
 # The same on every architecture from sm_70 to sm_120 but for the last.
@@ -47,15 +47,15 @@ class Resources:
 
 
 def resources(
-    assignment: Assignment, hand_in: HandIn, nvcc: Tool, architecture: tuple[int, int]
+    assignment: Assignment, source: SourceFile, nvcc: Tool, architecture: tuple[int, int]
 ) -> tuple[Resources, ...]:
     """Compile a CUDA C++ file for `architecture`; return its kernels', () if it does not."""
-    signature, name = assignment.signature, Path(hand_in.path).name
+    signature, name = assignment.signature, Path(source.path).name
     compiler = nvcc_compiler(nvcc, architecture)
     with box("grade-profile-") as folder:
         (folder / "trampoline.cu").write_text(trampoline(signature, name), encoding="utf-8")
         (folder / f"{signature.entry}.h").write_text(signature.header(), encoding="utf-8")
-        (folder / name).write_text(hand_in.text, encoding="utf-8")
+        (folder / name).write_text(source.text, encoding="utf-8")
         command = compiler.command(Path("trampoline.cu"), Path(), Path("kernel.so"))
         ended = spawn.run(
             [*command, "--resource-usage"],

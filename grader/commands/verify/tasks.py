@@ -1,6 +1,6 @@
 """The pieces of work of a verification; each is done in one process and yields rows.
 
-A task is data: it is made where the command line was read, and done by `Hands`
+A task is data: it is made where the command line was read, and done by `WorkerState`
 in a process that has torch and the Python server ready. What breaks inside is a
 row of that task alone.
 """
@@ -21,8 +21,8 @@ from grader.commands.verify.samples import Sample
 from grader.errors import GraderError
 from grader.gpu.nvml import Gpu
 from grader.grading.plan import Options
-from grader.pool.state import Hands
-from grader.submission.reader import HandIn, Submission, read_submission
+from grader.pool.state import WorkerState
+from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.vocabulary import CheckName, Device, Language
 
 # A sample that must meet its time limit is not waited for as long as a student's kernel
@@ -48,7 +48,7 @@ class Task(Protocol):
     def subject(self) -> tuple[str, str]:
         """The assignment's name and what is looked at, for a row if all breaks down."""
 
-    def do(self, hands: Hands) -> tuple[Row, ...]:
+    def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Do it. Raises GraderError."""
 
 
@@ -110,7 +110,7 @@ class SampleTask(_Grading):
         # Right, or wrong, is what it is to be; how fast it is as well says nothing of it.
         return frozenset(CheckName) - {CheckName.PERFORMANCE}
 
-    def do(self, hands: Hands) -> tuple[Row, ...]:
+    def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the sample's folder, only this file of it."""
         assignment = self.assignment
         if self.sample.verdict == "time_limit":
@@ -124,9 +124,9 @@ class SampleTask(_Grading):
         options = dataclasses.replace(self.options(), checks=self.checks or self._asked())
         if self.sample.has_program:
             options = dataclasses.replace(options, kernels=frozenset())
-        report = hands.grade(assignment, read_submission(self.sample.folder, assignment), options)
+        report = state.grade(assignment, read_submission(self.sample.folder, assignment), options)
         if self.sample.verdict == "tampered":
-            hands.renew()  # what it did to the server is nobody else's business
+            state.renew()  # what it did to the server is nobody else's business
         row = judgement.judge_sample(self.sample, self.expectation, report, options.device)
         return (row,)
 
@@ -152,10 +152,10 @@ class ReferenceTask(_Grading):
         """As in the row of a verdict."""
         return self.assignment.name, f"reference {self.file}"
 
-    def do(self, hands: Hands) -> tuple[Row, ...]:
+    def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade it on the cases of this seed."""
         submission = read_submission(self.reference, self.assignment)
-        report = hands.grade(self.assignment, submission, self.options())
+        report = state.grade(self.assignment, submission, self.options())
         return (judgement.judge_reference(report.kernels[0], report, self.seed),)
 
 
@@ -184,10 +184,10 @@ class WorthlessTask(_Grading):
         """As in the row of a verdict."""
         return self.assignment.name, self.what
 
-    def do(self, hands: Hands) -> tuple[Row, ...]:
+    def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the text as this kernel's file."""
         submission = in_memory({**self.beside, self.file: self.text})
-        report = hands.grade(self.assignment, submission, self.options())
+        report = state.grade(self.assignment, submission, self.options())
         kernel = report.kernels[0]
         return (judgement.judge_worthless(self.what, self.check, kernel, report),)
 
@@ -216,11 +216,11 @@ class UntouchedTask:
         """As in the row of a verdict."""
         return self.assignment.name, f"stub of {self.kernel.name}"
 
-    def do(self, hands: Hands) -> tuple[Row, ...]:
+    def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the template's folder."""
         submission = read_submission(self.template, self.assignment)
         options = Options(gpu=self.gpu, kernels=frozenset({self.kernel.name}))
-        report = hands.grade(self.assignment, submission, options)
+        report = state.grade(self.assignment, submission, options)
         return (judgement.judge_untouched(report.kernels[0], report),)
 
 
@@ -248,7 +248,7 @@ class OracleTask:
         """As in the rows of the proofs."""
         return self.assignment.name, f"oracle, {self.language.phrase}"
 
-    def do(self, hands: Hands) -> tuple[Row, ...]:
+    def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Ask for all cases; nothing of a hand-in is run."""
         # They import torch, which the process that only hands out tasks has no need of.
         from grader.commands.verify.mutants import junk_rows
@@ -260,14 +260,14 @@ class OracleTask:
 
 def in_memory(texts: Mapping[str, str]) -> Submission:
     """Return a hand-in of these files by path, without a folder."""
-    files = {path: HandIn(path=path, text=text) for path, text in texts.items()}
+    files = {path: SourceFile(path=path, text=text) for path, text in texts.items()}
     return Submission(source=Path("made by grade verify"), files=files)
 
 
-def rows_of(task: Task, hands: Hands) -> Iterator[Row]:
+def rows_of(task: Task, state: WorkerState) -> Iterator[Row]:
     """Do a task; yield its rows, or one that says how the grader failed."""
     try:
-        yield from task.do(hands)
+        yield from task.do(state)
     except GraderError as error:
         yield failed(task, error.message)
     except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from grader.commands.verify.row import Row
 from grader.commands.verify.tasks import Task, failed, rows_of
 from grader.pool import process_pool
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 
 # Far more than any task takes, waits for a GPU included. All that hand-ins run has limits of its
 # own: what hangs is an oracle.
@@ -24,6 +24,6 @@ class Pool(process_pool.Pool[Task, tuple[Row, ...]]):
         )
 
 
-def answer(task: Task, hands: Hands) -> tuple[Row, ...]:
+def answer(task: Task, state: WorkerState) -> tuple[Row, ...]:
     """Do a task: what a member of the pool calls."""
-    return tuple(rows_of(task, hands))
+    return tuple(rows_of(task, state))

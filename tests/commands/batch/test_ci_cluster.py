@@ -21,7 +21,7 @@ from ci_course import SEED, make_course, surroundings_with_gpu
 from classrooms import grade, surroundings
 from test_slurm import certificates
 
-from grader.commands.batch.cluster_client import Errand
+from grader.commands.batch.cluster_client import ClusterClient
 from grader.commands.batch.job import Answer, Outcome
 from grader.commands.ci import run as ci
 from grader.commands.ci.cluster import filled_in
@@ -433,7 +433,7 @@ def test_no_key_is_lent_where_hand_ins_can_read_it(
 ) -> None:
     certificates(tmp_path / "keys")
     sent: list[object] = []
-    monkeypatch.setattr(Errand, "send", sent.append)
+    monkeypatch.setattr(ClusterClient, "send", sent.append)
     readable = Path(sys.prefix, "lib")  # which holds what hand-ins need
     monkeypatch.setattr(ci, "asked", lambda *_: object())
     with pytest.raises(GraderError, match="can be read"):

@@ -29,7 +29,7 @@ from grader.commands.batch.store import open_store
 from grader.commands.batch.submissions import find_hand_ins
 from grader.errors import GraderError, UsageError
 from grader.grading.progress import Progress
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 from grader.vocabulary import Device
 
 TERMS = Terms(device=Device.CPU, public_seed=0, secret_seed=7)
@@ -51,30 +51,32 @@ def jobs_of(folder: Path) -> list[Job]:
 # Without Dask.
 
 
-def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, hands: Hands) -> None:
+def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: WorkerState) -> None:
     data = job_codec.pack(next(job for job in jobs_of(classroom) if job.name == "cyd"))
     assert json.loads(data)["files"][0]["path"] == "silu.cu"
     assert str(classroom).encode() not in data
-    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=data), hands))
+    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=data), state))
     assert answer.outcome is Outcome.GRADED
     report = json.loads(answer.text)
     assert (report["score"], report["verdict"]) == (0, "wrong_answer")
     assert report["environment"]["secret_seed"] == 7
 
 
-def test_a_worker_of_another_version_does_not_grade(classroom: Path, hands: Hands) -> None:
+def test_a_worker_of_another_version_does_not_grade(classroom: Path, state: WorkerState) -> None:
     data = job_codec.pack(jobs_of(classroom)[0])
     other = json.dumps({**json.loads(data), "grader": "0.0.0"}).encode()
-    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=other), hands))
+    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=other), state))
     assert answer.outcome is Outcome.FAILED
     assert "not 0.0.0" in answer.problem
 
 
-def test_an_assignment_is_unpacked_into_its_own_folder_only(classroom: Path, hands: Hands) -> None:
+def test_an_assignment_is_unpacked_into_its_own_folder_only(
+    classroom: Path, state: WorkerState
+) -> None:
     values = json.loads(job_codec.pack(jobs_of(classroom)[0]))
     values["folder"]["../outside"] = ""
     answer = job_codec.unwrap(
-        job_codec.do(job_codec.Parcel(data=json.dumps(values).encode()), hands)
+        job_codec.do(job_codec.Parcel(data=json.dumps(values).encode()), state)
     )
     assert "../outside is no path within an assignment" in answer.problem
 

@@ -22,7 +22,7 @@ from grader.commands.verify.lints import LEAST_SAMPLES
 from grader.commands.verify.plan import Choice, plan
 from grader.commands.verify.row import State
 from grader.commands.verify.samples import Sample, find_samples
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 
 ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")
 SAMPLES = tuple(find_samples(REPOSITORY / "reference"))
@@ -94,9 +94,11 @@ def silu() -> Assignment:
 
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize("title", CHOSEN)
-def test_a_sample_gets_its_folders_verdict(title: str, silu: Assignment, hands: Hands) -> None:
+def test_a_sample_gets_its_folders_verdict(
+    title: str, silu: Assignment, state: WorkerState
+) -> None:
     (task,) = plan(silu, REPOSITORY, Choice(samples=(title,))).tasks
-    (row,) = task.do(hands)
+    (row,) = task.do(state)
     assert row.state is State.AGREES, row
 
 
@@ -121,12 +123,14 @@ def cross_section() -> list[Sample]:
 
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize("sample", cross_section(), ids=lambda s: f"{s.assignment}/{s.title}")
-def test_a_sample_of_each_verdict_is_graded_by_the_real_spec(sample: Sample, hands: Hands) -> None:
+def test_a_sample_of_each_verdict_is_graded_by_the_real_spec(
+    sample: Sample, state: WorkerState
+) -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
     if sample.verdict == "compile_error" and sample.language == "cuda":
         pytest.skip("nvcc has the last word on it")
     (task,) = plan(assignment, REPOSITORY, Choice(samples=(sample.title,))).tasks
-    (row,) = task.do(hands)
+    (row,) = task.do(state)
     assert row.state is State.AGREES, row
 
 

@@ -17,7 +17,7 @@ from grader.commands.verify.row import State
 from grader.commands.verify.samples import Sample, find_samples
 from grader.commands.verify.tasks import SampleTask
 from grader.gpu.nvml import Gpu
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 from grader.vocabulary import CheckName
 
 pytestmark = pytest.mark.gpu
@@ -39,12 +39,12 @@ SAMPLES = [
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_gpus_tools_see_what_the_sample_says(
-    first_gpu: Gpu, hands: Hands, sample: Sample
+    first_gpu: Gpu, state: WorkerState, sample: Sample
 ) -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
     planned = plan(assignment, REPOSITORY, Choice(gpu=first_gpu, samples=(sample.title,)))
     for task in planned.tasks:
         assert isinstance(task, SampleTask)
-        for row in dataclasses.replace(task, checks=frozenset({CheckName.MEMORY})).do(hands):
+        for row in dataclasses.replace(task, checks=frozenset({CheckName.MEMORY})).do(state):
             told = f"expected {row.expected}; got {row.actual} ({row.note})"
             assert row.state in (State.AGREES, State.ELSEWHERE), told

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.commands.verify.row import Row, State
 from grader.errors import GraderError
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Trial:
     def subject(self) -> tuple[str, str]:
         return "trial", self.what
 
-    def do(self, hands: Hands) -> tuple[Row, ...]:
+    def do(self, state: WorkerState) -> tuple[Row, ...]:
         match self.what:
             case "dies":
                 os._exit(7)

@@ -8,7 +8,7 @@ from course import CUDA, TORCH, Course
 from grader.commands.verify.plan import Choice, plan
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.tasks import rows_of
-from grader.pool.state import Hands
+from grader.pool.state import WorkerState
 from grader.vocabulary import Language
 
 pytestmark = pytest.mark.usefixtures("no_nvcc")
@@ -19,16 +19,16 @@ GUARD = "reference/affine/samples/memory_error/missing-guard/v1_simple.cu"
 IN_CUDA = Choice(repeat=1, languages=frozenset({Language.CUDA}))
 
 
-def done(course: Course, hands: Hands, choice: Choice, title: str = "") -> list[Row]:
+def done(course: Course, state: WorkerState, choice: Choice, title: str = "") -> list[Row]:
     """Do the planned tasks of such a title in this process."""
     planned = plan(course.assignment, course.root, choice)
     tasks = [task for task in planned.tasks if title in task.title]
     assert tasks or choice.samples
-    return [*planned.rows, *(row for task in tasks for row in rows_of(task, hands))]
+    return [*planned.rows, *(row for task in tasks for row in rows_of(task, state))]
 
 
-def sample(course: Course, hands: Hands, title: str) -> Row:
-    (row,) = done(course, hands, Choice(samples=(title,)))
+def sample(course: Course, state: WorkerState, title: str) -> Row:
+    (row,) = done(course, state, Choice(samples=(title,)))
     return row
 
 
@@ -40,48 +40,48 @@ def by_check(rows: list[Row], check: str) -> Row:
 # ---- stubs, references, junk ----
 
 
-def test_a_stub_that_scores_is_told(course: Course, hands: Hands) -> None:
+def test_a_stub_that_scores_is_told(course: Course, state: WorkerState) -> None:
     course.edit(REFERENCE, "    // TODO(student): about 1 line\n", "")
     course.edit(REFERENCE, "    // end\n", "")
     course.generate()
-    row = by_check(done(course, hands, IN_CUDA, "touched"), "touched")
+    row = by_check(done(course, state, IN_CUDA, "touched"), "touched")
     assert row.state is State.DIFFERS
     assert row.actual == "accepted with 80 points (correctness, correctness, hidden, memory)"
 
 
-def test_a_stub_that_does_not_compile_is_told(course: Course, hands: Hands) -> None:
+def test_a_stub_that_does_not_compile_is_told(course: Course, state: WorkerState) -> None:
     course.edit("student_template/affine/v1_simple.cu", "__global__ void", "__global__ void (")
-    row = by_check(done(course, hands, IN_CUDA, "touched"), "touched")
+    row = by_check(done(course, state, IN_CUDA, "touched"), "touched")
     assert (row.state, row.actual) == (State.DIFFERS, "not built: compile error")
 
 
-def test_a_stub_whose_fingerprint_is_not_known_is_told(course: Course, hands: Hands) -> None:
+def test_a_stub_whose_fingerprint_is_not_known_is_told(course: Course, state: WorkerState) -> None:
     course.edit("student_template/affine/v1_simple.cu", "TODO", "TO DO")
-    row = by_check(done(course, hands, IN_CUDA, "untouched"), "untouched")
+    row = by_check(done(course, state, IN_CUDA, "untouched"), "untouched")
     assert row.state is State.DIFFERS
     assert "python -m grader.assignment.generated" in row.note
 
 
-def test_a_reference_that_fails_is_told_with_its_seed(course: Course, hands: Hands) -> None:
+def test_a_reference_that_fails_is_told_with_its_seed(course: Course, state: WorkerState) -> None:
     course.edit(REFERENCE, "+ shift;", "+ 0.6f;")
     choice = Choice(repeat=2, seed=5, languages=frozenset({Language.CUDA}))
-    rows = done(course, hands, choice, "reference v1_simple.cu, seed")
+    rows = done(course, state, choice, "reference v1_simple.cu, seed")
     wrong = [row for row in rows if row.state is State.DIFFERS]
     assert [row.check for row in wrong] == ["accepted, seed 5", "accepted, seed 6"]
     assert wrong[0].actual == "wrong answer with 0 points"
     assert "wrong" in wrong[0].note
 
 
-def test_zeros_that_are_accepted_are_told(course: Course, hands: Hands) -> None:
+def test_zeros_that_are_accepted_are_told(course: Course, state: WorkerState) -> None:
     course.edit("assignments/affine/oracle.py", '2 * x * w + inputs["shift"]', "0 * x")
-    row = by_check(done(course, hands, IN_CUDA, "zeros"), "writes zeros")
+    row = by_check(done(course, state, IN_CUDA, "zeros"), "writes zeros")
     assert row.state is State.DIFFERS
     assert "60 points (correctness, correctness, hidden)" in row.actual
 
 
-def test_an_oracle_that_raises_is_the_graders_error(course: Course, hands: Hands) -> None:
+def test_an_oracle_that_raises_is_the_graders_error(course: Course, state: WorkerState) -> None:
     course.edit("assignments/affine/oracle.py", "    x, w =", "    1 / 0\n    x, w =")
-    row = sample(course, hands, "block-of-32")
+    row = sample(course, state, "block-of-32")
     assert row.state is State.FAILED
     assert "ZeroDivisionError" in row.note
 
@@ -90,7 +90,7 @@ def test_an_oracle_that_raises_is_the_graders_error(course: Course, hands: Hands
 
 
 def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
-    course: Course, hands: Hands
+    course: Course, state: WorkerState
 ) -> None:
     slow = "samples/too_slow/one-thread/v1_simple.cu"
     course.edit(
@@ -101,7 +101,7 @@ def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
     )
     first = '// expect: device=cuda why="one thread does it all"'
     course.edit(f"reference/affine/{slow}", first, "// expect: check=counters")
-    row = sample(course, hands, "one-thread")
+    row = sample(course, state, "one-thread")
     assert (row.state, row.actual) == (State.AGREES, "too slow; by counters")
 
 
@@ -119,10 +119,10 @@ def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
     ],
 )
 def test_a_sample_that_does_other_than_it_says_is_told(
-    course: Course, hands: Hands, fault: str, path: str, old: str, new: str, actual: str
+    course: Course, state: WorkerState, fault: str, path: str, old: str, new: str, actual: str
 ) -> None:
     course.edit(path, old, new)
-    row = sample(course, hands, path.split("samples/")[1])
+    row = sample(course, state, path.split("samples/")[1])
     assert row.state is State.DIFFERS, fault
     assert actual in row.actual
 
@@ -135,16 +135,18 @@ def test_a_sample_that_does_other_than_it_says_is_told(
     ],
 )
 def test_a_sample_in_the_wrong_folder_is_told(
-    course: Course, hands: Hands, verdict: str, text: str, actual: str
+    course: Course, state: WorkerState, verdict: str, text: str, actual: str
 ) -> None:
     folder = course.reference / "samples" / verdict / "planted"
     folder.mkdir(parents=True)
     (folder / "v1_simple.cu").write_text(text)
-    row = sample(course, hands, "planted")
+    row = sample(course, state, "planted")
     assert (row.state, row.actual) == (State.DIFFERS, actual)
 
 
-def test_a_line_that_a_compiler_or_a_message_names_is_seen(course: Course, hands: Hands) -> None:
+def test_a_line_that_a_compiler_or_a_message_names_is_seen(
+    course: Course, state: WorkerState
+) -> None:
     for verdict, line, text in (
         ("compile_error", 8, CUDA.replace("2.0f *", "two *")),
         ("runtime_error", 7, TORCH.replace("output.copy_(", "raise ValueError(")),
@@ -158,12 +160,12 @@ def test_a_line_that_a_compiler_or_a_message_names_is_seen(course: Course, hands
             if "two *" in words or "raise" in words
         )
         (folder / file).write_text(f"{mark} expect: line={number}\n{text}")
-        row = sample(course, hands, f"{verdict}/named")
+        row = sample(course, state, f"{verdict}/named")
         assert row.state is State.AGREES, (line, row)
 
 
 def test_a_sample_that_is_no_hand_in_of_the_assignment_is_told(
-    course: Course, hands: Hands
+    course: Course, state: WorkerState
 ) -> None:
     samples = course.reference / "samples"
     for path, text in (
@@ -177,7 +179,7 @@ def test_a_sample_that_is_no_hand_in_of_the_assignment_is_told(
     ):
         (samples / path).parent.mkdir(parents=True)
         (samples / path).write_text(text)
-    rows = done(course, hands, Choice(samples=("/x/", "/y/")))
+    rows = done(course, state, Choice(samples=("/x/", "/y/")))
     told = {row.subject.removeprefix("sample "): row.actual for row in rows}
     assert {row.state for row in rows} == {State.DIFFERS}
     assert "no kernel's file (v0_torch.py, v1_simple.cu)" in told["accepted/x/v2_better.cu"]

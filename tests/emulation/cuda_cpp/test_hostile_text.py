@@ -16,7 +16,7 @@ from grader.emulation import cuda_cpp
 from grader.emulation.cuda_cpp import tokens
 from grader.emulation.cuda_cpp.symbols import parse_frames
 from grader.report.verdict import Verdict
-from grader.submission.reader import HandIn
+from grader.submission.reader import SourceFile
 
 SIZE = 200_000
 # Ten times what these take, a tenth of what a quadratic scan does. Of this thread's processor
@@ -98,7 +98,7 @@ def test_too_many_tokens_are_a_compile_error() -> None:
     text = "()" * 250_000
     with pytest.raises(cuda_cpp.TooComplicatedError, match="400,000 words and symbols"):
         cuda_cpp.rewrite(text, file="silu.cu")
-    rejected = prepare(HandIn(path="silu.cu", text=text))
+    rejected = prepare(SourceFile(path="silu.cu", text=text))
     assert isinstance(rejected, Rejected)
     assert rejected.verdict is Verdict.COMPILE_ERROR
     assert rejected.message.startswith("silu.cu cannot be made to run on a processor")
@@ -111,7 +111,7 @@ def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_finding_at_every_word_is_told_a_few_times() -> None:
-    rejected = prepare(HandIn(path="silu.cu", text="thrust::a;\n" * 1000))
+    rejected = prepare(SourceFile(path="silu.cu", text="thrust::a;\n" * 1000))
     assert isinstance(rejected, Rejected)
     assert len(rejected.evidence.diagnostics) == diagnostics.SHOWN
     assert rejected.evidence.diagnostics_total == 1000

@@ -13,18 +13,18 @@ from pathlib import Path
 
 from sample_reports import performance
 
-from grader.checks.common.diagnosis import Sentence
+from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.check import SpeedVerdict, not_measured
 from grader.commands import local
 from grader.errors import GraderError
 from grader.gpu.nvml import Gpu
 from grader.grading import identity
-from grader.grading.context import Workshop
+from grader.grading.context import GradingContext
 from grader.report.evidence import PerformanceEvidence
 from grader.report.verdict import Verdict
 
 WRONG = os.environ.get("GRADE_TEST_GPU", "")
-_environment = Workshop.environment
+_environment = GradingContext.environment
 
 
 def _chosen_device(wanted: str) -> Gpu | None:
@@ -49,18 +49,18 @@ def _check_performance(self: object, unit: object, built: object, advance: objec
         return not_measured("something else uses the GPU")
     evidence = performance().evidence
     assert isinstance(evidence, PerformanceEvidence)
-    sentence = Sentence(verdict=Verdict.ACCEPTED, message="1.1 times as fast as torch")
-    return SpeedVerdict(sentence=sentence, evidence=evidence, share=1.0)
+    sentence = Diagnosis(verdict=Verdict.ACCEPTED, message="1.1 times as fast as torch")
+    return SpeedVerdict(diagnosis=sentence, evidence=evidence, share=1.0)
 
 
-def _described(self: Workshop) -> dict[str, str | int | float | None]:
+def _described(self: GradingContext) -> dict[str, str | int | float | None]:
     found = {**_environment(self), "device": "cuda", "gpu": "Pretended GPU"}
     return {**found, "sandbox": "none"} if WRONG == "sandbox" else found
 
 
 # Before `batch` takes it from there.
 local.chosen_device = _chosen_device
-Workshop.check_performance = _check_performance  # type: ignore[method-assign]
-Workshop.environment = _described  # type: ignore[method-assign]
+GradingContext.check_performance = _check_performance  # type: ignore[method-assign]
+GradingContext.environment = _described  # type: ignore[method-assign]
 if WRONG == "spec":
     identity.spec_hash = lambda assignment: "another"
