@@ -8,9 +8,10 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from classrooms import make_classroom
+from course import Course, make_course
 
 from grader.gpu.lock import sharing
 from grader.gpu.nvml import Gpu, gpus, visible
@@ -18,10 +19,6 @@ from grader.pool.state import WorkerState
 from grader.sandbox import policy
 from grader.system import toolchain
 from grader.system.cache import CACHE_DIR_VARIABLE
-
-if TYPE_CHECKING:
-    from course import Course
-
 
 # Hand-ins that start processes or threads for ever.
 FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet")
@@ -115,8 +112,6 @@ def state() -> Iterator[WorkerState]:
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     """A small course of the test's own, in which all agrees."""
-    from course import make_course  # of tests/commands/verify, whose tests alone ask for it
-
     return make_course(tmp_path / "course")
 
 
@@ -129,6 +124,4 @@ def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def classroom(tmp_path: Path) -> Path:
     """A small class's hand-ins."""
-    from classrooms import make_classroom  # of tests/commands/batch, whose tests alone ask for it
-
     return make_classroom(tmp_path / "hand-ins")

@@ -18,14 +18,13 @@ import jsonschema
 import pytest
 import report_document
 import sample_reports
-import test_formats
 from paths import REPOSITORY
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.ci import gradescope_metadata, run
-from grader.commands.ci.delivery import Format
+from grader.commands.ci.delivery import Delivery, Format
 from grader.commands.ci.gradescope_metadata import RateLimit, read_metadata
 from grader.errors import GraderError, UsageError
 from grader.grading import pipeline
@@ -55,6 +54,12 @@ def grade(
         capture_output=True,
         text=True,
     )
+
+
+def json_text(report: Report) -> str:
+    text = Delivery(format=Format.JSON).render(report)
+    assert text is not None
+    return text
 
 
 def hand_in(folder: Path, sample: str = "silu.cu") -> Path:
@@ -416,7 +421,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
     last = pipeline.grade(assignment, submission, Options(), Progress(), hear=heard.append)
     assert (heard[0].pending, heard[0].handed_in) == (100, 2)
     for report in heard:
-        jsonschema.validate(json.loads(test_formats.rendered(Format.JSON, report)), SCHEMA)
+        jsonschema.validate(json.loads(json_text(report)), SCHEMA)
         assert report.score is not None
         assert (report.max_score, report.score + report.pending) == (100, 100)
     decided = [report.score for report in heard]
@@ -605,7 +610,7 @@ def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None
 
 def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(test_formats.rendered(Format.JSON, sample_reports.wrong_answer()))
+    report.write_text(json_text(sample_reports.wrong_answer()))
     for form in (Format.GRADESCOPE, Format.JUNIT):
         done = grade("report", report, "--format", form.value)
         assert done.returncode == 0, done.stderr
@@ -620,7 +625,7 @@ def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
 
 def test_a_report_without_a_score_is_no_result_for_gradescope(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(test_formats.rendered(Format.JSON, sample_reports.grader_error()))
+    report.write_text(json_text(sample_reports.grader_error()))
     done = grade("report", report, "--format", "gradescope")
     assert done.returncode == 3
     assert "has no score" in done.stderr
