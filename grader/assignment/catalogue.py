@@ -46,7 +46,7 @@ def assignment_root(start: Path) -> Path | None:
                 tip=f"set it to the course's `{ASSIGNMENTS}` folder, or unset it",
             )
         return root
-    own = Path(__file__).resolve().parent.parent / ASSIGNMENTS
+    own = Path(__file__).resolve().parents[2] / ASSIGNMENTS
     return own if find_assignments(own) else None
 
 
