@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.assignment.calibration import FOLDER, FORMAT, REFERENCE, read_calibration
+from grader.assignment.calibration import (
+    FOLDER,
+    FORMAT,
+    REFERENCE,
+    BenchmarkFigure,
+    read_calibration,
+)
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.errors import GraderError, UsageError
@@ -30,6 +36,8 @@ from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.vocabulary import Language
 
 _SLOW = "too_slow"
+# Of a benchmark's timing: what `grader.assignment.calibration` reads, and the interval.
+_KEPT = (*(field.name for field in dataclasses.fields(BenchmarkFigure)), "low", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +261,6 @@ def write_calibration(
 def _plain(figure: Figure) -> dict[str, Any]:
     plain = dataclasses.asdict(figure)
     if figure.evidence is not None:
-        for timing in plain["evidence"]["benchmarks"]:
-            timing.pop("speedups")  # every round's: of no use later
+        timings = plain["evidence"]["benchmarks"]
+        plain["evidence"] = {"benchmarks": [{key: one[key] for key in _KEPT} for one in timings]}
     return plain
