@@ -17,11 +17,14 @@ from typing import Any
 from grader.assignment.calibration import FOLDER, FORMAT, REFERENCE, read_calibration
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
+from grader.checks.check import KernelFile
+from grader.checks.performance.check import PerformanceCheck
 from grader.errors import GraderError, UsageError
 from grader.gpu.nvml import Gpu
-from grader.grading.context import open_context
+from grader.grading.context import FileContext, open_context
 from grader.grading.environment import describe
-from grader.grading.plan import Options, Unit
+from grader.grading.file_state import FileState
+from grader.grading.plan import Options, Plan
 from grader.grading.progress import Progress
 from grader.report.evidence import PerformanceEvidence
 from grader.report.model import write_whole
@@ -99,22 +102,29 @@ def _figures(
     part: Part,
 ) -> Iterator[Figure]:
     submission = read_submission(folder, assignment)
-    units = [
-        Unit(kernel=kernel, language=language, source=submission.files[path])
+    kernels = tuple(
+        (
+            kernel,
+            tuple(
+                KernelFile(kernel=kernel, language=language, source=submission.files[path])
+                for language, path in kernel.files.items()
+                if path in submission and part.holds(kernel.name, language)
+            ),
+        )
         for kernel in assignment.kernels
-        for language, path in kernel.files.items()
-        if path in submission and part.holds(kernel.name, language)
-    ]
-    if not units:
+    )
+    plan = Plan(kernels=kernels)
+    if not plan.files:
         return
-    with open_context(assignment, options, units) as context:
-        for unit in units:
-            built = context.built(unit)
+    with open_context(assignment, options, plan) as context:
+        for unit in plan.files:
+            file = FileContext(context, FileState(file=unit))
+            built = file.wait_for_build()
             if isinstance(built, Rejected):
                 yield _untimed(unit, name, built.message)
                 continue
-            with progress.step(f"{name} · {unit.title}") as step:
-                timed = context.check_performance(unit, built, step.advance)
+            with progress.step(f"{name} · {unit.title}") as file.step:
+                (timed,) = PerformanceCheck().run(file)
             if timed.evidence is None or timed.evidence.speedup is None:
                 yield _untimed(unit, name, timed.diagnosis.message)
                 continue
@@ -127,7 +137,7 @@ def _figures(
             )
 
 
-def _untimed(unit: Unit, name: str, problem: str) -> Figure:
+def _untimed(unit: KernelFile, name: str, problem: str) -> Figure:
     return Figure(kernel=unit.kernel.name, language=unit.language, hand_in=name, problem=problem)
 
 
