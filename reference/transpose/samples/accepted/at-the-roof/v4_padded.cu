@@ -1,4 +1,4 @@
-// At the roof: 94 to 96 % of a copy's bandwidth on an H200. Beyond V4's padding, the tile is larger,
+// At the roof: 94 to 96 % of the speed of a copy on an H200. Beyond padding, the tile is larger,
 // an access 16 bytes wide, a thread sends off all its loads before it uses one, and tiles go down
 // the input, so that neighbouring blocks store side by side. `grade calibrate` times this sample.
 #include <type_traits>
