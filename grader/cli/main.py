@@ -130,7 +130,7 @@ def calibrate(
     seed: int,
     dry_run: bool,
 ) -> None:
-    """Time references and slow samples on this GPU and propose tiers (staff).
+    """Time references, samples at the roof and slow ones; propose tiers (staff).
 
     \b
     grade calibrate silu                   measure, print, keep the figures

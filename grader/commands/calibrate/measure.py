@@ -1,4 +1,4 @@
-"""Calibration: time the references and the slow samples on this GPU, propose tiers.
+"""Calibration: time references, samples at the roof and slow ones on this GPU, propose tiers.
 
 What is measured is kept beside the spec, a file for each GPU's name, which
 `grader.assignment.calibration` reads.
@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.assignment.calibration import FOLDER, FORMAT, REFERENCE, read_calibration
+from grader.assignment.calibration import (
+    AT_THE_ROOF,
+    FOLDER,
+    FORMAT,
+    REFERENCE,
+    TOO_SLOW,
+    must_be_too_slow,
+    read_calibration,
+)
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.checks.check import KernelFile
@@ -31,8 +39,6 @@ from grader.report.model import write_whole
 from grader.submission.reader import read_submission
 from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.vocabulary import Language
-
-_SLOW = "too_slow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +80,7 @@ def calibrate(
     seed: int = 0,
     part: Part = ALL,
 ) -> Iterator[Figure]:
-    """Time the solved files, then the samples that must be too slow; yield each when it is done.
+    """Time the solved files, then those at the roof and those too slow; yield each when done.
 
     Raises UsageError if there is nothing to time.
     """
@@ -85,12 +91,20 @@ def calibrate(
     solved = references / assignment.name
     if not solved.is_dir():
         raise UsageError(f"there is no {solved}", tip="calibration needs the solved files")
-    folders = {REFERENCE: solved}
-    for folder in sorted((solved / "samples" / _SLOW).glob("*/")):
-        folders[f"{_SLOW}/{folder.name}"] = folder
     options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
-    for name, folder in folders.items():
+    for name, folder in timed_folders(solved).items():
         yield from _figures(assignment, name, folder, options, progress, part)
+
+
+def timed_folders(solved: Path) -> dict[str, Path]:
+    """Return the folders of hand-ins to time by their names, the solved files first."""
+    samples = solved / "samples"
+    folders = {REFERENCE: solved}
+    if (samples / AT_THE_ROOF).is_dir():
+        folders[AT_THE_ROOF] = samples / AT_THE_ROOF
+    for folder in sorted((samples / TOO_SLOW).glob("*/")):
+        folders[f"{TOO_SLOW}/{folder.name}"] = folder
+    return folders
 
 
 def _figures(
@@ -156,7 +170,7 @@ def _slow(figures: Sequence[Figure], kernel: str, language: Language) -> list[tu
         (figure.hand_in, figure.speedup)
         for figure in figures
         if (figure.kernel, figure.language) == (kernel, language)
-        and figure.hand_in != REFERENCE
+        and must_be_too_slow(figure.hand_in)
         and figure.speedup is not None
     ]
 
