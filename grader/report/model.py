@@ -31,6 +31,7 @@ from grader.system.umask import give_to_user
 from grader.vocabulary import CheckName, Language, Visibility
 
 FORMAT = 1
+_UNWRITTEN = "unwritten"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -53,6 +54,8 @@ class CheckResult:
     hint: str = ""
     wall_s: float = 0.0
     evidence: Evidence | None = None
+    # Not graded yet: known while grading goes on, and not written.
+    waiting: bool = field(default=False, metadata={_UNWRITTEN: True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,8 @@ def _plain(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        written = (one for one in dataclasses.fields(value) if _UNWRITTEN not in one.metadata)
+        return {one.name: _plain(getattr(value, one.name)) for one in written}
     if isinstance(value, dict):
         return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -23,21 +23,25 @@ from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
+from grader.checks.check import CheckOutcome, KernelFile
+from grader.checks.common.diagnosis import Diagnosis
 from grader.commands.ci import gradescope_metadata, run
 from grader.commands.ci.delivery import Delivery, Format
 from grader.commands.ci.gradescope_metadata import RateLimit, read_metadata
 from grader.errors import GraderError, UsageError
 from grader.grading import pipeline
-from grader.grading.partial import NOT_YET, is_unfinished, not_yet, out_of_time
+from grader.grading.check_results import NOT_YET, results
+from grader.grading.file_state import FileState
+from grader.grading.partial import is_unfinished, out_of_time
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.report.model import Report
 from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Isolation, Level
-from grader.submission.reader import Submission, read_submission
+from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.system import signals
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 SCHEMA = report_document.schema()
 NOON = datetime(2026, 3, 2, 12, tzinfo=timezone(timedelta(hours=-8)))
@@ -233,9 +237,9 @@ def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
             options: Options,
             progress: Progress,
             *,
-            hear: Callable[[Report], None],
+            on_report: Callable[[Report], None],
         ) -> Report:
-            return instead(hear)
+            return instead(on_report)
 
         monkeypatch.setattr(run, "grade", grade)
 
@@ -244,7 +248,7 @@ def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
 
 def half_done() -> Report:
     """A report while the kernel's second check runs."""
-    waiting = replace(sample_reports.unmeasured(), message=NOT_YET, hint="")
+    waiting = replace(sample_reports.unmeasured(), message=NOT_YET, hint="", waiting=True)
     entry = sample_reports.kernel(
         sample_reports.build(), sample_reports.visible(), waiting, verdict=Verdict.ACCEPTED
     )
@@ -404,11 +408,12 @@ def test_what_had_no_time_says_so_and_stays_pending() -> None:
 @pytest.mark.parametrize("right", [True, False])
 def test_points_that_a_wrong_answer_costs_are_not_pending(right: bool) -> None:
     kernel = read_assignment(REPOSITORY / "assignments" / "silu").kernels[0]
-    done = [sample_reports.build(), sample_reports.visible()]
-    if not right:
-        done[-1] = sample_reports.wrong_answer().kernels[0].checks[1]
-    waiting = not_yet(kernel, done, Options())
-    assert [(check.check, check.pending) for check in waiting] == [
+    file = KernelFile(kernel=kernel, language=Language.CUDA, source=SourceFile(path="silu.cu"))
+    verdict = Verdict.ACCEPTED if right else Verdict.WRONG_ANSWER
+    cases = CheckOutcome[Any](diagnosis=Diagnosis(verdict=verdict, message="said"))
+    state = FileState(file=file, found={CheckName.CORRECTNESS: (cases,)})
+    lines = results(state, Options(), finished=False)
+    assert [(check.check, check.pending) for check in lines if check.waiting] == [
         (CheckName.MEMORY, MEMORY * right),
         (CheckName.PERFORMANCE, SPEED * right),
     ]
@@ -418,7 +423,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     submission = read_submission(REPOSITORY / "reference", assignment)
     heard: list[Report] = []
-    last = pipeline.grade(assignment, submission, Options(), Progress(), hear=heard.append)
+    last = pipeline.grade(assignment, submission, Options(), Progress(), on_report=heard.append)
     assert (heard[0].pending, heard[0].handed_in) == (100, 2)
     for report in heard:
         jsonschema.validate(json.loads(json_text(report)), SCHEMA)
@@ -437,7 +442,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
 
 def _done(report: Report, kernel: int, name: CheckName) -> bool:
     checks = [check for check in report.kernels[kernel].checks if check.check is name]
-    return bool(checks) and all(check.message != NOT_YET for check in checks)
+    return bool(checks) and not any(check.waiting for check in checks)
 
 
 # --- Gradescope's metadata -------------------------------------------------------------------

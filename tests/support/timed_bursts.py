@@ -13,7 +13,7 @@ from paths import REPOSITORY
 from grader.assignment.model import Case
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
 from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
 from grader.judge.oracle import Oracle
 from grader.judge.outcome import Outcome, Status
@@ -73,9 +73,7 @@ def silu_buffer_pool(folder: Path) -> Iterator[BufferPool]:
         entry="silu",
         evidence=BuildEvidence(tool="none", cached=False),
     )
-    bench = CheckContext(
-        assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False
-    )
+    bench = RunSetup(assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False)
     case = Case(
         name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0
     )  # fmt: skip

@@ -157,12 +157,13 @@ def _within_budget(
                 environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)
                 environment |= identity(assignment, submission)
 
-                def hear(report: Report) -> None:
+                def on_report(report: Report) -> None:
                     so_far[:] = [replace(report, environment=environment)]
                     _write_partial(request.output, delivery, so_far[0])
 
                 with quiet or progress_on(Console(stderr=True)) as progress:
-                    so_far[:] = [grade(assignment, submission, options, progress, hear=hear)]
+                    report = grade(assignment, submission, options, progress, on_report=on_report)
+                    so_far[:] = [report]
                     if errand.sent and so_far[0].pending:
                         _write_partial(request.output, delivery, so_far[0])
                         with progress.step("wait for the cluster"):
@@ -174,11 +175,13 @@ def _within_budget(
                     tip="give it more with --budget, and the platform's own limit more than that",
                 ) from None
         report = so_far[0]
+        if is_unfinished(report):
+            report = out_of_time(report, request.most_s or 0.0)
         if errand.sent:
             silence = f"{request.cluster} had not answered when {request.most_s:g} s were over"
             report = filled_in(report, errand.answer(wait=False), level, silence)
             report = replace(report, wall_s=round(time.monotonic() - started_s, 3))
-    return out_of_time(report, request.most_s or 0.0) if is_unfinished(report) else report
+    return report
 
 
 def _job(request: Request, assignment: Assignment, seed: int) -> Asked | None:

@@ -21,6 +21,7 @@ from ci_course import SEED, make_course, surroundings_with_gpu
 from classrooms import grade
 from clusters import certificates, dask_or_skip, scheduler
 
+from grader.checks.check import KernelFile
 from grader.commands.batch.cluster_client import ClusterClient
 from grader.commands.batch.job import Answer, Outcome
 from grader.commands.ci import run as ci
@@ -29,11 +30,14 @@ from grader.commands.ci.delivery import Format
 from grader.commands.local import chosen_assignments
 from grader.errors import GraderError
 from grader.gpu.nvml import gpus, visible
-from grader.grading import partial, score
+from grader.grading import score
+from grader.grading.check_results import results
+from grader.grading.file_state import FileState
 from grader.grading.plan import Options
 from grader.report.model import Report, to_json
 from grader.report.reader import read_report
 from grader.sandbox.level import Level
+from grader.submission.reader import SourceFile
 from grader.vocabulary import Language
 
 Worker = Callable[..., subprocess.Popen[bytes]]
@@ -204,8 +208,8 @@ def run(
     """Call `grade ci --cluster` with all but the grading on this machine; return the report."""
     monkeypatch.chdir(course)
 
-    def graded(*_: object, hear: Callable[[Report], None]) -> Report:
-        hear(on_processor)
+    def graded(*_: object, on_report: Callable[[Report], None]) -> Report:
+        on_report(on_processor)
         return on_processor
 
     monkeypatch.setattr(ci, "grade", graded)
@@ -303,7 +307,10 @@ def test_an_answer_fills_in_what_there_was_no_time_for_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assignment = chosen_assignments(("silu",))[0]
-    waiting = partial.not_yet(assignment.kernels[0], (), Options())
+    file = KernelFile(
+        kernel=assignment.kernels[0], language=Language.CUDA, source=SourceFile(path="silu.cu")
+    )
+    waiting = results(FileState(file=file), Options(), finished=False)
     begun = score.assemble(
         assignment,
         [score.kernel_result(assignment.kernels[0], Language.CUDA, waiting)],
@@ -313,8 +320,8 @@ def test_an_answer_fills_in_what_there_was_no_time_for_here(
     )
     assert (begun.score, begun.pending) == (0, 90)
 
-    def slow(*_: object, hear: Callable[[Report], None]) -> Report:
-        hear(begun)
+    def slow(*_: object, on_report: Callable[[Report], None]) -> Report:
+        on_report(begun)
         while True:
             time.sleep(1)
 
