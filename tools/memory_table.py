@@ -134,7 +134,7 @@ def write(runs: tuple[Path, ...]) -> None:
     lines = [
         machine,
         "",
-        "| assignment | planted fault | language | kind | line | CPU | GPU | why a device misses it |",
+        "| assignment | planted fault | language | kind | line | CPU | GPU | why not found |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for sample in planted():
