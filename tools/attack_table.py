@@ -24,7 +24,11 @@ import click
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = REPOSITORY / "docs" / "security.md"
 START, END = "<!-- table: made by tools/attack_table.py -->", "<!-- end of table -->"
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "benchmarks")]
+sys.path[:0] = [
+    str(REPOSITORY),
+    str(REPOSITORY / "tests" / "support"),
+    str(REPOSITORY / "benchmarks"),
+]
 
 from attack_corpus import Attack, attacks
 from hand_in_bench import small_silu
