@@ -163,7 +163,7 @@ def _check_same(first: dict[str, Any], second: dict[str, Any], what: str) -> Non
 
 def _checks(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return our checks, those that were not measured replaced by theirs."""
-    judged = [check for check in ours if check["check"] != CheckName.BUILD.value]
+    judged = [check for check in ours if check["check"] != CheckName.BUILD]
     if all(_open(check) or check["verdict"] == Verdict.SKIPPED.value for check in judged):
         # Not even built, or not run: their build and the rules they held it to count as well.
         if any(map(_open, ours)) and any(map(_measured, theirs)):
@@ -173,7 +173,7 @@ def _checks(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> list[di
     merged = []
     for name, several in _by_check(ours).items():
         merged += _filled(several, others.get(name, []))
-    correctness = [c for c in merged if c["check"] == CheckName.CORRECTNESS.value]
+    correctness = [c for c in merged if c["check"] == CheckName.CORRECTNESS]
     if all(Verdict(check["verdict"]).earns_points for check in correctness):
         # What waited for cases that were not measured here has been judged there.
         named = {(check["check"], check["name"]): check for check in theirs}
@@ -230,7 +230,7 @@ def _differences(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]
 def _kernel(kernel: dict[str, Any]) -> dict[str, Any]:
     """Return the kernel with verdict and points of its checks, by the rules of `score`."""
     checks = kernel["checks"]
-    built = (CheckName.BUILD.value, Verdict.ACCEPTED.value)
+    built = (CheckName.BUILD, Verdict.ACCEPTED.value)
     telling = [c for c in checks if (c["check"], c["verdict"]) != built] or checks
     return {
         **kernel,

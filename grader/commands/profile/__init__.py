@@ -19,6 +19,9 @@ from rich.console import Console
 from grader.assignment.model import Assignment, Kernel
 from grader.assignment.toml_locations import did_you_mean
 from grader.build.artifact import Built, Rejected
+from grader.checks.check import KernelFile
+from grader.checks.counters.check import CountersCheck
+from grader.checks.performance.check import PerformanceCheck
 from grader.commands.profile.resources import resources
 from grader.commands.profile.roofline import Point, Roof, bars, svg
 from grader.errors import UsageError
@@ -26,8 +29,9 @@ from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
 from grader.gpu.monitor import Watch
 from grader.gpu.nvml import Gpu
-from grader.grading.context import GradingContext, open_context
-from grader.grading.plan import Options, Unit
+from grader.grading.context import FileContext, open_context
+from grader.grading.file_state import FileState
+from grader.grading.plan import Options, Plan
 from grader.grading.progress import Progress, progress_on
 from grader.report.model import write_whole
 from grader.submission.reader import Submission
@@ -57,36 +61,38 @@ class Request:
 def run_profile(request: Request, submission: Submission) -> int:
     """Print the profile of every file of the kernel; return 1 if one does not build."""
     kernel = chosen_kernel(request.assignment, request.kernel)
-    units = [
-        Unit(kernel=kernel, language=language, source=submission.files[path])
+    files = tuple(
+        KernelFile(kernel=kernel, language=language, source=submission.files[path])
         for language, path in kernel.files.items()
         if path in submission and request.language in (None, language)
-    ]
-    if not units:
-        files = ", ".join(
+    )
+    if not files:
+        names = ", ".join(
             path for language, path in kernel.files.items() if request.language in (None, language)
         )
         raise UsageError(
-            f"there is no {files or 'file in that language'} of {kernel.name} in this hand-in",
+            f"there is no {names or 'file in that language'} of {kernel.name} in this hand-in",
             tip="name its folder with --from",
         )
     console = Console()
     page = Page(console)
+    plan = Plan(kernels=((kernel, files),))
     failed = False
     with (
         progress_on(Console(stderr=True)) as progress,
-        open_context(request.assignment, Options(gpu=request.gpu), units) as context,
+        open_context(request.assignment, Options(gpu=request.gpu), plan) as context,
     ):
-        for unit in units:
-            built = context.built(unit)
+        for unit in files:
+            file = FileContext(context, FileState(file=unit))
+            built = file.wait_for_build()
             page.sentence(f"{request.assignment.title}: {unit.title}")
             if isinstance(built, Rejected):
                 page.sentence(built.message, indent=_INDENT)
                 failed = True
                 continue
-            _time(page, request, unit, built, context, progress)
+            _time(page, request, file, progress)
             _resources(page, request, unit)
-            _accesses(page, unit, built, context, progress)
+            _accesses(page, file, progress)
             if request.gpu is not None:
                 _hardware(page, request, unit, built, progress)
     page.print()
@@ -111,14 +117,8 @@ def chosen_kernel(assignment: Assignment, name: str | None) -> Kernel:
     return next(kernel for kernel in assignment.kernels if kernel.name == name)
 
 
-def _time(
-    page: Page,
-    request: Request,
-    unit: Unit,
-    built: Built,
-    context: GradingContext,
-    progress: Progress,
-) -> None:
+def _time(page: Page, request: Request, file: FileContext, progress: Progress) -> None:
+    unit = file.file
     if request.gpu is None:
         page.sentence(
             "time: no GPU here. One would show the time beside torch's, the bandwidth, the share "
@@ -128,8 +128,8 @@ def _time(
         if request.svg is not None:
             page.sentence(f"roof: {request.svg} is not drawn without a GPU", indent=_INDENT)
         return
-    with progress.step(f"timing {unit.title}") as step:
-        timed = context.check_performance(unit, built, step.advance)
+    with progress.step(f"timing {unit.title}") as file.step:
+        (timed,) = PerformanceCheck().run(file)
     page.sentence(f"time: {timed.diagnosis.message}", indent=_INDENT)
     if timed.evidence is None or not timed.evidence.benchmarks:
         return
@@ -158,7 +158,7 @@ def _time(
         page.sentence(f"note: {flag}", indent=_INDENT)
 
 
-def _resources(page: Page, request: Request, unit: Unit) -> None:
+def _resources(page: Page, request: Request, unit: KernelFile) -> None:
     if unit.language is Language.TRITON:
         page.sentence(
             "registers and shared memory: Triton compiles where it runs; on a GPU ncu tells.",
@@ -187,10 +187,12 @@ def _resources(page: Page, request: Request, unit: Unit) -> None:
         )
 
 
-def _hardware(page: Page, request: Request, unit: Unit, built: Built, progress: Progress) -> None:
+def _hardware(
+    page: Page, request: Request, unit: KernelFile, built: Built, progress: Progress
+) -> None:
     # Both import torch.
-    from grader.checks.common.case_run import CheckContext
-    from grader.checks.counters.check import counting_case
+    from grader.checks.common.case_run import RunSetup
+    from grader.checks.counters.count import counting_case
     from grader.commands.profile.ncu import counters
     from grader.judge.oracle import Oracle
 
@@ -201,9 +203,9 @@ def _hardware(page: Page, request: Request, unit: Unit, built: Built, progress: 
     assignment = request.assignment
     case = counting_case(assignment, unit.kernel, unit.language, 0)
     prepared = case, Oracle(assignment).data(case, unit.language)
-    bench = CheckContext(assignment=assignment, built=built, server=None, driver=None, private=True)
+    setup = RunSetup(assignment=assignment, built=built, server=None, driver=None, private=True)
     with progress.step(f"ncu on {unit.title}"):
-        found, reason = counters(bench, tool, prepared)
+        found, reason = counters(setup, tool, prepared)
     if not found:
         page.sentence(f"the GPU's own counters: {reason}", indent=_INDENT)
         return
@@ -212,11 +214,9 @@ def _hardware(page: Page, request: Request, unit: Unit, built: Built, progress: 
         page.sentence(f"{what}: {value}", indent=2 * _INDENT)
 
 
-def _accesses(
-    page: Page, unit: Unit, built: Built, context: GradingContext, progress: Progress
-) -> None:
-    with progress.step(f"counting accesses of {unit.title}"):
-        counted = context.check_counters(unit, built)
+def _accesses(page: Page, file: FileContext, progress: Progress) -> None:
+    with progress.step(f"counting accesses of {file.file.title}"):
+        counted = CountersCheck().count(file)
     if counted.evidence is None:
         page.sentence(f"accesses: {counted.diagnosis.message}", indent=_INDENT)
         return

@@ -12,7 +12,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.judge.session import Session
 from grader.judge.tool_command import ToolCommand
@@ -35,7 +35,7 @@ _REFUSED = "ERR_NVGPUCTRPERM"
 _NO_KERNELS = "No kernels were profiled"  # what ncu of CUDA 13.0 says then
 
 
-def counters(bench: CheckContext, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
+def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
     """Run one case under ncu; return what was counted, or nothing and the reason."""
     tool_command = ToolCommand(
         command=(
@@ -44,10 +44,10 @@ def counters(bench: CheckContext, ncu: Tool, case: Prepared) -> tuple[list[tuple
         ),
         environment={},
     )
-    limits = replace(bench.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
-    bench = replace(bench, private=True)
-    with Session(bench.built, limits, bench.server, tool_command=tool_command) as session:
-        outcome = run_under_tool(bench, session, [case], limits)
+    limits = replace(setup.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
+    setup = replace(setup, private=True)
+    with Session(setup.built, limits, setup.server, tool_command=tool_command) as session:
+        outcome = run_under_tool(setup, session, [case], limits)
         session.finish(_FINISH_S)
         try:
             log = scratch_dir.read(session.box / _LOG, _LOG_BYTES).decode("utf-8", "replace")
@@ -73,7 +73,7 @@ def parse(log: str) -> list[tuple[str, str]]:
     rows: Sequence[dict[str, str]] = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
     first = rows[0]["ID"] if rows else ""
     return [
-        (METRICS[row["Metric Name"]], f"{row['Metric Value']} {row['Metric Unit']}".strip())
+        (METRICS[row["Metric Name"]], f"{row['Metric Value']} {row['Metric KernelFile']}".strip())
         for row in rows
         if row["ID"] == first and row.get("Metric Name") in METRICS
     ]
