@@ -51,6 +51,20 @@ def test_what_is_no_plain_number_is_none(number: str) -> None:
     assert parse_records(f'{{"record": {number}}}') == ({"record": None},)
 
 
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        ("NaN", "JSON has no number NaN"),
+        ("1e400", "1e400 is too large a number"),
+        (str(2**64), "18446744073709551616 is too large a number"),
+        ("9" * 5000, "^9{200} is too large a number"),
+    ],
+)
+def test_strictly_what_is_no_plain_number_is_an_error(number: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        untrusted_json.parse(f'{{"a": [{number}]}}', strict=True)
+
+
 def test_plain_values() -> None:
     value = {"a": [2**64 - 1, -(2**63), 1.5, None, True, "ü"], "b": {"c": {}}}
     assert untrusted_json.parse(json.dumps(value)) == value
