@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
-from grader.sandbox.compiled_kernels import Compiled
+from grader.sandbox.compiled_kernels import CompiledKernels
 from grader.vocabulary import Device, Language
 
 
@@ -26,7 +26,7 @@ class Built:
     entry: str
     evidence: BuildEvidence
     doubts: tuple[str, ...] = ()
-    compiled: Compiled = field(default_factory=Compiled, compare=False, repr=False)
+    compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

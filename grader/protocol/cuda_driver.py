@@ -1,10 +1,8 @@
-"""The few functions of libcuda.so.1 that judge and worker need, by ctypes.
+"""The CUDA driver functions that judge and workers need, called through ctypes.
 
-Used by the CUDA worker, which imports no torch, by the Python worker and by
-the judge: the same calls on both sides of a shared buffer.
-
-Memory is shared by file descriptor (cuMemCreate with a POSIX handle), never by
-legacy CUDA IPC, which fails when the worker runs under another uid.
+The CUDA worker imports no torch; with this module judge and workers make the same calls on both
+sides of a shared buffer. Memory is shared by file descriptor (cuMemCreate with a POSIX handle),
+never by legacy CUDA IPC, which fails when the worker runs under another uid.
 """
 
 import ctypes
@@ -52,10 +50,7 @@ class CudaError(RuntimeError):
 
 
 class Driver:
-    """The driver with the primary context of one device current.
-
-    That context is the one the CUDA runtime and torch use too.
-    """
+    """The driver with one device's primary context current, as the CUDA runtime and torch use."""
 
     def __init__(self, device: int = 0) -> None:
         self._cuda = ctypes.CDLL("libcuda.so.1")
@@ -78,7 +73,7 @@ class Driver:
         )
 
     def granularity(self) -> int:
-        """Return what the size of shared memory must be a multiple of, bytes."""
+        """Return the allocation granularity of shared memory, bytes."""
         size = ctypes.c_size_t()
         self._call(
             "cuMemGetAllocationGranularity",
@@ -129,7 +124,7 @@ class Driver:
         return self._map(handle, size)
 
     def _map(self, handle: ctypes.c_ulonglong, size: int) -> int:
-        """Map the memory and give up the handle, whatever comes of it."""
+        """Map the memory and release the handle, also if mapping fails."""
         address = ctypes.c_ulonglong()
         try:
             self._call(
@@ -147,7 +142,7 @@ class Driver:
                 self._call("cuMemAddressFree", address, ctypes.c_size_t(size))
                 raise
         finally:
-            # The mapping keeps the memory alive; the handle is not needed further.
+            # The mapping keeps the memory alive; the handle is not needed any more.
             self._call("cuMemRelease", handle)
         access = _AccessDescription(_Location(_ON_DEVICE, self.device), _READ_WRITE)
         try:
@@ -164,7 +159,7 @@ class Driver:
         self._call("cuMemAddressFree", ctypes.c_ulonglong(address), ctypes.c_size_t(size))
 
     def allocate(self, size: int) -> int:
-        """Allocate exactly `size` bytes of this process's own (cuMemAlloc)."""
+        """Allocate exactly `size` bytes that only this process uses (cuMemAlloc)."""
         address = ctypes.c_ulonglong()
         self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         return address.value

@@ -194,7 +194,7 @@ def test_a_defect_of_ours_spoils_one_kernel_only(
     assert found.score is None
     check = found.kernels[0].checks[0]
     assert check.verdict is Verdict.GRADER_ERROR
-    assert "an unexpected OverflowError in test_foreign_json.py:" in check.message
+    assert "an unexpected OverflowError in test_untrusted_json.py:" in check.message
     assert "12345" not in check.message
     monkeypatch.setenv("GRADE_DEBUG", "1")
     report()
