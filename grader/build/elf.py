@@ -1,8 +1,7 @@
-"""The symbols of an object file or shared library, read without running anything.
+"""Read the symbols of an object file or shared library (64-bit little-endian ELF).
 
-The file comes from a compiler that a hand-in's text steered: every offset is
-checked, and what does not fit is an error, never a guess. 64-bit ELF, little
-endian, is all that the machines of this grader have.
+The student's text determined the file's content: every offset is checked, and whatever does not
+fit is an error. Nothing is executed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from pathlib import Path
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SYMBOL_TABLES = (2, 11)  # all symbols; those that the loader needs
+_SYMBOL_TABLES = (2, 11)  # SHT_SYMTAB, SHT_DYNSYM
 _UNDEFINED = 0
 _GLOBAL, _WEAK = 1, 2
 _INDIRECT = 10  # STT_GNU_IFUNC
@@ -23,12 +22,11 @@ _MOST_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symbols:
-    """The names that a file defines, and those that it needs from others.
+    """The names that a file defines, and those that it needs from other files.
 
-    `defined` holds local and hidden names too: linking makes a hidden function
-    a local one. `optional` are the names that may stay missing (weak); whoever
-    declares a function so gets it all the same where it is there. `indirect` are
-    defined functions that other code of the file chooses while it is loaded (ifunc),
+    `defined` includes local and hidden names: linking turns a hidden function into a local one.
+    `optional` are weak undefined names, which may stay missing but are bound where they exist.
+    `indirect` are defined functions that code of the file selects while it is loaded (ifunc),
     before anything else of a program runs.
     """
 
@@ -41,8 +39,7 @@ class Symbols:
 def read_symbols(path: Path) -> Symbols:
     """Read both symbol tables of `path`.
 
-    Raises ValueError if the file is none that a linker writes, OSError if it
-    cannot be read.
+    Raises ValueError if no linker writes such a file, OSError if it cannot be read.
     """
     data = path.read_bytes()
     if len(data) > _MOST_BYTES:
@@ -68,7 +65,7 @@ def _read(data: bytes) -> Symbols:
         if section[1] in _SYMBOL_TABLES:
             if section[6] >= len(sections):
                 raise ValueError("a table of symbols has no names")
-            _take(data, section, sections[section[6]], defined, indirect, needed)
+            _add_symbols(data, section, sections[section[6]], defined, indirect, needed)
     return Symbols(
         defined=frozenset(defined),
         needed=frozenset(needed[_GLOBAL]),
@@ -77,7 +74,7 @@ def _read(data: bytes) -> Symbols:
     )
 
 
-def _take(
+def _add_symbols(
     data: bytes,
     table: tuple[int, ...],
     names: tuple[int, ...],
