@@ -117,7 +117,7 @@ def buffer(role: Role, *, count: int = 100) -> Buffer:
 
 
 @pytest.mark.parametrize(
-    ("at", "breach"),
+    ("at", "guard_violation"),
     [
         (0, -GUARD_BYTES),
         (GUARD_BYTES - 1, -1),

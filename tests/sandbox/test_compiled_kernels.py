@@ -255,7 +255,8 @@ def test_it_holds_so_many_bytes_and_files_and_no_more(
 HAND_IN = """
 import os
 from pathlib import Path
-import cuda_driver, torch, triton, triton.language as tl
+import torch, triton, triton.language as tl
+from grader.protocol import cuda_driver
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
