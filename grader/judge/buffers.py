@@ -39,18 +39,6 @@ _F_SEAL_FUTURE_WRITE = 0x10  # since Linux 5.1; not in Python's fcntl
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
-class _CudaBytes:
-    """Raw device memory that torch can wrap without a copy."""
-
-    def __init__(self, address: int, size: int) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": (size,),
-            "typestr": "|u1",
-            "data": (address, False),
-            "version": 3,
-        }
-
-
 @functools.cache
 def _generator(device: torch.device) -> torch.Generator:
     """Return this process's source of secret bytes on a GPU."""
@@ -238,7 +226,7 @@ def _cuda_memory(size: int, driver: cuda_driver.Driver) -> tuple[torch.Tensor, i
         granule = driver.granularity()
     total = -(-(size + 2 * GUARD_BYTES) // granule) * granule
     address, descriptor = _create_shared(total, driver)
-    whole = torch.as_tensor(_CudaBytes(address, total), device="cuda")
+    whole = torch.as_tensor(cuda_driver.CudaBytes(address, total), device="cuda")
 
     def release() -> None:
         with gpu_errors():

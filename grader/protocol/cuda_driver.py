@@ -49,6 +49,18 @@ class CudaError(RuntimeError):
         self.code = code
 
 
+class CudaBytes:
+    """Raw device memory that torch can wrap without a copy."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
 class Driver:
     """The driver with one device's primary context current, as the CUDA runtime and torch use."""
 
