@@ -37,8 +37,7 @@ _FILE_MIB = 256
 # The message of a compiler's driver that could not start a process. The student's file can make
 # the compiler print such a line too: `_run_once` handles that.
 _REFUSED = re.compile(
-    r"^[^\s:]*(?:g\+\+|gcc|clang|collect2)[^\s:]*: fatal error: .*fork: Resource temporarily",
-    re.M,
+    r"^[^\s:]*(?:g\+\+|gcc|clang|collect2)[^\s:]*: fatal error: .*fork: Resource temporarily", re.M
 )
 _REFUSALS = 3  # in a row, while an empty file compiles each time
 
@@ -150,11 +149,7 @@ def _says_refused(ended: spawn.Ended) -> bool:
 
 
 def _compile_once(
-    compiler: Compiler,
-    sources: Mapping[str, str],
-    source: str,
-    output: Path | None,
-    wall_s: float,
+    compiler: Compiler, sources: Mapping[str, str], source: str, output: Path | None, wall_s: float
 ) -> spawn.Ended:
     """Run the compiler and copy its product to `output`."""
     name = output.name if output is not None else LIBRARY

@@ -23,10 +23,7 @@ _MISSING_HEADER = re.compile(
 )
 # Hints for a reader who sees the message of g++ or nvcc for the first time.
 _ADVICE = (
-    (
-        _MISSING_HEADER,
-        "only this file is graded: put what it needs into it",
-    ),
+    (_MISSING_HEADER, "only this file is graded: put what it needs into it"),
     (
         re.compile(r"operator ?<<.*__global__|\bstd::cout\b|operator ?<<\(.*device code"),
         "a kernel cannot use std::cout: print with printf",

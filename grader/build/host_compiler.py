@@ -73,10 +73,7 @@ def _rejected(
         message=first.message,
         hint=_hint(first.feature) if verdict is Verdict.NOT_MEASURED else "",
         evidence=BuildEvidence(
-            tool="host device",
-            cached=False,
-            diagnostics=diagnostics,
-            diagnostics_total=len(found),
+            tool="host device", cached=False, diagnostics=diagnostics, diagnostics_total=len(found)
         ),
     )
 

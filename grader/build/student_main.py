@@ -132,11 +132,7 @@ def _compile_main(
 
 
 def build_program(
-    assignment: Assignment,
-    main: SourceFile,
-    part: Built,
-    kernel: SourceFile,
-    target: Target,
+    assignment: Assignment, main: SourceFile, part: Built, kernel: SourceFile, target: Target
 ) -> Built | Rejected:
     """Link the object `part`, made of `main`, with a kernel that builds, and the shim.
 
@@ -210,10 +206,7 @@ def link_problem(
             )
         if name == "main":
             return f"{kernel} defines `main`, too: {main} is the program", "take it out"
-        return (
-            f"{main} and {kernel} both define `{name}`",
-            "put `static` before it in both files",
-        )
+        return (f"{main} and {kernel} both define `{name}`", "put `static` before it in both files")
     missed = list(_UNDEFINED.finditer(output))
     if any(match["name"] == "main" for match in missed):
         return f"{main} defines no function `main`", "wanted: int main()"

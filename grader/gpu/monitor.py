@@ -77,6 +77,5 @@ class Watch:
         except (nvml.NVMLError, nvml.NVMLLibraryMismatchError):
             return Peaks()
         return Peaks(
-            memory_gb_s=2 * memory_mhz * bus_bytes / 1e3,
-            fp32_tflop_s=2 * cores * sm_mhz / 1e6,
+            memory_gb_s=2 * memory_mhz * bus_bytes / 1e3, fp32_tflop_s=2 * cores * sm_mhz / 1e6
         )

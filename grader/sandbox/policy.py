@@ -95,12 +95,7 @@ class Confinement:
 
 
 def confinement(
-    cwd: Path,
-    *,
-    memory_mib: int,
-    tasks: int,
-    gpu: bool = False,
-    layers: Layers | None = None,
+    cwd: Path, *, memory_mib: int, tasks: int, gpu: bool = False, layers: Layers | None = None
 ) -> Confinement:
     """Prepare the layers for one program, which gets the folder `cwd`.
 

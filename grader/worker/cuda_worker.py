@@ -74,10 +74,7 @@ class CpuDevice:
             ctypes.c_char_p,
         ]
         library.grader_attach_host.restype = None
-        library.grader_attach_host.argtypes = [
-            ctypes.c_void_p,
-            *library.grader_attach.argtypes[1:],
-        ]
+        library.grader_attach_host.argtypes = [ctypes.c_void_p, *library.grader_attach.argtypes[1:]]
         library.grader_open_report(wire.REPORT_FD)
 
     def attach(self, buffer: Buffer) -> int:
