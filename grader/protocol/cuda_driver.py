@@ -128,7 +128,7 @@ class Driver:
         )
         return self._map(handle, size)
 
-    def _map(self, handle: _U64, size: int) -> int:
+    def _map(self, handle: ctypes.c_ulonglong, size: int) -> int:
         """Map the memory and release the handle, also if mapping fails."""
         address = _U64()
         try:

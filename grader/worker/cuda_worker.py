@@ -27,8 +27,6 @@ if __name__ == "__main__":
 from grader.protocol import programs, wire
 from grader.worker import host_memory, worker_log
 
-_HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
-
 
 class Buffer:
     """One attached buffer: its address for the kernel, and its file."""
@@ -138,12 +136,15 @@ class GpuDevice:
         """Allocate exactly `size` bytes, so that compute-sanitizer knows the bounds."""
         return self._driver.allocate(size)
 
-    def copy(self, target: int, source: int, size: int, kind: int) -> None:
-        """Copy between host and device."""
-        if kind == _HOST_TO_DEVICE:
-            self._driver.copy_to_device(target, source, size)
-        else:
-            self._driver.copy_to_host(target, source, size)
+    def copy_in(self, buffer: Buffer) -> None:
+        """Fill a private allocation from its file."""
+        file_data = buffer.file_address + buffer.offset
+        self._driver.copy_to_device(buffer.address, file_data, buffer.size)
+
+    def copy_out(self, buffer: Buffer) -> None:
+        """Write a private allocation to its file."""
+        file_data = buffer.file_address + buffer.offset
+        self._driver.copy_to_host(file_data, buffer.address, buffer.size)
 
     def release(self, buffers: list[Buffer]) -> None:
         """Free or unmap the buffers."""
@@ -246,18 +247,17 @@ class Worker:
         assert isinstance(self._device, GpuDevice), "only a GPU has private memory"
         return self._device
 
-    def copy(self, kind: int) -> None:
-        """Fill private allocations from their files, or the reverse for outputs."""
+    def copy_in(self) -> None:
+        """Fill private allocations from their files."""
         for buffer in self._buffers.values():
-            if buffer.where != wire.PRIVATE:
-                continue
-            data = buffer.file_address + buffer.offset
-            if kind == _HOST_TO_DEVICE and buffer.bare:
-                continue
-            if kind == _HOST_TO_DEVICE:
-                self._private_device().copy(buffer.address, data, buffer.size, kind)
-            elif buffer.writable:
-                self._private_device().copy(data, buffer.address, buffer.size, kind)
+            if buffer.where == wire.PRIVATE and not buffer.bare:
+                self._private_device().copy_in(buffer)
+
+    def copy_out(self) -> None:
+        """Write private outputs to their files."""
+        for buffer in self._buffers.values():
+            if buffer.where == wire.PRIVATE and buffer.writable:
+                self._private_device().copy_out(buffer)
 
     def detach(self) -> None:
         """Unmap all buffers."""
@@ -298,9 +298,9 @@ def serve(channel: socket.socket, worker: Worker) -> None:
             code = worker.run()
             status = wire.CUDA_ERROR if code else wire.OK
         elif command == wire.COPY_IN:
-            worker.copy(_HOST_TO_DEVICE)
+            worker.copy_in()
         elif command == wire.COPY_OUT:
-            worker.copy(_DEVICE_TO_HOST)
+            worker.copy_out()
         elif command == wire.DETACH:
             worker.detach()
         elif command == wire.FINISH:
