@@ -125,8 +125,8 @@ def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:
         if match is None or not match["text"]:
             continue
         groups = match.groupdict()
-        theirs = PurePath(groups["file"]).name == PurePath(student_file).name
-        at = int(groups["line"]) if theirs and groups.get("line") else None
+        in_students_file = PurePath(groups["file"]).name == PurePath(student_file).name
+        at = int(groups["line"]) if in_students_file and groups.get("line") else None
         text = groups["text"].strip()
         if (at, text) in seen:
             continue  # host and device passes report the same error twice

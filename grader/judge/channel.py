@@ -30,17 +30,17 @@ class Channel:
     """A SEQPACKET socket: whole messages, one command at a time."""
 
     def __init__(self) -> None:
-        self._ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._ours.setblocking(False)
+        self._socket, self.worker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.setblocking(False)
         self._number: int | None = None
 
     def fileno(self) -> int:
         """Return the judge's descriptor, for waiting."""
-        return self._ours.fileno()
+        return self._socket.fileno()
 
     def started(self) -> None:
         """Close the judge's copy of the worker's end, once the worker has it."""
-        self.theirs.close()
+        self.worker_end.close()
 
     def send(self, command: int, payload: bytes = b"", descriptors: tuple[int, ...] = ()) -> None:
         """Send a command.
@@ -52,11 +52,11 @@ class Channel:
             raise StrayAnswerError("answered before it was asked")
         self._number = secrets.randbits(64)
         message = wire.COMMAND.pack(self._number, command) + payload
-        socket.send_fds(self._ours, [message], list(descriptors))
+        socket.send_fds(self._socket, [message], list(descriptors))
 
     def look_until(self, eager_s: float) -> None:
         """Poll for an answer for `eager_s`, because waking up takes longer than polling."""
-        wire.look_until(self._ours, eager_s)
+        wire.look_until(self._socket, eager_s)
 
     def answer(self) -> Answer | None:
         """Return the answer, None if there is none yet or the worker is gone."""
@@ -74,7 +74,7 @@ class Channel:
     def _receive(self) -> bytes | None:
         try:
             # `recv` drops descriptors that a submission may send.
-            return self._ours.recv(wire.MESSAGE_BYTES) or None
+            return self._socket.recv(wire.MESSAGE_BYTES) or None
         except (BlockingIOError, ConnectionError):
             return None
 
@@ -86,9 +86,9 @@ class Channel:
     def hang_up(self) -> None:
         """Signal the worker, if it still listens, that no more commands follow."""
         with contextlib.suppress(OSError):
-            self._ours.shutdown(socket.SHUT_RDWR)
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close both ends."""
-        self._ours.close()
-        self.theirs.close()
+        self._socket.close()
+        self.worker_end.close()

@@ -55,16 +55,16 @@ class PythonServer:
     def _start(self) -> None:
         with contextlib.ExitStack() as undo:
             folder = undo.enter_context(box("grade-server-"))
-            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._socket, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             undo.callback(self._socket.close)
             self._socket.settimeout(_FORK_S)
-            with theirs:
+            with server_end:
                 self._program = spawn.spawn(
                     [sys.executable, "-I", str(programs.PYTHON_SERVER), self._device.value],
                     cwd=folder,
                     environment=spawn.clean_environment(folder),
                     limits=spawn.Limits(),
-                    descriptors={3: theirs.fileno()},
+                    descriptors={3: server_end.fileno()},
                     # It runs no student code; its children confine themselves.
                     layers=UNCONFINED,
                 )
@@ -119,9 +119,9 @@ class PythonServer:
                 "settings": limits.settings((3, 4), confined),
             }
         )
-        output, output_theirs = os.pipe2(os.O_CLOEXEC)
-        report, report_theirs = os.pipe2(os.O_CLOEXEC)
-        passed = [channel, report_theirs, output_theirs]
+        output, output_writing = os.pipe2(os.O_CLOEXEC)
+        report, report_writing = os.pipe2(os.O_CLOEXEC)
+        passed = [channel, report_writing, output_writing]
         try:
             with process_tree.hold():
                 socket.send_fds(self._socket, [message.encode()], passed)
@@ -131,8 +131,8 @@ class PythonServer:
         except OSError:
             pass  # treated like no answer
         finally:
-            os.close(output_theirs)
-            os.close(report_theirs)
+            os.close(output_writing)
+            os.close(report_writing)
         confined.end()
         os.close(output)
         os.close(report)

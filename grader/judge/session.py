@@ -115,7 +115,7 @@ class Session:
                 tuning=self._tuning,
                 idle=self._idle,
             )
-            return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
+            return server.fork(request, channel=self._channel.worker_end.fileno(), limits=limits)
         return spawn.spawn(
             [
                 *(sys.executable, "-I", "-S", str(programs.CUDA_WORKER)),
@@ -124,7 +124,7 @@ class Session:
             cwd=self._box,
             environment=spawn.clean_environment(self._box),
             limits=limits,
-            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            descriptors={wire.CHANNEL_FD: self._channel.worker_end.fileno()},
             report=True,
             gpu=built.device is Device.CUDA,
         )
@@ -154,7 +154,7 @@ class Session:
             cwd=self._box,
             environment={**spawn.clean_environment(self._box), **tool_command.environment},
             limits=replace(limits, report_s=_TOOL_REPORT_S),
-            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            descriptors={wire.CHANNEL_FD: self._channel.worker_end.fileno()},
             report=True,
             gpu=built.device is Device.CUDA,
         )

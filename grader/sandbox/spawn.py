@@ -67,7 +67,7 @@ def spawn(
         descriptors[max(descriptors, default=2) + 1] = report_ends[1]
     settings = limits.settings(sorted(descriptors), confined)
     command = [sys.executable, "-I", "-S", str(programs.CONFINE), json.dumps(settings), *argv]
-    moves = [(writing, 1), (writing, 2), *((ours, its) for its, ours in descriptors.items())]
+    moves = [(writing, 1), (writing, 2), *((here, there) for there, here in descriptors.items())]
     try:
         pid = process_tree.start(command, environment, moves)
         pidfd = os.pidfd_open(pid)

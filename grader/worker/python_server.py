@@ -66,7 +66,7 @@ def prepare(device: str) -> dict[str, str]:
 
 def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # type: ignore[type-arg]
     """Fork a worker, orphan it to the judge, and return (pid, pidfd)."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     intermediate = _fork()
     if intermediate == 0:
         try:
@@ -76,12 +76,12 @@ def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # ty
             if worker == 0:
                 _become_worker(request, descriptors, parent)
             pidfd = os.pidfd_open(worker)
-            socket.send_fds(theirs, [str(worker).encode()], [pidfd])
+            socket.send_fds(child_end, [str(worker).encode()], [pidfd])
         finally:
             os._exit(0)  # never return into the server's loop
-    theirs.close()
-    data, pidfds, _, _ = socket.recv_fds(ours, 64, 1)
-    ours.close()
+    child_end.close()
+    data, pidfds, _, _ = socket.recv_fds(parent_end, 64, 1)
+    parent_end.close()
     os.waitpid(intermediate, 0)  # from now on the worker is the judge's child
     if not pidfds:
         raise SystemExit("no worker could be forked")  # the judge starts another server
