@@ -101,9 +101,7 @@ class Session:
         limits = spawn.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
-        if self._tool is not None:
-            return self._start_under_tool(built, self._tool, limits)
-        if built.language is Language.TRITON:
+        if built.language is Language.TRITON and self._tool is None:
             if server is None:
                 raise GraderError("a Python hand-in needs the Python server")
             request = Request(
@@ -116,48 +114,37 @@ class Session:
                 idle=self._idle,
             )
             return server.fork(request, channel=self._channel.worker_end.fileno(), limits=limits)
+        command = self._worker_command(built)
+        environment = spawn.clean_environment(self._box)
+        if self._tool is not None:
+            command = [*self._tool.command, *command]
+            environment |= self._tool.environment
+            limits = replace(limits, report_s=_TOOL_REPORT_S)
         return spawn.spawn(
-            [
-                *(sys.executable, "-I", "-S", str(programs.CUDA_WORKER)),
-                *(str(self._copy), built.device.value, self._host_settings),
-            ],
+            command,
             cwd=self._box,
-            environment=spawn.clean_environment(self._box),
+            environment=environment,
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.worker_end.fileno()},
             report=True,
             gpu=built.device is Device.CUDA,
         )
 
+    def _worker_command(self, built: Built) -> list[str]:
+        """Return the command of a worker that is not forked from the server."""
+        file, device = str(self._copy), built.device.value
+        if built.language is Language.TRITON:
+            return [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
+        command = [sys.executable, "-I", "-S", str(programs.CUDA_WORKER), file, device]
+        if self._tool is None:
+            return [*command, self._host_settings]
+        return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
+
     def _interpreter_checks(self, built: Built) -> dict[str, float] | None:
         """Return the interpreter's checks and its budget for a call, None on a GPU."""
         call_s = self._limits.call_s
         budget = {"operations": int(call_s / _OPERATION_S), "seconds": _SHARE * call_s}
         return {**budget, "memory": self._watch_memory} if built.device is Device.CPU else None
-
-    def _start_under_tool(
-        self, built: Built, tool_command: ToolCommand, limits: spawn.Limits
-    ) -> spawn.Program:
-        worker = [sys.executable, "-I"]
-        if built.language is Language.TRITON:
-            worker += [
-                str(programs.PYTHON_WORKER),
-                str(self._copy),
-                built.entry,
-                built.device.value,
-            ]
-        else:
-            worker += ["-S", str(programs.CUDA_WORKER), str(self._copy), built.device.value]
-            worker += [programs.CONTEXT] * (built.device is Device.CUDA)
-        return spawn.spawn(
-            [*tool_command.command, *worker],
-            cwd=self._box,
-            environment={**spawn.clean_environment(self._box), **tool_command.environment},
-            limits=replace(limits, report_s=_TOOL_REPORT_S),
-            descriptors={wire.CHANNEL_FD: self._channel.worker_end.fileno()},
-            report=True,
-            gpu=built.device is Device.CUDA,
-        )
 
     def __enter__(self) -> Session:
         return self

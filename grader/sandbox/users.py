@@ -16,17 +16,17 @@ import random
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.system.process_tree import kill_until_none
 from grader.system.retry import patiently
 
 # Assigned to nobody by Debian, Fedora and systemd, and below 65,536: unprivileged containers
 # have no more user ids than that.
 _UIDS = range(64_200, 64_900)
-_KILL_S = 10.0
+_POLL_S = 0.01
 # A child that becomes the user: its `kill(-1)` reaches all processes of the user at once.
 _KILL = """
 import os, signal, sys
@@ -54,18 +54,14 @@ class TemporaryUser:
         Raises GraderError if the processes multiply faster than they can be killed, or if the
         machine cannot start the process that kills them.
         """
-        deadline_s = time.monotonic() + _KILL_S
         command = [sys.executable, "-I", "-S", "-c", _KILL, str(self.uid)]
+
+        def kill() -> int:
+            patiently(lambda: subprocess.run(command, check=False))
+            return len(processes_of(self.uid))
+
         with self._claim:
-            while True:
-                patiently(lambda: subprocess.run(command, check=False))
-                if not processes_of(self.uid):
-                    return
-                if time.monotonic() > deadline_s:
-                    raise GraderError(
-                        "a hand-in's processes multiply faster than they can be ended"
-                    )
-                time.sleep(0.01)
+            kill_until_none(kill, _POLL_S)
 
 
 def take() -> TemporaryUser:

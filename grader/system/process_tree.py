@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 # A chain of processes that fork faster than they are killed must not hold the judge for ever.
-_SWEEP_S = 10.0
+_KILL_S = 10.0
 
 _lock = threading.Lock()
 _started: set[int] = set()
@@ -115,18 +115,27 @@ def kill_all() -> None:
                     kill(pid, signal.SIGKILL)
 
 
+def kill_until_none(kill: Callable[[], int], poll_s: float = 0.0) -> int:
+    """Call `kill`, which returns how many processes it found, until that is 0; return the sum.
+
+    Raises GraderError if the processes multiply faster than they can be killed.
+    """
+    deadline_s = time.monotonic() + _KILL_S
+    total = 0
+    while count := kill():
+        total += count
+        if time.monotonic() > deadline_s:
+            raise GraderError("a hand-in's processes multiply faster than they can be ended")
+        time.sleep(poll_s)
+    return total
+
+
 def sweep() -> int:
     """Kill stray processes until there are none; return how many were killed.
 
     Raises GraderError if they multiply faster than they can be killed.
     """
-    deadline_s = time.monotonic() + _SWEEP_S
-    killed = 0
-    while strays := _kill_strays():
-        killed += strays
-        if time.monotonic() > deadline_s:
-            raise GraderError("a hand-in's processes multiply faster than they can be ended")
-    return killed
+    return kill_until_none(_kill_strays)
 
 
 def _kill_strays() -> int:
