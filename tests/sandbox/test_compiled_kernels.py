@@ -1,4 +1,4 @@
-"""What Triton compiled in one worker reaches later ones of the same hand-in, and nothing else."""
+"""Kernels that Triton compiled in one worker reach later workers of the same submission only."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ LIMITS = Limits(load_s=120.0)
 
 
 def loaded(session: Session) -> str:
-    """Load the hand-in and return what it printed."""
+    """Load the submission and return its output."""
     with session:
         outcome = session.load()
         assert outcome.done, (outcome, session.output)

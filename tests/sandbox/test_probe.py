@@ -1,4 +1,4 @@
-"""The sandbox's level, and the filter of system calls, without a hand-in."""
+"""The sandbox's level and its system call filter, without a submission."""
 
 from __future__ import annotations
 

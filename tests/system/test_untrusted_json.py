@@ -1,4 +1,4 @@
-"""What a hand-in may have written, read by a judge that must not fall over it."""
+"""JSON that a submission may have written must not crash the judge."""
 
 from __future__ import annotations
 
