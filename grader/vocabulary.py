@@ -86,6 +86,8 @@ class CheckName(str):
     PROGRAM: ClassVar[CheckName]
     RULES: ClassVar[CheckName]
 
+    SHIPPED: ClassVar[tuple[CheckName, ...]]
+
     _known: ClassVar[dict[str, CheckName]] = {}
 
     def __new__(cls, text: str) -> CheckName:  # noqa: D102 # the class says it
@@ -112,3 +114,4 @@ class CheckName(str):
 
 for _name in ("build", "correctness", "memory", "performance", "counters", "program", "rules"):
     setattr(CheckName, _name.upper(), CheckName.add(_name))
+CheckName.SHIPPED = CheckName.all()

@@ -51,6 +51,10 @@ class CheckType(click.ParamType[CheckName]):
         except ValueError:
             self.fail(f"'{value}' is not one of {', '.join(CheckName.all())}", param, ctx)
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return the names for the help."""
+        return f"[{'|'.join(CheckName.all())}]"
+
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:

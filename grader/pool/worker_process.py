@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from grader.pool.state import WorkerState
 from grader.system import process_tree
-from grader.system.signals import heed_no_more, terminable
+from grader.system.signals import ignore_termination, terminable
 
 # The first message of a process that has come far enough to do tasks.
 READY = "ready"
@@ -47,6 +47,6 @@ def main(doer: str, descriptor: int, parent: int, threads: int) -> None:
             finally:
                 # The kernel's word that the parent is gone may come while it is cleared up.
                 try:
-                    heed_no_more()
+                    ignore_termination()
                 finally:
                     state.close()

@@ -96,6 +96,12 @@ class Report:
     kernels: tuple[KernelResult, ...] = ()
 
 
+def keys(record: Any) -> list[str]:
+    """Return the keys of a record in JSON: its fields, without those that are never written."""
+    fields = dataclasses.fields(record)
+    return [field.name for field in fields if _UNWRITTEN not in field.metadata]
+
+
 def to_json(report: Report) -> dict[str, Any]:
     """Return the report as JSON values, `format` first."""
     return {"format": FORMAT, **_plain(report)}
@@ -105,8 +111,7 @@ def _plain(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        written = (one for one in dataclasses.fields(value) if _UNWRITTEN not in one.metadata)
-        return {one.name: _plain(getattr(value, one.name)) for one in written}
+        return {name: _plain(getattr(value, name)) for name in keys(type(value))}
     if isinstance(value, dict):
         return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

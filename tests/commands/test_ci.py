@@ -26,9 +26,10 @@ from grader.assignment.reader import read_assignment
 from grader.checks.check import CheckOutcome, KernelFile
 from grader.checks.common.diagnosis import Diagnosis
 from grader.commands.ci import gradescope_metadata, run
-from grader.commands.ci.delivery import Delivery, Format
 from grader.commands.ci.gradescope_metadata import RateLimit, read_metadata
 from grader.errors import GraderError, UsageError
+from grader.formats import registry
+from grader.formats.output_format import OutputFormat
 from grader.grading import pipeline
 from grader.grading.check_results import NOT_YET, results
 from grader.grading.file_state import FileState
@@ -61,7 +62,7 @@ def grade(
 
 
 def json_text(report: Report) -> str:
-    text = Delivery(format=Format.JSON).render(report)
+    text = registry.JSON.file(report)
     assert text is not None
     return text
 
@@ -205,7 +206,9 @@ def test_a_wrong_folder_leaves_no_result_and_says_why(tmp_path: Path) -> None:
 # --- when things go wrong on the way ---------------------------------------------------------
 
 
-def request(tmp_path: Path, form: Format = Format.GRADESCOPE, **changes: object) -> run.Request:
+def request(
+    tmp_path: Path, form: OutputFormat = registry.GRADESCOPE, **changes: object
+) -> run.Request:
     usual = run.Request(
         assignment="silu",
         source=hand_in(tmp_path / "submission"),
@@ -255,9 +258,9 @@ def half_done() -> Report:
     return sample_reports.report(entry)
 
 
-@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("form", registry.formats(), ids=str)
 def test_what_does_not_fit_into_the_budget_is_pending(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def slow(hear: Callable[[Report], None]) -> Report:
         hear(half_done())
@@ -267,7 +270,7 @@ def test_what_does_not_fit_into_the_budget_is_pending(
     assert run.grade_ci(request(tmp_path, form)) == 0
     text = (tmp_path / "result").read_text()
     _valid(form, text)
-    if form is Format.GRADESCOPE:
+    if form is registry.GRADESCOPE:
         assert json.loads(text)["score"] == 40
         assert "20 points are pending" in json.loads(text)["output"]
         assert "the 100 s of this run were over" in text
@@ -285,9 +288,9 @@ def test_a_budget_that_ends_before_anything_is_known_is_our_error(
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("form", registry.formats(), ids=str)
 def test_at_every_moment_the_file_is_whole_and_valid(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     seen = []
 
@@ -304,9 +307,9 @@ def test_at_every_moment_the_file_is_whole_and_valid(
     assert len(set(seen)) == 2
 
 
-@pytest.mark.parametrize("form", [Format.GRADESCOPE, Format.AUTOLAB])
+@pytest.mark.parametrize("form", [registry.GRADESCOPE, registry.AUTOLAB])
 def test_a_grader_error_takes_the_score_so_far_away(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def broken(hear: Callable[[Report], None]) -> Report:
         hear(half_done())
@@ -321,9 +324,11 @@ def test_a_grader_error_takes_the_score_so_far_away(
     assert not (tmp_path / "result").exists()
 
 
-@pytest.mark.parametrize("form", [Format.PRAIRIELEARN, Format.GITHUB, Format.JUNIT, Format.JSON])
+@pytest.mark.parametrize(
+    "form", [registry.PRAIRIELEARN, registry.GITHUB, registry.JUNIT, registry.JSON]
+)
 def test_a_format_with_a_word_for_it_says_that_the_grader_failed(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     grading(lambda hear: sample_reports.grader_error())
     assert run.grade_ci(request(tmp_path, form)) == 0
@@ -371,14 +376,14 @@ def test_a_weaker_sandbox_than_required_grades_nothing(
         run.grade_ci(request(tmp_path, level=Level.PARTIAL))
 
 
-def _valid(form: Format, text: str) -> None:
-    contract: dict[Format, Callable[[str], Any]] = {
-        Format.GRADESCOPE: format_contracts.gradescope,
-        Format.PRAIRIELEARN: format_contracts.prairielearn,
-        Format.AUTOLAB: format_contracts.autolab,
-        Format.GITHUB: format_contracts.classroom,
-        Format.JUNIT: format_contracts.junit,
-        Format.JSON: json.loads,
+def _valid(form: OutputFormat, text: str) -> None:
+    contract: dict[OutputFormat, Callable[[str], Any]] = {
+        registry.GRADESCOPE: format_contracts.gradescope,
+        registry.PRAIRIELEARN: format_contracts.prairielearn,
+        registry.AUTOLAB: format_contracts.autolab,
+        registry.GITHUB: format_contracts.classroom,
+        registry.JUNIT: format_contracts.junit,
+        registry.JSON: json.loads,
     }
     contract[form](text)
 
@@ -616,14 +621,14 @@ def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None
 def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text(json_text(sample_reports.wrong_answer()))
-    for form in (Format.GRADESCOPE, Format.JUNIT):
-        done = grade("report", report, "--format", form.value)
+    for form in (registry.GRADESCOPE, registry.JUNIT):
+        done = grade("report", report, "--format", form.name)
         assert done.returncode == 0, done.stderr
         _valid(form, done.stdout)
     output = tmp_path / "result"
     done = grade("report", report, "--format", "prairielearn", "--output", output)
     assert (done.returncode, done.stdout) == (0, "")
-    _valid(Format.PRAIRIELEARN, output.read_text())
+    _valid(registry.PRAIRIELEARN, output.read_text())
     done = grade("report", report)
     assert "wrong answer · 0 / 80 points" in done.stdout
 

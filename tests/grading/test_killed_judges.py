@@ -27,13 +27,13 @@ time.sleep(1000)
 _JUDGE = f"""
 import sys, time
 from pathlib import Path
+from grader.sandbox import spawn
 from grader.sandbox.policy import Layers
-from grader.sandbox.spawn import Limits, spawn
 from grader.system import process_tree
 process_tree.become_subreaper()
-program = spawn(
+program = spawn.spawn(
     [sys.executable, "-I", "-S", "-c", {_DAEMON!r}],
-    cwd=Path(sys.argv[1]), environment={{}}, limits=Limits(), layers=Layers(own_group=True),
+    cwd=Path(sys.argv[1]), environment={{}}, limits=spawn.Limits(), layers=Layers(own_group=True),
 )
 while not program.output.text().endswith("\\n"):
     program.wait_for(None, time.monotonic() + 0.1)

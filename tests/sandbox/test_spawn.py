@@ -248,9 +248,9 @@ def test_a_program_dies_with_its_judge(tmp_path: Path) -> None:
     code = f"""
 import time
 from pathlib import Path
-from grader.sandbox.spawn import Limits, spawn
+from grader.sandbox import spawn
 folder = Path({str(tmp_path)!r})
-program = spawn({command!r}, cwd=folder, environment={{}}, limits=Limits())
+program = spawn.spawn({command!r}, cwd=folder, environment={{}}, limits=spawn.Limits())
 print(program.pid, flush=True)
 time.sleep(1000)
 """

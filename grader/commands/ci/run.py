@@ -26,9 +26,11 @@ from grader.assignment.model import Assignment
 from grader.commands.batch.cluster_client import Asked, ClusterClient
 from grader.commands.ci import gradescope_metadata as metadata
 from grader.commands.ci.cluster import NOTE, asked, filled_in
-from grader.commands.ci.delivery import Delivery, Format, print_safely, write_text
+from grader.commands.ci.delivery import print_safely, write_text
 from grader.commands.local import chosen_assignments, chosen_device
 from grader.errors import GraderError, UsageError
+from grader.formats.output_format import Extras, OutputFormat
+from grader.formats.registry import GRADESCOPE
 from grader.grading.environment import describe
 from grader.grading.identity import identity
 from grader.grading.partial import is_unfinished, out_of_time
@@ -43,8 +45,6 @@ from grader.submission.reader import ELSEWHERE, Submission, own_folder, read_sub
 from grader.system.signals import OutOfTime, deadline
 from grader.vocabulary import Device
 
-# Of the time that a platform gives unless told otherwise: 10 minutes, 30 s and 60 s.
-DEFAULT_BUDGETS_S = {Format.GRADESCOPE: 540.0, Format.PRAIRIELEARN: 25.0, Format.AUTOLAB: 50.0}
 _SEED_BITS = 53  # every reader of JSON has numbers so large
 
 
@@ -54,7 +54,7 @@ class Request:
 
     assignment: str
     source: Path
-    format: Format
+    format: OutputFormat
     output: Path
     level: Level
     budget_s: float | None
@@ -69,7 +69,7 @@ class Request:
     @property
     def most_s(self) -> float | None:
         """The budget of the whole run, None for ever."""
-        return self.budget_s or DEFAULT_BUDGETS_S.get(self.format)
+        return self.budget_s or self.format.budget_s
 
 
 def grade_ci(request: Request) -> int:
@@ -104,18 +104,17 @@ def _run(request: Request) -> None:
     assignment = chosen_assignments((request.assignment,))[0]
     submission = read_submission(request.source, assignment)
     submission = replace(submission, called=_called(request.source))
-    delivery = Delivery(
-        format=request.format,
+    extras = Extras(
         folder=_folder(request.source, assignment),
         notes=metadata.notes(about),
         extra=metadata.extra_data(about),
     )
     seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
-    report = _within_budget(request, assignment, submission, delivery, seed)
-    text = delivery.render(report)
+    report = _within_budget(request, assignment, submission, extras, seed)
+    text = request.format.file(report, extras)
     if request.report_path is not None:
         write_report(report, request.report_path)
-    announced = delivery.announce(report)
+    announced = request.format.log(report, extras)
     if request.format.log_is_for_staff:
         announced += f"\nHidden cases were drawn with --seed {seed}.\n"
         if note := report.environment.get(NOTE):
@@ -133,7 +132,7 @@ def _within_budget(
     request: Request,
     assignment: Assignment,
     submission: Submission,
-    delivery: Delivery,
+    extras: Extras,
     seed: int,
 ) -> Report:
     """Grade with this secret seed; return what is known when the time is spent."""
@@ -159,13 +158,13 @@ def _within_budget(
 
                 def on_report(report: Report) -> None:
                     so_far[:] = [replace(report, environment=environment)]
-                    _write_partial(request.output, delivery, so_far[0])
+                    _write_partial(request, extras, so_far[0])
 
                 with quiet or progress_on(Console(stderr=True)) as progress:
                     report = grade(assignment, submission, options, progress, on_report=on_report)
                     so_far[:] = [report]
                     if errand.sent and so_far[0].pending:
-                        _write_partial(request.output, delivery, so_far[0])
+                        _write_partial(request, extras, so_far[0])
                         with progress.step("wait for the cluster"):
                             errand.answer(wait=True)
         except OutOfTime:
@@ -195,19 +194,19 @@ def _job(request: Request, assignment: Assignment, seed: int) -> Asked | None:
         )
     if request.most_s is None:
         raise UsageError(
-            f"--cluster is waited for within a budget: --format {request.format.value} has none",
+            f"--cluster is waited for within a budget: --format {request.format} has none",
             tip="say with --budget how many seconds the whole run may take",
         )
     place = request.cluster, request.cluster_tls
     return asked(*place, request.most_s, assignment, request.source, seed)
 
 
-def _write_partial(output: Path, delivery: Delivery, report: Report) -> None:
-    text = delivery.render(report)
+def _write_partial(request: Request, extras: Extras, report: Report) -> None:
+    text = request.format.file(report, extras)
     if text is None:
-        _discard(output)  # the score of a part must not outlive the grader's error
+        _discard(request.output)  # the score of a part must not outlive the grader's error
     else:
-        write_text(output, text)
+        write_text(request.output, text)
 
 
 def _discard(output: Path) -> None:
@@ -216,7 +215,7 @@ def _discard(output: Path) -> None:
 
 
 def _metadata(request: Request) -> metadata.Metadata | None:
-    if request.format is not Format.GRADESCOPE:
+    if request.format is not GRADESCOPE:
         return None
     if request.metadata_path is not None:
         return metadata.read_metadata(request.metadata_path)

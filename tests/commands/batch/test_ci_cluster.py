@@ -26,9 +26,9 @@ from grader.commands.batch.cluster_client import ClusterClient
 from grader.commands.batch.job import Answer, Outcome
 from grader.commands.ci import run as ci
 from grader.commands.ci.cluster import filled_in
-from grader.commands.ci.delivery import Format
 from grader.commands.local import chosen_assignments
 from grader.errors import GraderError
+from grader.formats import registry
 from grader.gpu.nvml import gpus, visible
 from grader.grading import score
 from grader.grading.check_results import results
@@ -216,7 +216,7 @@ def run(
     usual = ci.Request(
         assignment="silu",
         source=course / "hand-in",
-        format=Format.GRADESCOPE,
+        format=registry.GRADESCOPE,
         output=tmp_path / "result",
         level=Level.PARTIAL,
         budget_s=120.0,
@@ -234,7 +234,7 @@ def run(
         report = read_report(tmp_path / "report.json")
         shown = (tmp_path / "result").read_text()
         assert where not in shown
-        if request.format is Format.GRADESCOPE:
+        if request.format is registry.GRADESCOPE:
             assert json.loads(shown)["score"] == report.score
         return report
 
@@ -347,7 +347,7 @@ def test_the_reason_is_for_staff_alone(
     where = f"tcp://127.0.0.1:{port}"
     assert pending_because(run(where), f"the cluster {where} does not answer")
     assert where in capsys.readouterr().out
-    run(where, format=Format.AUTOLAB)
+    run(where, format=registry.AUTOLAB)
     said = capsys.readouterr()
     assert str(port) not in said.out + said.err
 
@@ -401,7 +401,7 @@ def test_a_lost_worker_that_nobody_replaces_leaves_points_pending(
         ("tls://head.example.edu:8786", {}, "needs certificates"),
         ("head.example.edu", {}, "is no scheduler's address"),
         ("local", {"device": "cuda"}, "--device is cuda"),
-        ("local", {"format": Format.JSON, "budget_s": None}, "--format json has none"),
+        ("local", {"format": registry.JSON, "budget_s": None}, "--format json has none"),
     ],
 )
 def test_what_could_never_work_is_refused(
