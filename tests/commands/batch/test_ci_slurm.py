@@ -17,6 +17,8 @@ from clusters import certificates, jobqueue, slurm_or_skip
 from grader.report.model import Report
 from grader.report.reader import read_report
 
+pytestmark = pytest.mark.slow
+
 NAME = "grade-test"
 _START_S = 60.0  # for a job to run
 

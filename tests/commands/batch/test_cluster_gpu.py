@@ -18,7 +18,7 @@ from grader.gpu.nvml import Gpu, gpus, visible
 from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 

@@ -6,12 +6,14 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from classrooms import GRADE, surroundings
 from clusters import certificates, jobqueue, slurm_or_skip
 from paths import REPOSITORY
 from silu_points import KERNEL
 
 
+@pytest.mark.slow
 def test_a_class_is_graded_by_jobs_of_slurm(classroom: Path, tmp_path: Path) -> None:
     slurm_or_skip()
     certificates(tmp_path / "tls")
