@@ -21,7 +21,7 @@ from grader.system import toolchain
 from grader.system.cache import CACHE_DIR_VARIABLE
 
 # Hand-ins that start processes or threads for ever.
-FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet")
+FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet", "soak")
 
 
 def is_flood(item: pytest.Item) -> bool:
