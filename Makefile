@@ -19,7 +19,7 @@ help:
 	@echo "make test       the tests that need no GPU"
 	@echo "make gpu-test   the tests that need one"
 	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
-	@echo "make check      formatting, lint and types"
+	@echo "make check      formatting, lint, types and layers"
 	@echo "make clean      remove .venv and what tools left behind"
 
 setup: .venv/.ready
@@ -41,6 +41,7 @@ check: .venv/.ready-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
