@@ -44,7 +44,7 @@ check: .venv/.ready-check
 	$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/.ready: EXTRAS =
 .venv/.ready-test: EXTRAS = test
