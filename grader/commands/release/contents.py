@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 PACKAGE = Path(grader.__file__).resolve().parent
-_FILES = PACKAGE / "release" / "files"
+_FILES = Path(__file__).with_name("files")
 # Beside the package in its repository: what its installation needs.
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
 STUDENTS_PAGE = "docs/students.md"
