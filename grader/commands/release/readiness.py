@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
 from grader.assignment.model import Assignment
-from grader.commands.verify.handout_lints import FILL_IN, handout, unfilled
+from grader.commands.verify.lints import FILL_IN, handout, unfilled
 from grader.errors import UsageError
 
 
@@ -51,5 +51,5 @@ def not_ready(assignments: Iterable[Assignment], repository: Path) -> Iterator[s
         stubs = repository / TEMPLATES / assignment.name
         files = [path for part in assignment.parts for path in part.files.values()]
         given = (*sorted(assignment.folder.iterdir()), *(stubs / file for file in files))
-        for path in unfilled(iter(given)):
+        for path in unfilled(given):
             yield f"{path} still says {FILL_IN}: students get it so"
