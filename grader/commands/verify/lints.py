@@ -49,13 +49,9 @@ def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
         findings = list(lint(assignment, reference)) or [(State.AGREES, "as expected")]
         for state, actual in findings:
             yield Row(
-                assignment=assignment.name,
-                subject="spec",
-                check=name,
-                state=state,
-                expected=expected,
-                actual=actual,
-            )
+                assignment=assignment.name, subject="spec", check=name, state=state,
+                expected=expected, actual=actual,
+            )  # fmt: skip
 
 
 def points(assignment: Assignment, _: Path) -> Findings:

@@ -28,7 +28,6 @@ from grader.commands.verify.mutants import mutant_rows
 from grader.commands.verify.oracle_cases import OracleCase, OracleCases
 from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
-from grader.judge.compare import accepts, compare
 from grader.judge.oracle import Oracle
 from grader.vocabulary import Device, Language
 
@@ -41,17 +40,15 @@ def oracle_rows(
     assignment: Assignment, language: Language, device: Device, seed: int
 ) -> Iterator[Row]:
     """Yield a row for each promise, then the rows of the mutants; an error is a problem."""
-    problem, note, cases = "", "", None
-    try:
-        cases = OracleCases(assignment, language, device, seed)
-        problem, note = (
-            "" if len(cases) else "there is no case for this device",
-            f"{len(cases)} cases",
-        )
-    except GraderError as error:
-        problem = error.message
     subject = f"oracle, {language.phrase}"
     expected = "inputs and results as the spec has them"
+    cases = None
+    try:
+        cases = OracleCases(assignment, language, device, seed)
+        problem = "" if cases else "there is no case for this device"
+        note = f"{len(cases)} cases"
+    except GraderError as error:
+        problem, note = error.message, ""
     yield proof(
         assignment.name, subject, "gives all cases", expected=expected, problem=problem, note=note
     )
@@ -81,26 +78,21 @@ class _Proofs:
         if any(case.case.values != DEFAULT_VALUES for case in self._cases):
             yield "knows its values", "for every word in `values` other inputs", self._knows_values
         yield "no constant", "more than one value in every output", self._varies
-        for argument in self._signature.arrays:
-            if argument.role.read:
-                yield (
-                    f"depends on {argument.name}",
-                    "other values: other results, beyond the tolerance",
-                    partial(self._depends, argument.name, self._other_array),
-                )
         extents = {
             name
-            for a in self._signature.arrays
-            for extent in a.shape or ()
+            for array in self._signature.arrays
+            for extent in array.shape or ()
             for name in extent.names
         }
-        for argument in self._signature.scalars:
-            if argument.name not in extents:
-                yield (
-                    f"depends on {argument.name}",
-                    "another value: other results, beyond the tolerance",
-                    partial(self._depends, argument.name, self._other_scalar),
-                )
+        inputs = [array.name for array in self._signature.arrays if array.role.read]
+        scalars = [scalar.name for scalar in self._signature.scalars if scalar.name not in extents]
+        results = "other results, beyond the tolerance"
+        for name in inputs:
+            prove = partial(self._depends, name, self._other_array)
+            yield f"depends on {name}", f"other values: {results}", prove
+        for name in scalars:
+            prove = partial(self._depends, name, self._other_scalar)
+            yield f"depends on {name}", f"another value: {results}", prove
         yield "inputs kept", "expected and baseline leave them as they are", self._keeps_inputs
         yield "baseline", "right within the tolerance in every case", self._baseline_agrees
 
@@ -158,7 +150,10 @@ class _Proofs:
             arguments[name] = changed(name, case)
             results = self._oracle.expected(case.case, arguments)
             any_bit = any_bit or bool(_changed(case.data.expected, results))
-            refused += self._refused(case, results)
+            refused += not all(
+                output.compared(results[output.name].to(output.rounded.dtype)).accepted
+                for output in self._cases.outputs(case)
+            )
         if not any_bit:
             return f"another `{name}` changes no result in any of {len(self._cases)} cases", ""
         if not refused:
@@ -181,15 +176,6 @@ class _Proofs:
         # A wrong constant, such as 1e-6 for 1e-5, is off by a factor of ten at least.
         return value + 1 if isinstance(value, int) else (10 * value if value else 1.0)
 
-    def _refused(self, case: OracleCase, results: Mapping[str, torch.Tensor]) -> bool:
-        tolerance = self._cases.assignment.tolerance(case.case, self._language)
-        return not all(
-            bool(
-                accepts(results[name].to(self._cases.output_type(name)), expected, tolerance).all()
-            )
-            for name, expected in case.data.expected.items()
-        )
-
     def _keeps_inputs(self) -> tuple[str, str]:
         wrong = []
         for case in self._cases:
@@ -209,18 +195,18 @@ class _Proofs:
     def _baseline_agrees(self) -> tuple[str, str]:
         wrong = []
         for case in self._cases:
-            name, outputs = case.case.name, self._outputs(case)
+            results = self._outputs(case)
             arguments = self._oracle.arguments(case.case, case.data.inputs)
-            self._oracle.baseline(case.case, arguments, outputs)
-            tolerance = self._cases.assignment.tolerance(case.case, self._language)
-            for output, expected in case.data.expected.items():
-                compared = compare(output, outputs[output], expected, tolerance)
+            self._oracle.baseline(case.case, arguments, results)
+            for output in self._cases.outputs(case):
+                compared = output.compared(results[output.name])
                 if not compared.accepted:
                     first = compared.mismatches()[0]
                     wrong.append(
-                        f"{name}: {compared.mismatched} of {expected.numel()} elements of "
-                        f"`{output}` are not right, the first {first.actual:.9g} for "
-                        f"{first.expected:.9g} (allowed: {first.allowed:.3g})"
+                        f"{case.case.name}: {compared.mismatched} of {output.expected.numel()} "
+                        f"elements of `{output.name}` are not right, the first "
+                        f"{first.actual:.9g} for {first.expected:.9g} "
+                        f"(allowed: {first.allowed:.3g})"
                     )
         return _some(wrong), ""
 
