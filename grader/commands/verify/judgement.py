@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grader.commands.verify.row import Row, State, differs_if
 from grader.commands.verify.samples import Expectation, Planted, Sample
@@ -14,8 +14,7 @@ from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Visibility
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Promise:
+class _Promise(NamedTuple):
     """One promise, and whether it was kept."""
 
     expected: str
@@ -77,36 +76,26 @@ def _promises(
     wanted = Verdict(sample.verdict)
     planted = promised.planted
     if planted is None or planted.convicts(device):
-        yield _Promise(
-            expected=wanted.phrase, actual=report.verdict.phrase, kept=report.verdict is wanted
-        )
+        yield _Promise(wanted.phrase, report.verdict.phrase, report.verdict is wanted)
     if planted is not None:
         yield _fault(planted, promised, checks, device)
     visible = [c for c in checks if c.visibility is Visibility.VISIBLE]
     if promised.check is not None:
         givers = [str(c.check) for c in checks if c.verdict is wanted]
-        yield _Promise(
-            expected=f"by the check {promised.check}",
-            actual=f"by {' and '.join(dict.fromkeys(givers)) or 'no check'}",
-            kept=promised.check in givers,
-        )
+        actual = f"by {' and '.join(dict.fromkeys(givers)) or 'no check'}"
+        yield _Promise(f"by the check {promised.check}", actual, promised.check in givers)
         visible = [c for c in visible if c.check == promised.check]
     if promised.message is not None:
         texts = [" ".join(text.split()) for text in _texts(visible)]
         phrase = " ".join(promised.message.split())
         kept = any(phrase in text for text in texts)
-        yield _Promise(
-            expected=f'tells "{phrase}"',
-            actual="does" if kept else "does not: " + (" / ".join(texts[:2]) or "tells nothing"),
-            kept=kept,
-        )
+        actual = "does" if kept else "does not: " + (" / ".join(texts[:2]) or "tells nothing")
+        yield _Promise(f'tells "{phrase}"', actual, kept)
     if promised.lines and planted is None:
         named = sorted(_lines(visible, sample.file))
-        yield _Promise(
-            expected=f"names line {_either(promised.lines)}",
-            actual=f"names {'line ' + _either(named) if named else 'no line'}",
-            kept=any(map(promised.named_by, named)),
-        )
+        actual = f"names {'line ' + _either(named) if named else 'no line'}"
+        kept = any(map(promised.named_by, named))
+        yield _Promise(f"names line {_either(promised.lines)}", actual, kept)
 
 
 def _fault(
@@ -119,9 +108,9 @@ def _fault(
     check = next((c for c in checks if c.check == CheckName.MEMORY), None)
     expected = f"{severity} {kind} at line {lines}" if severity else f"no {kind} at line {lines}"
     if check is None:
-        return _Promise(expected=expected, actual="there is no memory check", kept=False)
+        return _Promise(expected, "there is no memory check", False)
     if check.verdict is Verdict.NOT_MEASURED:
-        return _Promise(expected=expected, actual=f"not measured: {check.message}", kept=False)
+        return _Promise(expected, f"not measured: {check.message}", False)
     evidence = check.evidence
     findings = evidence.findings if isinstance(evidence, MemoryEvidence) else ()
     if severity is not None and on_gpu:
@@ -147,9 +136,7 @@ def _fault(
         convicted = (check.verdict is Verdict.MEMORY_ERROR) == convicts
         kept = bool(as_meant) and complete and convicted
     shown = [_finding(f) for f in (meant or findings)[:2]] or ["no finding"]
-    return _Promise(
-        expected=expected, actual=f"{', '.join(shown)} (memory: {check.verdict.phrase})", kept=kept
-    )
+    return _Promise(expected, f"{', '.join(shown)} (memory: {check.verdict.phrase})", kept)
 
 
 def _finding(finding: Finding) -> str:

@@ -86,10 +86,8 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
     for language in _languages(assignment):
         for device in Device:
             if not any(language in case.languages and device in case.devices for case in others):
-                yield (
-                    State.WARNING,
-                    f"no hidden case for {language.phrase} on {device}: sizes can be hard-coded",
-                )
+                lacking = f"no hidden case for {language.phrase} on {device}"
+                yield State.WARNING, f"{lacking}: sizes can be hard-coded"
 
 
 def sizes(assignment: Assignment, _: Path) -> Findings:
@@ -127,10 +125,10 @@ def memory_cases(assignment: Assignment, _: Path) -> Findings:
             for argument in assignment.signature.arrays
         )
         if elements > MOST_MEMORY_ELEMENTS:
+            size = f"{elements} elements, more than {MOST_MEMORY_ELEMENTS}"
             yield (
                 State.DIFFERS,
-                f"{_named(case)} has memory = true and {elements} elements, more than "
-                f"{MOST_MEMORY_ELEMENTS}: choose a smaller one",
+                f"{_named(case)} has memory = true and {size}: choose a smaller one",
             )
         if case.visibility is not Visibility.VISIBLE:
             yield State.WARNING, f"{_named(case)} has memory = true but is hidden: it is not used"

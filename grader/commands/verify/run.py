@@ -68,12 +68,9 @@ def verify(request: Request) -> int:
         seed=request.seed,
     )
     jobs = request.jobs or _usual_jobs(choice.device)
-    rows: list[Row] = []
-    tasks: list[Task] = []
-    for assignment in assignments:
-        planned = plan(assignment, repository, choice)
-        rows += planned.rows
-        tasks += planned.tasks
+    plans = [plan(assignment, repository, choice) for assignment in assignments]
+    rows = [row for planned in plans for row in planned.rows]
+    tasks = [task for planned in plans for task in planned.tasks]
     if choice.samples and not rows and not tasks:
         raise UsageError(
             f"no sample fits {' or '.join(choice.samples)}",

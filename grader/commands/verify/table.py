@@ -156,9 +156,6 @@ def _result(rows: Sequence[Row], wall_s: float) -> list[Piece]:
         failures = f"{count[State.FAILED]} could not be judged"
         words = f"{words} · {failures}" if count[State.DIFFERS] else failures
         style = _STYLE[State.FAILED]
-    rest = ""
-    if count[State.ELSEWHERE]:
-        rest += f" · {count[State.ELSEWHERE]} not on this device"
-    if count[State.WARNING]:
-        rest += f" · {count[State.WARNING]} warned of"
+    rest = f" · {count[State.ELSEWHERE]} not on this device" if count[State.ELSEWHERE] else ""
+    rest += f" · {count[State.WARNING]} warned of" if count[State.WARNING] else ""
     return [(words, f"bold {style}"), f"{rest} · {wall_s:.1f} s"]
