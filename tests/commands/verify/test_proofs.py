@@ -144,7 +144,7 @@ def test_zeros_may_be_right_for_one_case(course: Course) -> None:
     ("tolerance", "check"),
     [("{ atol = 100 }", "mutant: zeros"), ("{ atol = 100 }", "mutant: stale")],
 )
-def test_a_tolerance_that_lets_junk_pass_is_told(
+def test_a_tolerance_that_lets_mutants_pass_is_told(
     course: Course, tolerance: str, check: str
 ) -> None:
     course.edit(TOML, "{ atol = 1e-6, rtol = 1e-5 }", tolerance)
@@ -170,7 +170,7 @@ def test_exact_and_half_precision_have_bounds_as_well(course: Course) -> None:
 def test_a_comparison_that_accepts_too_much_is_told(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Junk goes through the real comparison: one that is broken does not pass."""
+    """Mutants go through the real comparison: one that is broken does not pass."""
     from grader.judge import compare
 
     bound = compare.allowed
