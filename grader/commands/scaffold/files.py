@@ -18,7 +18,7 @@ from grader.commands.scaffold.draft import Draft
 from grader.commands.scaffold.oracle_text import oracle_text
 from grader.commands.scaffold.spec_text import handout_text, spec_text
 from grader.commands.scaffold.triton_text import triton_samples, triton_text
-from grader.commands.verify.handout_lints import FILL_IN
+from grader.commands.verify.lints import FILL_IN
 from grader.errors import GraderError, SpecError, UsageError
 from grader.vocabulary import Language
 
