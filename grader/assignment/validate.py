@@ -93,7 +93,7 @@ def _argument_problems(
             if key in argument:
                 yield Problem((*at, key), "is for arrays: give a `shape`, or take it away")
         for kind in sorted(scalar_types(argument, signature)):
-            if kind in ("float16", "bfloat16"):
+            if ElementType.named(kind).header:  # C++ has no such built-in type
                 yield Problem(
                     (*at, "type"), f"makes a scalar {kind}; pass it as float32, or as an array"
                 )
