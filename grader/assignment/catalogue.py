@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import grader
 from grader.assignment.reader import SPEC_FILE
 from grader.assignment.toml_locations import did_you_mean
 from grader.errors import UsageError
@@ -46,8 +47,8 @@ def assignment_root(start: Path) -> Path | None:
                 tip=f"set it to the course's `{ASSIGNMENTS}` folder, or unset it",
             )
         return root
-    own = Path(__file__).resolve().parent.parent / ASSIGNMENTS
-    return own if find_assignments(own) else None
+    beside_package = Path(grader.__file__).resolve().parent.parent / ASSIGNMENTS
+    return beside_package if find_assignments(beside_package) else None
 
 
 def assignment_folder(name: str, root: Path) -> Path:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,12 +27,36 @@ from grader.assignment.catalogue import ASSIGNMENTS, assignment_root, find_assig
 from grader.assignment.handout import HANDOUT, with_figures, with_tiers
 from grader.assignment.model import PROGRAM_FILE, Assignment
 from grader.assignment.reader import read_assignment
-from grader.assignment.stub import stub_text
 from grader.errors import GraderError, SpecError, UsageError, not_utf8
 
 STUBS_FILE = "stubs.json"
 TEMPLATES = "student_template"
 REFERENCES = "reference"
+
+_OPEN = re.compile(r"\s*(?://|#) TODO\(student\)")
+_CLOSE = re.compile(r"\s*(?://|#) end\s*$")
+_COMMENT = re.compile(r"\s*(?://|#(?!\s*(?:include|define|if|endif|pragma|else|undef)\b))")
+
+
+def stub_text(solved: str) -> str:
+    """Return the stub of a solved file; ValueError if a mark has no partner."""
+    kept: list[str] = []
+    opened_at: int | None = None
+    for number, line in enumerate(solved.splitlines(keepends=True), start=1):
+        if _OPEN.match(line):
+            if opened_at is not None:
+                raise ValueError(f"line {number}: TODO inside the TODO of line {opened_at}")
+            opened_at = number
+        elif _CLOSE.match(line):
+            if opened_at is None:
+                raise ValueError(f"line {number}: `end` without a TODO(student) before it")
+            opened_at = None
+        elif opened_at is not None and not _COMMENT.match(line):
+            continue
+        kept.append(line)
+    if opened_at is not None:
+        raise ValueError(f"line {opened_at}: TODO(student) without an `end`")
+    return "".join(kept)
 
 
 def fingerprint(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from grader.assignment.counter_bounds import counter_problems
 from grader.assignment.expression import Expression
 from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
@@ -18,7 +19,6 @@ from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType
 from grader.assignment.toml_locations import KeyPath, did_you_mean
 from grader.assignment.validate_cases import case_problems, scalar_problem, scalar_types
-from grader.assignment.validate_counters import counter_problems
 from grader.assignment.validate_timing import timing_problems
 from grader.vocabulary import Language
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.assignment.stub import stub_text
+from grader.assignment.generated import stub_text
 from grader.errors import GraderError
 
 _KERNEL_FILES = {".cu", ".py"}
