@@ -118,7 +118,7 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
         if group == "assignment":
             path = Path(ASSIGNMENTS, draft.name, name)
         elif group in draft.files:
-            folder = name.removesuffix("kernel")
+            folder = "" if name == "kernel" else f"samples/{name}"
             path = Path(REFERENCES, draft.name, folder, draft.files[Language(group)])
         else:
             continue  # macros, or the other language
