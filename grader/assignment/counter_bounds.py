@@ -1,8 +1,8 @@
-"""Bounds on a kernel's access counters, as an assignment sets them.
+"""Bounds on a kernel's access counters: their data and their validation.
 
-Every bound is a ratio: what the kernel's accesses cost ÷ the least that would
-do. 1 is perfect whatever the width of an access, so that a kernel with float4
-(16 sectors a request) and one with float (4) are held to the same number.
+Every bound is a ratio: cost of the kernel's accesses ÷ least possible cost. 1 is
+perfect at any access width, so a kernel with float4 (16 sectors per request) and
+one with float (4 sectors) share the same bound.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CounterBounds:
 
 
 def counter_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what is wrong with the bounds of a spec whose signature is sound."""
+    """Yield the problems of the bounds in a spec with a valid signature."""
     for index, kernel in enumerate(data["kernels"]):
         at: KeyPath = ("kernels", index)
         bounds = kernel.get("counters", {})

@@ -1,7 +1,7 @@
-"""Names and types that a signature cannot have, and why.
+"""Reserved names, and suggestions for unknown types.
 
-A name goes into two languages at once: the entry is a C function of the built
-library and a Python function of a module, an argument a parameter of both.
+A signature's names are used in two languages at once: the entry is a C function of the
+built library and a Python function of a module, an argument a parameter of both.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ reinterpret_cast requires short signed sizeof static static_assert static_cast s
 template this thread_local throw true try typedef typeid typename union unsigned using virtual void
 volatile wchar_t xor xor_eq threadIdx blockIdx blockDim gridDim warpSize
 """
-# What the headers that every CUDA C++ file has replace by something else.
+# Macros of the headers that every CUDA C++ file includes.
 _CPP_MACROS = """
 NULL EOF NAN INFINITY HUGE_VAL RAND_MAX BUFSIZ EXIT_SUCCESS EXIT_FAILURE M_PI M_E assert errno
 stdin stdout stderr linux unix
 """
-# CUDA C++ has these two outside every namespace.
+# CUDA C++ declares these two in the global namespace.
 _CUDA_FUNCTIONS = frozenset({"max", "min"})
 _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
-# A file of such a name would hide the module that it, or the grader's worker, imports.
+# A Python file with one of these names would hide a module that it or the worker imports.
 MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
 
 # Types of other libraries that no kernel may have as an argument, and what to take instead.
@@ -85,16 +85,16 @@ def type_meant(word: str, known: Iterable[str]) -> str:
 
 
 def _in_c_library(name: str) -> bool:
-    """True if a library built from CUDA C++ would take the place of a function it calls itself."""
+    """True if libc or libm has a function of this name, which the built library would replace."""
     return any(hasattr(library, name) for library in _c_libraries())
 
 
 @functools.cache
 def _c_libraries() -> tuple[ctypes.CDLL, ...]:
-    found = []
+    libraries = []
     for file in ("libc.so.6", "libm.so.6"):
         try:
-            found.append(ctypes.CDLL(file))
-        except OSError:  # another C library: its compiler will say so
+            libraries.append(ctypes.CDLL(file))
+        except OSError:  # another C library: the compiler reports a clash
             continue
-    return tuple(found)
+    return tuple(libraries)

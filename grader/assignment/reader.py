@@ -1,9 +1,9 @@
-"""assignment.toml → Assignment, or one SpecError that names every problem.
+"""Reads assignment.toml into an Assignment, or raises one SpecError with every problem.
 
-    text ─tomllib→ data ─spec_schema→ right form ─spec_checks→ makes sense ─→ Assignment
+    text ─tomllib→ data ─schema→ right form ─validate→ right meaning ─→ Assignment
 
-A step that finds problems is the last: the next could only repeat them. Every
-problem is told with file, line and key.
+The first step that finds problems is the last, because later steps would only repeat
+them. Every problem comes with file, line and key.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ else:
 SPEC_FILE = "assignment.toml"
 
 _PYTHON_WORD = re.compile(r"[=,[]\s*(True|False|None)\b")
-# What a word processor makes of straight quotes.
+# Word processors write these for straight quotes.
 _CURLY_QUOTE = re.compile("[=,[]\\s*[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]")
 # By a part of the parser's message; the same in tomllib and tomli.
 _TIPS = {
@@ -84,7 +84,7 @@ def read_assignment(folder: Path) -> Assignment:
 
 def _text(file: Path) -> str:
     try:
-        # Editors on Windows put a byte-order mark first, which TOML does not know.
+        # Editors on Windows write a byte-order mark first, which TOML does not allow.
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         tip = "every assignment folder holds one"
@@ -100,7 +100,7 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise SpecError("is nested too deeply", file=file) from None
-    # Not all are TOMLDecodeError: Python refuses numbers of thousands of digits by itself.
+    # Not only TOMLDecodeError: int() refuses numbers of thousands of digits.
     except ValueError as error:
         message = str(error)
         place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
@@ -113,7 +113,7 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
 
 
 def _toml_tip(message: str, line: str) -> str | None:
-    """Return how to mend a line that the parser refused with `message`, None if unknown."""
+    """Return how to fix a line that the parser refused with `message`, None if unknown."""
     word = _PYTHON_WORD.search(line)
     if message == "Invalid value" and word:
         known = word[1] != "None"
@@ -180,13 +180,13 @@ def _tiers(data: Mapping[str, Any]) -> Tiers:
 
 
 def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
-    """Return the tiers by language, slowest first, each knowing whether it is accepted."""
-    found = {}
+    """Return the tiers by language, slowest first; those from the marked one on are accepted."""
+    by_language = {}
     for language in Language:
         if language in data:
             tiers = sorted(data[language], key=lambda tier: float(tier["speedup"]))
             marked = [place for place, tier in enumerate(tiers) if tier.get("accepted")]
-            found[language] = tuple(
+            by_language[language] = tuple(
                 Tier(
                     speedup=float(tier["speedup"]),
                     share=float(tier["share"]),
@@ -194,7 +194,7 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
                 )
                 for place, tier in enumerate(tiers)
             )
-    return found
+    return by_language
 
 
 def _benchmark(data: Mapping[str, Any]) -> Benchmark:
@@ -225,16 +225,16 @@ def _program(data: Mapping[str, Any]) -> Kernel:
 
 
 def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
-    """Return the general bounds with the language's own put in their place."""
-    own = data.get(language.value, {})
-    if "exact" in own or ("exact" in data and not own):
+    """Return the bounds for a language, which override the general ones."""
+    special = data.get(language.value, {})
+    if "exact" in special or ("exact" in data and not special):
         return Tolerance(exact=True)
-    bounds = {**data, **own}
+    bounds = {**data, **special}
     return Tolerance(atol=float(bounds.get("atol", 0)), rtol=float(bounds.get("rtol", 0)))
 
 
 def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
-    """Yield the case, or one for each position of its lists, or `count` of it."""
+    """Yield one template per position of the case's lists, else `count` equal ones."""
     lists = {name: value for name, value in data["sizes"].items() if isinstance(value, list)}
     repeat = len(next(iter(lists.values()))) if lists else data.get("count", 1)
     for position in range(repeat):

@@ -1,9 +1,8 @@
-"""One signature, every form it takes.
+"""The signature of an assignment's entry, its element types and its C and Python forms.
 
-An assignment states its entry once: a name and arguments in order. From that
-follow the C declaration in the header, the C++ trampoline (`build`), the
-Python call (`worker`) and the buffers (`judge`). Outputs are arguments, so
-that they belong to the grader in every language.
+From the name and the ordered arguments follow the C declaration in the header, the C++
+trampoline (`build`), the Python call (`worker`) and the buffers (`judge`). Outputs are
+arguments, so that the grader owns them in every language.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ class Signature:
 
     @property
     def c_includes(self) -> str:
-        """The lines that the declaration needs ahead of it, for types that are not built in."""
+        """The #include lines that the declaration needs for types that are not built in."""
         wanted = {self.element_type(argument, Language.CUDA) for argument in self.arguments}
         return "".join(
             f"#include <{kind.header}>\n" for kind in ElementType if kind in wanted and kind.header
