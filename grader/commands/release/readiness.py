@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
+from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for, stub_text
 from grader.assignment.model import Assignment
-from grader.assignment.stub import stub_text
 from grader.commands.release.pack import Entry
 from grader.commands.verify.lints import FILL_IN, handout, unfilled
 from grader.errors import GraderError, UsageError

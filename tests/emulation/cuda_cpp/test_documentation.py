@@ -15,7 +15,7 @@ PAGE = REPOSITORY / "docs" / "host.md"
 
 def test_the_example_is_what_the_tool_prints(tmp_path: Path) -> None:
     match = re.search(
-        r"\$ cat (\S+)\n(.*?)\n\$ python -m grader\.host \S+\n(.*?)\n```",
+        r"\$ cat (\S+)\n(.*?)\n\$ python -m grader\.emulation\.cuda_cpp \S+\n(.*?)\n```",
         PAGE.read_text(),
         re.DOTALL,
     )
