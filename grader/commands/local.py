@@ -7,19 +7,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from grader.assignment import catalogue
-from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import Assignment
-from grader.assignment.reader import read_assignment
-from grader.assignment.toml_locations import did_you_mean
-from grader.errors import GraderError, ToolError, UsageError
+from grader.errors import GraderError, UsageError
 from grader.formats.terminal import print_report
-from grader.gpu import nvml
-from grader.gpu.nvml import Gpu
 from grader.grading.internal_error import as_grader_error
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import progress_on
+from grader.grading.selection import (
+    check_kernels,
+    chosen_assignments,
+    chosen_device,
+    default_source,
+)
 from grader.report.model import Report, write_report
 from grader.report.verdict import Verdict
 from grader.submission.reader import Submission, read_submission
@@ -99,37 +99,6 @@ def _complete(report: Report) -> bool:
     return report.handed_in == report.kernels_total
 
 
-def default_source() -> Path:
-    """Return the folder of a hand-in that nobody named."""
-    here = Path.cwd()
-    if (here / TEMPLATES).is_dir() and (here / catalogue.ASSIGNMENTS).is_dir():
-        return here / TEMPLATES
-    return here
-
-
-def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
-    """Return the assignments of these names, all there are if none is named."""
-    root = catalogue.assignment_root(Path.cwd())
-    if root is None:
-        raise UsageError(
-            "there are no assignments here",
-            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
-        )
-    folders = [catalogue.assignment_folder(name, root) for name in dict.fromkeys(names)]
-    return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
-
-
-def check_kernels(kernels: tuple[str, ...], assignments: list[Assignment]) -> None:
-    """Refuse the name of a kernel that none of them has."""
-    known = [kernel.name for assignment in assignments for kernel in assignment.parts]
-    for name in kernels:
-        if name not in known:
-            meant = did_you_mean(name, known)
-            raise UsageError(
-                f"there is no kernel `{name}`{meant}", tip=f"known: {', '.join(known)}"
-            )
-
-
 def _check_json(path: Path | None, count: int) -> None:
     """Refuse a place that cannot take the report before the work is done."""
     if path is None:
@@ -143,15 +112,3 @@ def _check_json(path: Path | None, count: int) -> None:
         path.mkdir(parents=True)
     elif not path.is_dir() and not path.absolute().parent.is_dir():
         raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
-
-
-def chosen_device(wanted: str) -> Gpu | None:
-    """Return the GPU to grade on, None for the CPU."""
-    if wanted == "cpu":
-        return None
-    found = nvml.visible(nvml.state().gpus)
-    if found:
-        return found[0]
-    if wanted == "cuda":
-        raise ToolError("this machine has no usable NVIDIA GPU", tip="`grade doctor` says why")
-    return None

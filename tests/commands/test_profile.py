@@ -11,10 +11,10 @@ from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
-from grader.commands.profile import chosen_kernel
 from grader.commands.profile.ncu import parse as parse_ncu
 from grader.commands.profile.resources import Resources, parse
 from grader.commands.profile.roofline import BAR, Point, Roof, bars, svg
+from grader.commands.profile.run import chosen_kernel
 from grader.errors import UsageError
 from grader.system import toolchain
 

@@ -29,8 +29,8 @@ from urllib.parse import urlsplit
 from grader.commands.batch import cluster_worker, job_codec, slurm
 from grader.commands.batch.gpu_slots import gpu_slots
 from grader.commands.batch.job import PATIENCE_S, Answer, Job, Outcome
-from grader.commands.local import chosen_device
 from grader.errors import GraderError, ToolError, UsageError
+from grader.grading.selection import chosen_device
 from grader.vocabulary import Device
 
 TLS_FILES = ("ca.pem", "cert.pem", "key.pem")

@@ -15,10 +15,10 @@ from pathlib import Path
 import grader
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
-from grader.commands.local import chosen_device
 from grader.errors import GraderError
 from grader.grading.identity import hand_in_hash, spec_hash
 from grader.grading.plan import Options
+from grader.grading.selection import chosen_device
 from grader.pool.state import WorkerState
 from grader.report.model import json_text, to_json
 from grader.report.verdict import Verdict

@@ -29,9 +29,9 @@ from grader.commands.batch.job import PATIENCE_S, Answer, Job, Key, Outcome, Ter
 from grader.commands.batch.store import Store, open_store
 from grader.commands.batch.submissions import Class, asked_in, find_hand_ins
 from grader.commands.batch.summary import print_summary, summarise
-from grader.commands.local import chosen_assignments, chosen_device
 from grader.errors import GraderError, UsageError
 from grader.grading.progress import Step, progress_on
+from grader.grading.selection import chosen_assignments, chosen_device
 from grader.pool.process_pool import Pool
 from grader.submission.reader import read_submission
 from grader.vocabulary import Device

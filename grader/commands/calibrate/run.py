@@ -23,10 +23,10 @@ from grader.commands.calibrate.measure import (
     warnings,
     write_calibration,
 )
-from grader.commands.local import check_kernels
 from grader.errors import UsageError
 from grader.gpu.nvml import Gpu
 from grader.grading.progress import progress_on
+from grader.grading.selection import check_kernels
 from grader.text.numbers import three_digits
 
 

@@ -27,7 +27,6 @@ from grader.commands.batch.cluster_client import Asked, ClusterClient
 from grader.commands.ci import gradescope_metadata as metadata
 from grader.commands.ci.cluster import NOTE, asked, filled_in
 from grader.commands.ci.delivery import Delivery, Format, print_safely, write_text
-from grader.commands.local import chosen_assignments, chosen_device
 from grader.errors import GraderError, UsageError
 from grader.grading.environment import describe
 from grader.grading.identity import identity
@@ -35,6 +34,7 @@ from grader.grading.partial import is_unfinished, out_of_time
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress, progress_on
+from grader.grading.selection import chosen_assignments, chosen_device
 from grader.report.model import Report, json_text, write_report
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Level, require

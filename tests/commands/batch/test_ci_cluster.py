@@ -26,11 +26,11 @@ from grader.commands.batch.job import Answer, Outcome
 from grader.commands.ci import run as ci
 from grader.commands.ci.cluster import filled_in
 from grader.commands.ci.delivery import Format
-from grader.commands.local import chosen_assignments
 from grader.errors import GraderError
 from grader.gpu.nvml import gpus, visible
 from grader.grading import partial, score
 from grader.grading.plan import Options
+from grader.grading.selection import chosen_assignments
 from grader.report.model import Report, to_json
 from grader.report.reader import read_report
 from grader.sandbox.level import Level
