@@ -19,8 +19,8 @@ from grader.assignment.model import Assignment
 from grader.commands.batch.cluster import Request, check_address
 from grader.commands.batch.cluster_client import Asked
 from grader.commands.batch.job import Answer, Job, Outcome, Terms
-from grader.commands.batch.merge import merge
 from grader.errors import UsageError
+from grader.report.merge import merge
 from grader.report.model import Report, to_json
 from grader.report.reader import from_json
 from grader.report.verdict import Verdict
