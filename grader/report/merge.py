@@ -168,7 +168,8 @@ def _rescored(kernel: dict[str, Any], checks: list[Check]) -> dict[str, Any]:
 
 
 def _sum(entries: list[dict[str, Any]], key: str) -> float:
-    return round(sum(entry[key] for entry in entries), 2)
+    total: float = round(sum(entry[key] for entry in entries), 2)
+    return total
 
 
 def _counted(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
