@@ -474,7 +474,7 @@ def test_the_limit_counts_in_a_window_before_the_submission(
     hours_ago: tuple[float, ...], turn_h: float | None, tmp_path: Path
 ) -> None:
     limit = RateLimit(count=2, window_h=24)
-    turn = gradescope_metadata.next_turn(read_metadata(metadata(tmp_path, *hours_ago)), limit)
+    turn = gradescope_metadata.next_grading(read_metadata(metadata(tmp_path, *hours_ago)), limit)
     assert turn == (None if turn_h is None else NOON + timedelta(hours=turn_h))
 
 
@@ -504,7 +504,7 @@ def test_a_refused_submission_keeps_the_old_result_and_does_not_count(
     path.write_text(json.dumps(data))
     again = read_metadata(path)
     assert again.refused == {NOON}
-    turn = gradescope_metadata.next_turn(again, limit)
+    turn = gradescope_metadata.next_grading(again, limit)
     assert turn == NOON - timedelta(hours=6) + timedelta(hours=24)
     assert turn is not None
     refused = gradescope_metadata.refusal(again, limit, turn)
@@ -557,7 +557,7 @@ def test_times_at_the_ends_of_the_calendar(
     data["previous_submissions"] = [{"submission_time": time, "score": 1.0}]
     path.write_text(json.dumps(data))
     about = read_metadata(path)
-    turn = gradescope_metadata.next_turn(about, RateLimit(count=1, window_h=window_h))
+    turn = gradescope_metadata.next_grading(about, RateLimit(count=1, window_h=window_h))
     assert (turn is None) == (year[0] == "9" or window_h > 24)
     gradescope_metadata.notes(about)
 
@@ -568,7 +568,7 @@ def test_our_own_failures_do_not_count(tmp_path: Path) -> None:
     data["previous_submissions"][0]["autograder_error"] = True
     path.write_text(json.dumps(data))
     limit = RateLimit(count=1, window_h=24)
-    assert gradescope_metadata.next_turn(read_metadata(path), limit) is None
+    assert gradescope_metadata.next_grading(read_metadata(path), limit) is None
 
 
 def test_what_comes_after_the_due_date_says_so(

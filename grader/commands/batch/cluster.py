@@ -182,7 +182,7 @@ class Cluster:
             raise GraderError(
                 f"the cluster {self._request.where} {problem}: "
                 f"nothing was heard for {silent_s:.0f} s",
-                tip="mend it and give the same command again: what is graded stays graded",
+                tip="fix it and give the same command again: what is graded stays graded",
             )
 
     @property

@@ -70,7 +70,9 @@ def filled_in(report: Report, answer: Answer | None, least: Level, no_answer: st
         second = json.loads(answer.text)
         level = from_json(second, "the worker's report").environment.get("sandbox")
         if level is None or not Level(level).reaches(least):
-            return _with_note(report, f"the worker's sandbox reaches the level {level}, not {least}")
+            return _with_note(
+                report, f"the worker's sandbox reaches the level {level}, not {least}"
+            )
         merged = merge(to_json(report), second, "this report and the worker's")
         whole = from_json(merged.report, "the merged report")
     except UsageError as error:

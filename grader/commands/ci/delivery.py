@@ -1,9 +1,9 @@
-"""A report on its way to another system: the file it reads, and what it hears besides.
+"""Deliver a report to another system.
 
-gradescope, prairielearn, json, junit   the file
-autolab                                 the file, and standard output's last lines
-github                                  the file, commands on standard output, and
-                                        what GITHUB_STEP_SUMMARY and GITHUB_OUTPUT name
+gradescope, prairielearn, json, junit   a file
+autolab                                 a file, and the last lines of standard output
+github                                  a file, commands on standard output, and the files
+                                        that GITHUB_STEP_SUMMARY and GITHUB_OUTPUT name
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
+from grader.commands.output import write_text
 from grader.errors import GraderError
 from grader.formats import github
 from grader.formats.autolab import autolab
@@ -27,12 +28,12 @@ from grader.formats.gradescope import gradescope
 from grader.formats.junit import junit
 from grader.formats.prairielearn import prairielearn
 from grader.formats.terminal import print_report
-from grader.report.model import Report, json_text, to_json, write_whole
+from grader.report.model import Report, json_text, to_json
 from grader.report.reader import read_report
 
 
 class Format(str, Enum):
-    """Whose reader the file is for."""
+    """The system that reads the file."""
 
     GRADESCOPE = "gradescope"
     PRAIRIELEARN = "prairielearn"
@@ -49,10 +50,10 @@ class Format(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """To whom a report goes, and what goes with it.
+    """The system that a report goes to, and what goes with it.
 
-    `folder` is the hand-in's place in its repository (github), `notes` are lines
-    above the result and `extra` comes back next time (gradescope).
+    `folder` is the submission's folder in its repository (github). `notes` are
+    lines above the result; `extra` comes back with the next submission (gradescope).
     """
 
     format: Format
@@ -62,27 +63,28 @@ class Delivery:
 
     def render(self, report: Report) -> str | None:
         """Return the file's text; None if this format has no word for a missing score."""
-        if self.format is Format.AUTOLAB:
-            return autolab(report)
-        if self.format is Format.JUNIT:
-            return junit(report)
         results: dict[str, Any] | None
-        if self.format is Format.GRADESCOPE:
-            results = gradescope(report, notes=self.notes, extra=self.extra)
-        elif self.format is Format.PRAIRIELEARN:
-            results = prairielearn(report)
-        elif self.format is Format.GITHUB:
-            results = github.classroom(report)
-        else:
-            results = to_json(report)
+        match self.format:
+            case Format.AUTOLAB:
+                return autolab(report)
+            case Format.JUNIT:
+                return junit(report)
+            case Format.GRADESCOPE:
+                results = gradescope(report, notes=self.notes, extra=self.extra)
+            case Format.PRAIRIELEARN:
+                results = prairielearn(report)
+            case Format.GITHUB:
+                results = github.classroom(report)
+            case Format.JSON:
+                results = to_json(report)
         return None if results is None else json_text(results)
 
     def announce(self, report: Report) -> str:
-        """Return what goes to standard output; append what GitHub reads from files."""
+        """Return what goes to standard output; write what GitHub reads from files."""
         if self.format is Format.AUTOLAB:
             return f"{shown(report, staff=False)}\n{self.render(report) or ''}"
         if self.format is Format.GITHUB:
-            # What a student printed is among it.
+            # It quotes what the student's code printed, which must not become a command.
             text = github.guarded(shown(report, staff=False), secrets.token_hex(16))
             _append("GITHUB_STEP_SUMMARY", github.summary(report))
             result = github.encoded(github.classroom(report))
@@ -92,9 +94,9 @@ class Delivery:
 
 
 def show_again(file: Path, form: str | None, output: Path | None) -> None:
-    """Read report.json and write it in a format, None for a terminal; to stdout without `output`.
+    """Write a report.json in another format, None for a terminal; to stdout without `output`.
 
-    Raises UsageError if it is no report, GraderError if the format has no word
+    Raises UsageError if it is not a report, GraderError if the format has no word
     for a missing score or the result cannot be stored.
     """
     report = read_report(file)
@@ -102,7 +104,7 @@ def show_again(file: Path, form: str | None, output: Path | None) -> None:
         if output is None:
             print_report(report, Console())
         else:
-            write_text(output, shown(report, staff=True))
+            write_result(output, shown(report, staff=True))
         return
     delivery = Delivery(format=Format(form))
     text = delivery.render(report)
@@ -112,7 +114,7 @@ def show_again(file: Path, form: str | None, output: Path | None) -> None:
             tip="grade the hand-in again; `grade report` alone shows what went wrong",
         )
     if output is not None:
-        write_text(output, text)
+        write_result(output, text)
     if delivery.format is Format.GITHUB:
         print_safely(delivery.announce(report))
     elif output is None:
@@ -120,27 +122,21 @@ def show_again(file: Path, form: str | None, output: Path | None) -> None:
 
 
 def print_safely(text: str) -> None:
-    """Print to standard output in whatever encoding it has."""
+    """Print to standard output; escape what its encoding lacks."""
     encoding = sys.stdout.encoding or "ascii"
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="", flush=True)
 
 
 def shown(report: Report, *, staff: bool) -> str:
-    """Return the report as at a terminal; without `staff`, as a student may see it."""
+    """Return the report as a terminal shows it, to staff or to the student."""
     file = io.StringIO()
     print_report(report, Console(file=file), show_hidden=staff)
     return file.getvalue()
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a result whole or not at all; raises GraderError."""
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise GraderError(
-            f"cannot write {path}: {error.strerror or error}",
-            tip="make its folder, or name another file with --output",
-        ) from error
+def write_result(path: Path, text: str) -> None:
+    """Write the file of --output whole or not at all; raises GraderError."""
+    write_text(path, text, tip="make its folder, or name another file with --output")
 
 
 def _append(variable: str, text: str) -> None:

@@ -223,13 +223,10 @@ def test_a_report_that_is_not_the_one_wanted_is_made_again(
 ) -> None:
     with open_store(tmp_path / "out") as store:
         store.keep("silu", "ada", graded(report_text("ada", classroom)))
-        assert "ada" not in [
-            j.name for j in missing(store, find_submissions(classroom), [SILU], *TERMS)
-        ]
+        folder = find_submissions(classroom)
+        assert "ada" not in [j.name for j in missing(store, folder, [SILU], *TERMS)]
         store.keep("silu", "ada", graded(report_text("ada", classroom, **change)))
-        assert "ada" in [
-            j.name for j in missing(store, find_submissions(classroom), [SILU], *TERMS)
-        ]
+        assert "ada" in [j.name for j in missing(store, folder, [SILU], *TERMS)]
 
 
 @pytest.mark.parametrize(

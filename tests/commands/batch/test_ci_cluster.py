@@ -248,7 +248,7 @@ def run(
     def call(where: str, **changes: Any) -> Report:
         request: ci.Request = replace(usual, cluster=where, **changes)
         assert ci.grade_ci(request) == 0
-        assert not messengers()
+        assert not client_processes()
         report = read_report(tmp_path / "report.json")
         shown = (tmp_path / "result").read_text()
         assert where not in shown
@@ -259,8 +259,8 @@ def run(
     return call
 
 
-def messengers() -> list[psutil.Process]:
-    """The messengers that this process has left behind."""
+def client_processes() -> list[psutil.Process]:
+    """The client_processes that this process has left behind."""
     left = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):  # what a lost worker left behind, itself ended
@@ -435,7 +435,7 @@ def test_no_key_is_lent_where_hand_ins_can_read_it(
     sent: list[object] = []
     monkeypatch.setattr(ClusterClient, "send", sent.append)
     readable = Path(sys.prefix, "lib")  # which holds what hand-ins need
-    monkeypatch.setattr(ci, "asked", lambda *_: object())
+    monkeypatch.setattr(ci, "cluster_job", lambda *_: object())
     with pytest.raises(GraderError, match="can be read"):
         run("tls://head.example.edu:8786", cluster_tls=readable, level=Level.NONE)
     assert not sent
