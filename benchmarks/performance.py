@@ -30,6 +30,8 @@ from rich.table import Table
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 
+from dataclasses import replace
+
 from timing_bench import (
     Visitor,
     about_time,
@@ -43,13 +45,18 @@ from timing_bench import (
 
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.checks.performance.check import SpeedVerdict
+from grader.checks.check import CheckOutcome
+from grader.checks.correctness.check import CorrectnessCheck
+from grader.checks.performance.benchmarks import SpeedOutcome
+from grader.checks.performance.check import PerformanceCheck
 from grader.commands.verify.samples import samples_of
 from grader.gpu.nvml import Gpu, gpus, visible
-from grader.grading.context import open_context
-from grader.grading.plan import Options, Unit
+from grader.grading.context import FileContext, open_context
+from grader.grading.file_state import FileState
+from grader.grading.plan import Options, make_plan
+from grader.report.evidence import PerformanceEvidence
 from grader.report.verdict import Verdict
-from grader.submission.reader import SourceFile
+from grader.submission.reader import read_submission
 from grader.vocabulary import CheckName, Language
 
 SELF_LIMIT, SPREAD_LIMIT, COST_LIMIT_S = 0.01, 0.02, 8.0
@@ -65,7 +72,10 @@ class Proof:
     kept: bool
 
 
-def told(name: str, found: list[tuple[SpeedVerdict, float]], console: Console) -> None:
+Timed = list[tuple[CheckOutcome[PerformanceEvidence], float]]
+
+
+def told(name: str, found: Timed, console: Console) -> None:
     """Print what each of several measurements gave."""
     table = Table(title=name, box=None, pad_edge=False, title_justify="left")
     for column in ("verdict", "times torch", "interval", "rounds", "seconds", "message"):
@@ -210,24 +220,22 @@ def kernels_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         path.parent for path in (REPOSITORY / "assignments").glob("*/assignment.toml")
     ):
         assignment = read_assignment(folder)
-        units = [
-            Unit(kernel=kernel, language=language, source=SourceFile(path=name, text=text))
-            for kernel in assignment.kernels
-            for language, name in kernel.files.items()
-            if CheckName.PERFORMANCE in kernel.points
-            for text in [(REPOSITORY / "reference" / folder.name / name).read_text("utf-8")]
-        ]
+        submission = read_submission(REPOSITORY / "reference" / folder.name, assignment)
+        timed = {k.name for k in assignment.kernels if CheckName.PERFORMANCE in k.points}
         options = Options(gpu=gpu, public_seed=0, secret_seed=0)
-        with open_context(assignment, options, units, server=server()) as context:
-            products = [context.built(unit) for unit in units]  # compilers would disturb the clock
-            for unit, product in zip(units, products, strict=True):
-                title = f"{unit.kernel.name}, {unit.language.phrase}"
+        plan = make_plan(assignment, submission, replace(options, kernels=frozenset(timed)))
+        with open_context(assignment, options, plan, server=server()) as context:
+            files = [FileContext(context, FileState(file=file)) for file in plan.files]
+            products = [file.wait_for_build() for file in files]  # compilers disturb the clock
+            for file, product in zip(files, products, strict=True):
+                title = f"{file.file.kernel.name}, {file.file.language.phrase}"
                 if not isinstance(product, Built):
                     sys.exit(f"{title}: {product.message}")
                 # Always comes first; it opens the GPU, and leaves behind what Triton compiled.
-                context.check_correctness(unit, product, context.cases(unit), lambda _: None)
+                CorrectnessCheck().run(file)
                 started_s = time.monotonic()
-                verdict = context.check_performance(unit, product, lambda _: None)
+                (verdict,) = PerformanceCheck().run(file)
+                assert isinstance(verdict, SpeedOutcome)
                 wall_s = time.monotonic() - started_s
                 told(title, [(verdict, wall_s)], console)
                 shown = "".join(f", {ratio:.2f}" for ratio in speedups([(verdict, wall_s)]))

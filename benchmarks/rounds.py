@@ -40,9 +40,9 @@ sys.path.insert(0, str(REPOSITORY))
 from grader.assignment.model import Case, Limits
 from grader.assignment.reader import read_assignment
 from grader.build.baseline import build_baseline
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
+from grader.checks.performance.benchmarks import sets_for
 from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
-from grader.checks.performance.check import sets_for
 from grader.checks.performance.timed_worker import StoppedError, TimedWorker, open_timed_worker
 from grader.gpu.nvml import gpus, visible
 from grader.judge.buffers import open_gpu
@@ -62,7 +62,7 @@ STEPS = ("refresh", "arm", "sample", "judge")
 class Place:
     """Where sides are opened: the built baseline with its server, the case."""
 
-    bench: CheckContext
+    bench: RunSetup
     case: Case
     sets: int
 
@@ -298,7 +298,7 @@ def main(
     try:
         with tempfile.TemporaryDirectory() as scratch:
             built = build_baseline(assignment, where, Path(scratch))
-            bench = CheckContext(
+            bench = RunSetup(
                 assignment=assignment, built=built, server=server, driver=driver, private=False
             )
 

@@ -1,11 +1,12 @@
-"""The small closed vocabularies that every module shares (DESIGN "Words").
+"""The words that every module shares: languages, devices, visibilities, roles, checks.
 
-Imports nothing of ours. Verdicts have a module of their own.
+Verdicts are in `grader.report.verdict`.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from typing import ClassVar
 
 
 class _Word(str, Enum):
@@ -71,13 +72,46 @@ class Memory(_Word):
     HOST = "host"
 
 
-class CheckName(_Word):
-    """What is checked, in the order in which a report shows it."""
+class CheckName(str):
+    """The name of a check: one of those below, or one that a registered check brought along.
 
-    BUILD = "build"
-    CORRECTNESS = "correctness"
-    MEMORY = "memory"
-    PERFORMANCE = "performance"
-    COUNTERS = "counters"
-    PROGRAM = "program"
-    RULES = "rules"
+    `CheckName(text)` returns the known name, or raises ValueError, as an Enum does.
+    """
+
+    BUILD: ClassVar[CheckName]
+    CORRECTNESS: ClassVar[CheckName]
+    MEMORY: ClassVar[CheckName]
+    PERFORMANCE: ClassVar[CheckName]
+    COUNTERS: ClassVar[CheckName]
+    PROGRAM: ClassVar[CheckName]
+    RULES: ClassVar[CheckName]
+
+    SHIPPED: ClassVar[tuple[CheckName, ...]]
+
+    _known: ClassVar[dict[str, CheckName]] = {}
+
+    def __new__(cls, text: str) -> CheckName:  # noqa: D102 # the class says it
+        try:
+            return cls._known[text]
+        except KeyError:
+            raise ValueError(f"there is no check {text!r}") from None
+
+    @classmethod
+    def add(cls, text: str) -> CheckName:
+        """Make a name known, at the end of the order in which a report shows checks."""
+        return cls._known.setdefault(text, str.__new__(cls, text))
+
+    @classmethod
+    def remove(cls, name: CheckName) -> None:
+        """Forget a name that `add` made known."""
+        del cls._known[name]
+
+    @classmethod
+    def all(cls) -> tuple[CheckName, ...]:
+        """Return the known names in the order in which a report shows them."""
+        return tuple(cls._known.values())
+
+
+for _name in ("build", "correctness", "memory", "performance", "counters", "program", "rules"):
+    setattr(CheckName, _name.upper(), CheckName.add(_name))
+CheckName.SHIPPED = CheckName.all()

@@ -16,6 +16,10 @@ from grader.vocabulary import Language
 
 FOLDER = "calibration"
 REFERENCE = "reference"
+# Below samples/: one that goes beyond its rung's idea, as near the hardware's limit as we came.
+AT_THE_ROOF = "accepted/at-the-roof"
+# Below samples/: a folder of those that must be too slow.
+TOO_SLOW = "too_slow"
 FORMAT = 1
 
 
@@ -54,6 +58,11 @@ class Calibration:
     def of(self, kernel: str, language: Language) -> tuple[HandInFigure, ...]:
         """Return the figures of one kernel in one language."""
         return tuple(f for f in self.figures if (f.kernel, f.language) == (kernel, language))
+
+
+def must_be_too_slow(hand_in: str) -> bool:
+    """Say whether a hand-in of this name is a sample that no tier may accept."""
+    return hand_in.startswith(f"{TOO_SLOW}/")
 
 
 def calibrations(assignment: Path) -> list[Calibration]:

@@ -20,6 +20,7 @@ import jsonschema
 
 from grader.assignment.problem import Problem, choices, named
 from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.vocabulary import CheckName
 
 # By jsonschema's word for a type.
 _TYPE_WORDS = {
@@ -52,7 +53,7 @@ def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         # Python does not print numbers of thousands of digits, which jsonschema tries to.
         yield from beyond
         return
-    for error in _validator().iter_errors(data):
+    for error in _validator(CheckName.all()).iter_errors(data):
         yield from _problems(error)
 
 
@@ -68,10 +69,14 @@ def _beyond_64_bits(value: object, path: KeyPath) -> Iterator[KeyPath]:
 
 
 @functools.cache
-def _validator() -> Any:
+def _validator(checks: tuple[CheckName, ...]) -> Any:
     schema = json.loads(
         resources.files("grader").joinpath("schemas/assignment.schema.json").read_text("utf-8")
     )
+    # A registered check may have points like those that the schema names.
+    points = schema["properties"]["kernels"]["items"]["properties"]["points"]["properties"]
+    others = set(checks) - set(CheckName.SHIPPED)
+    points |= dict.fromkeys(others, points["memory"])
     base = jsonschema.Draft202012Validator
     types = base.TYPE_CHECKER.redefine_many({"integer": _is_whole, "number": _is_number})
     strict = jsonschema.validators.extend(base, {"pattern": _pattern}, type_checker=types)

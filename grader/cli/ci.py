@@ -9,8 +9,43 @@ from typing import Any
 import click
 
 from grader.cli import options
+from grader.formats.output_format import OutputFormat
+from grader.formats.registry import formats, named
 
-_FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
+
+class FormatType(click.ParamType[OutputFormat | None]):
+    """The name of an output format, of those registered when the option is read.
+
+    With `terminal` that name stands for none of them.
+    """
+
+    name = "format"
+
+    def __init__(self, *, terminal: bool = False) -> None:
+        self._others = ["terminal"] * terminal
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> OutputFormat | None:
+        """Return the format of this name."""
+        if value in self._others:
+            return None
+        try:
+            return named(value)
+        except KeyError:
+            known = ", ".join([*self._others, *map(str, formats())])
+            self.fail(f"'{value}' is not one of {known}", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return the names for the help."""
+        return f"[{'|'.join([*self._others, *map(str, formats())])}]"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Offer the names."""
+        names = [*self._others, *map(str, formats())]
+        return [click.shell_completion.CompletionItem(n) for n in names if n.startswith(incomplete)]
 
 
 @click.command()
@@ -22,7 +57,7 @@ _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
     type=click.Path(path_type=Path),
     help="The hand-in: a folder (or zip or tar) with the assignment's files or a folder of them.",
 )
-@click.option("--format", "form", required=True, type=click.Choice(_FORMATS), help="Whose file.")
+@click.option("--format", "form", required=True, type=FormatType(), help="Whose file.")
 @click.option(
     "--output",
     required=True,
@@ -81,7 +116,9 @@ _FORMATS = ["gradescope", "prairielearn", "autolab", "github", "junit", "json"]
     show_default=True,
     help="The hours that --rate-limit is about.",
 )
-def ci(form: str, level: str, rate_limit: int | None, window_h: float, **arguments: Any) -> None:
+def ci(
+    form: OutputFormat, level: str, rate_limit: int | None, window_h: float, **arguments: Any
+) -> None:
     """Grade a hand-in where a course's platform asks for it (staff).
 
     \b
@@ -93,13 +130,12 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
 
     Exit code 0 if a valid result was written, else 3, and there is none.
     """
-    from grader.commands.ci.delivery import Format
     from grader.commands.ci.gradescope_metadata import RateLimit
     from grader.commands.ci.run import Request, grade_ci
     from grader.sandbox.level import Level
 
     limit = None if rate_limit is None else RateLimit(count=rate_limit, window_h=window_h)
-    sys.exit(grade_ci(Request(format=Format(form), level=Level(level), limit=limit, **arguments)))
+    sys.exit(grade_ci(Request(format=form, level=Level(level), limit=limit, **arguments)))
 
 
 @click.command()
@@ -107,7 +143,7 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["terminal", *_FORMATS]),
+    type=FormatType(terminal=True),
     default="terminal",
     show_default=True,
     help="Whose words.",
@@ -117,7 +153,7 @@ def ci(form: str, level: str, rate_limit: int | None, window_h: float, **argumen
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the result here. Default: standard output.",
 )
-def report(file: Path, form: str, output: Path | None) -> None:
+def report(file: Path, form: OutputFormat | None, output: Path | None) -> None:
     """Show a report (of --json, or grade ci --format json) in another reader's form.
 
     \b
@@ -127,4 +163,4 @@ def report(file: Path, form: str, output: Path | None) -> None:
     """
     from grader.commands.ci.delivery import show_again
 
-    show_again(file, None if form == "terminal" else form, output)
+    show_again(file, form, output)

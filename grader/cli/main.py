@@ -37,6 +37,32 @@ EXIT_INTERRUPTED = 130
 _EXAMPLES = {"help_option_names": ["-h", "--help"]}
 
 
+class CheckType(click.ParamType[CheckName]):
+    """The name of a check, of those that are registered when the option is read."""
+
+    name = "check"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> CheckName:
+        """Return the check of this name."""
+        try:
+            return CheckName(value)
+        except ValueError:
+            self.fail(f"'{value}' is not one of {', '.join(CheckName.all())}", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return the names for the help."""
+        return f"[{'|'.join(CheckName.all())}]"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """Offer the names."""
+        names = (name for name in CheckName.all() if name.startswith(incomplete))
+        return [click.shell_completion.CompletionItem(name) for name in names]
+
+
 @click.group(context_settings=_EXAMPLES)
 @click.version_option(grader.__version__, prog_name="grade")
 def cli() -> None:
@@ -59,7 +85,7 @@ def cli() -> None:
     "--check",
     "checks",
     multiple=True,
-    type=click.Choice([str(word) for word in CheckName]),
+    type=CheckType(),
     help="Only this check, and what it needs (repeatable).",
 )
 @click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
@@ -108,7 +134,7 @@ def calibrate(
     seed: int,
     dry_run: bool,
 ) -> None:
-    """Time references and slow samples on this GPU and propose tiers (staff).
+    """Time references, samples at the roof and slow ones; propose tiers (staff).
 
     \b
     grade calibrate silu                   measure, print, keep the figures

@@ -47,7 +47,7 @@ def _feedback(report: Report) -> dict[str, Any]:
 
 
 def _stage(check: CheckName) -> str:
-    return check.value.capitalize()
+    return check.capitalize()
 
 
 def _plain(text: str) -> str:

@@ -1,13 +1,14 @@
 """What a student needs below the line of a check: evidence, as lines of a page.
 
-One function for each type of evidence; a new type needs one more here and its
-line in `write_details`.
+One function for each type of evidence that ships with the grader; a registered check brings
+its own lines (`Check.lines`).
 """
 
 from __future__ import annotations
 
 import re
 
+from grader.checks.registry import named
 from grader.formats.case_lines import tally, write_cases
 from grader.formats.counter_lines import write_counters
 from grader.formats.deduplication import INDENT, Deduplicator
@@ -57,8 +58,12 @@ def write_details(page: Page, check: CheckResult, said: Deduplicator | None = No
         write_timing(page, check.evidence)
     elif isinstance(check.evidence, CountersEvidence):
         write_counters(page, check.evidence, failed=check.verdict is Verdict.TOO_SLOW)
-    elif isinstance(check.evidence, ProgramEvidence) and check.verdict is not Verdict.ACCEPTED:
-        _program(page, check.evidence, said)
+    elif isinstance(check.evidence, ProgramEvidence):
+        if check.verdict is not Verdict.ACCEPTED:
+            _program(page, check.evidence, said)
+    elif check.evidence is not None:
+        for line in named(check.check).lines(check.evidence):
+            page.sentence(line, indent=INDENT)
 
 
 def headline(check: CheckResult) -> str:

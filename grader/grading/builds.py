@@ -16,7 +16,8 @@ from grader.assignment.model import Assignment
 from grader.build.artifact import Built, Rejected
 from grader.build.kernel_file import Checked, build, build_checked
 from grader.build.student_main import ProgramBuilds, Target
-from grader.grading.plan import Options, StudentProgram, Unit
+from grader.checks.check import KernelFile
+from grader.grading.plan import Options, Plan
 from grader.system import process_tree, signals
 from grader.system.retry import Pool
 from grader.vocabulary import Language
@@ -37,53 +38,51 @@ class Builds:
         self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
         self._program: ProgramBuilds | None = None
 
-    def start(
-        self, units: Sequence[Unit], own: StudentProgram | None, looked_into: Callable[[Unit], bool]
-    ) -> None:
-        """Start the compilers; of the units that will be `looked_into` a checked build as well."""
-        named = {(unit.kernel.name, unit.language) for unit in units}
-        needed = own.kernels if own is not None else ()
-        for unit in (*units, *(u for u in needed if (u.kernel.name, u.language) not in named)):
-            self._builds[unit.kernel.name, unit.language] = self._pool.submit(
+    def start(self, plan: Plan, checked: Callable[[KernelFile], bool]) -> None:
+        """Start the compilers; for files that are to be `checked`, a checked build as well."""
+        program = plan.program
+        kernels = [file for file in plan.files if file is not program]
+        needed = {_key(file): file for file in (*plan.program_kernels, *kernels)}
+        for key, file in needed.items():
+            self._builds[key] = self._pool.submit(
                 build,
                 self._assignment,
-                unit.source,
-                unit.language,
+                file.source,
+                file.language,
                 self._device,
                 architecture=self._architecture,
-                scratch=self._folder / unit.kernel.name / unit.language.value,
+                scratch=self._folder / file.kernel.name / file.language.value,
             )
-        for unit in filter(looked_into, units):
-            self.checked(unit)
-        if own is not None:
-            self._start_program(own)
+        for file in filter(checked, kernels):
+            self.checked(file)
+        if program is not None:
+            self._start_program(program, plan.program_kernels)
 
-    def _start_program(self, own: StudentProgram) -> None:
+    def _start_program(self, main: KernelFile, kernels: Sequence[KernelFile]) -> None:
         """Compile main.cu, and link it with the kernel that is most likely to serve."""
         target = Target(device=self._device, architecture=self._architecture)
-        main = own.main
         self._program = ProgramBuilds(self._assignment, main.source, target, self._pool)
-        self._builds[main.kernel.name, main.language] = self._program.part
-        for kernel in own.kernels[-1:]:
+        self._builds[_key(main)] = self._program.part
+        for kernel in kernels[-1:]:
             self._program.start(kernel.source)
 
-    def begun(self, unit: Unit) -> Future[Built | Rejected]:
-        """Return the unit's build, which may be under way."""
-        return self._builds[unit.kernel.name, unit.language]
+    def begun(self, file: KernelFile) -> Future[Built | Rejected]:
+        """Return the build of a file, which may be under way."""
+        return self._builds[_key(file)]
 
-    def built(self, unit: Unit) -> Built | Rejected:
-        """Wait for the unit's build."""
+    def built(self, file: KernelFile) -> Built | Rejected:
+        """Wait for the build of a file."""
         signals.check()
-        return self.begun(unit).result()
+        return self.begun(file).result()
 
-    def checked(self, unit: Unit) -> Future[Checked | Rejected]:
+    def checked(self, file: KernelFile) -> Future[Checked | Rejected]:
         """Return the checked host build, which begins now if it has not yet."""
-        key = unit.kernel.name, unit.language
+        key = _key(file)
         if key not in self._checked:
-            self._checked[key] = self._pool.submit(build_checked, self._assignment, unit.source)
+            self._checked[key] = self._pool.submit(build_checked, self._assignment, file.source)
         return self._checked[key]
 
-    def linked(self, kernel: Unit) -> Built | Rejected:
+    def linked(self, kernel: KernelFile) -> Built | Rejected:
         """Wait for main.cu as a program with the kernel."""
         signals.check()
         assert self._program is not None
@@ -99,3 +98,7 @@ class Builds:
             process_tree.kill_all()
             time.sleep(_ABANDON_S)
         process_tree.kill_all()
+
+
+def _key(file: KernelFile) -> tuple[str, Language]:
+    return file.kernel.name, file.language

@@ -1,4 +1,7 @@
-"""What the grading of one hand-in shares: builds under way, oracle, server, driver.
+"""What the grading of one submission shares, and what a check of one of its files may ask for.
+
+    GradingContext   builds, the Python server, sanitizer prestarts, the judge: one a submission
+    FileContext      the `CheckContext` of one kernel file: its build and its outcomes so far
 
 Time is saved by order: compilers are started first, in threads, as soon as one of them has found
 out what the sandbox is worth here; then the server that imports torch and triton for Python
@@ -10,45 +13,57 @@ from __future__ import annotations
 import functools
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grader.assignment.model import Assignment, Case
 from grader.build.artifact import Built, Rejected
 from grader.build.baseline import build_baseline
-from grader.build.compile_gate import compile_launches
+from grader.build.kernel_file import Checked
+from grader.checks.check import CheckOutcome, KernelFile
 from grader.checks.memory.sanitizer_prestart import Prestart
+from grader.checks.registry import named
+from grader.gpu.nvml import Gpu
 from grader.grading.builds import Builds
 from grader.grading.environment import describe
-from grader.grading.plan import Options, StudentProgram, Unit
+from grader.grading.file_state import FileState, all_right
+from grader.grading.plan import Options, Plan
+from grader.grading.progress import Step
 from grader.judge.python_server import PythonServer
-from grader.protocol import cuda_driver
-from grader.report.evidence import CorrectnessEvidence
+from grader.protocol.cuda_driver import Driver
 from grader.report.verdict import Verdict
 from grader.sandbox.probe import isolation
-from grader.system import process_tree, signals, toolchain
+from grader.system import process_tree, signals
 from grader.system.retry import Pool
 from grader.system.umask import private_files
-from grader.vocabulary import CheckName, Device, Language, Visibility
+from grader.vocabulary import CheckName, Device, Language
 
 if TYPE_CHECKING:
     # They import torch, which takes a second: only once the compilers are busy.
-    from grader.checks.common.case_run import CheckContext
-    from grader.checks.counters.check import CountersVerdict
-    from grader.checks.memory.verdict import MemoryVerdict
-    from grader.checks.performance.check import SpeedVerdict
-    from grader.judge.oracle import Oracle
+    from grader.checks.common.case_run import RunSetup
+    from grader.judge.oracle import CaseData, Oracle
+    from grader.judge.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """What is opened once for all checks that run code; never half of it.
+
+    `driver` is None on the CPU only. `shares` says whether memory of the GPU can be shared
+    between processes; on the CPU it always can.
+    """
+
+    oracle: Oracle
+    driver: Driver | None
+    shares: bool
 
 
 @contextmanager
 def open_context(
-    assignment: Assignment,
-    options: Options,
-    units: Sequence[Unit],
-    own: StudentProgram | None = None,
-    server: PythonServer | None = None,
+    assignment: Assignment, options: Options, plan: Plan, server: PythonServer | None = None
 ) -> Iterator[GradingContext]:
     """Start all builds, and torch, side by side; end every process on the way out.
 
@@ -58,9 +73,9 @@ def open_context(
     process_tree.become_subreaper()
     with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = Pool(4, "build", first=confine)
-        context = GradingContext(assignment, options, Path(folder), pool, server)
+        context = GradingContext(assignment, options, plan, Path(folder), pool, server)
         try:
-            context.start(units, own)
+            context.start()
             confine()  # where nothing is built, or while that is being found out
             yield context
         except BaseException:
@@ -73,245 +88,275 @@ def open_context(
 
 
 class GradingContext:
-    """The builds and tools of one hand-in; made by `open_context`."""
+    """The builds and tools of one submission; made by `open_context`."""
 
     def __init__(
         self,
         assignment: Assignment,
         options: Options,
+        plan: Plan,
         folder: Path,
         pool: Pool,
         server: PythonServer | None,
     ) -> None:
-        self._assignment = assignment
-        self._options = options
+        self.assignment = assignment
+        self.options = options
+        self.plan = plan
+        self.builds = Builds(assignment, options, folder, pool)
+        self.prestart: Prestart[tuple[str, Language]] = Prestart(pool, assignment.limits)
         self._folder = folder
-        self._builds = Builds(assignment, options, folder, pool)
-        self._ahead: Prestart[tuple[str, Language]] = Prestart(pool, assignment.limits)
-        self._launches: dict[tuple[str, Language], list[dict[str, Any]]] = {}
         self._server = server
         self._lent = server is not None
-        self._oracle: Oracle | None = None
-        self._driver: cuda_driver.Driver | None = None
-        # On a processor the tools know the bounds of shared buffers.
-        self._private = options.transport == "private" and options.device is Device.CUDA
 
-    def start(self, units: Sequence[Unit], own: StudentProgram | None = None) -> None:
+    def start(self) -> None:
         """Start the compilers, then the Python server, then import torch here."""
-        self._builds.start(units, own, self._looks_into)
-        on_gpu = self._options.gpu is not None
-        timed = on_gpu and any(map(self.checks_performance, units))  # beside torch
-        if self._server is None and (timed or any(u.language is Language.TRITON for u in units)):
+        self.builds.start(self.plan, self._needs_checked_build)
+        kernels = [file for file in self.plan.files if not file.is_program]
+        on_gpu = self.options.gpu is not None
+        timed = on_gpu and any(self._scores(file, CheckName.PERFORMANCE) for file in kernels)
+        if timed or any(file.language is Language.TRITON for file in kernels):
             # Spawned from here, not from the pool: it dies with its thread.
-            self._server = PythonServer(self._options.device)
+            self.server()
         if on_gpu:
-            watched = filter(self.checks_memory, units)
-            self._ahead.expect((_key(unit), self._builds.begun(unit)) for unit in watched)
-        if (units and self.wants(CheckName.CORRECTNESS)) or (own is not None and own.kernels):
+            self.prestart.expect(
+                (key_of(file), self.builds.begun(file))
+                for file in kernels
+                if self._scores(file, CheckName.MEMORY)
+            )
+        if (kernels and self.options.wants(CheckName.CORRECTNESS)) or self.plan.program_kernels:
             # A second's work for this thread, while the others compile.
-            import grader.checks.correctness.check  # noqa: F401
+            import grader.checks.correctness.cases  # noqa: F401
 
             signals.check()
 
     def abandon(self) -> None:
         """End the builds under way, which nobody wants any more."""
-        self._builds.abandon()
+        self.builds.abandon()
 
     def close(self) -> None:
-        """End what waits, and the server, if it is ours."""
-        self._ahead.close()
+        """End the workers that wait, and the server unless it is lent."""
+        self.prestart.close()
         if self._server is not None and not self._lent:
             self._server.close()
 
-    def wants(self, check: CheckName) -> bool:
-        """True unless the check was filtered out."""
-        return self._options.wants(check)
-
-    def chooser(self, check: CheckName) -> random.Random:
-        """Return what a check draws secrets from, the same in every run with the same seed."""
-        return random.Random(f"{self._options.secret_seed}/{self._assignment.name}/{check}")
-
-    def built(self, unit: Unit) -> Built | Rejected:
-        """Wait for the unit's build."""
-        return self._builds.built(unit)
-
-    def cases(self, unit: Unit) -> tuple[Case, ...]:
-        """Return the cases of this run for the unit's language."""
-        options = self._options
-        return self._assignment.draw_cases(
-            options.device,
-            unit.language,
-            public_seed=options.public_seed,
-            secret_seed=options.secret_seed,
-        )
-
-    def check_correctness(
-        self, unit: Unit, built: Built, cases: Sequence[Case], advance: Callable[[str], None]
-    ) -> CorrectnessEvidence:
-        """Run the cases of one built file."""
-        from grader.checks.correctness.check import check_correctness
-
-        oracle = self._prepare()
-        bench = self._bench(built, private=self._private)
-        launches = self._launches.setdefault(_key(unit), [])
-
-        def hear(record: dict[str, Any]) -> None:
-            if record.get("record") == "launch":
-                launches.append(record)
-
-        return check_correctness(
-            bench, cases, lambda case: oracle.data(case, unit.language), advance, hear
-        )
-
-    def compile_gate(self, unit: Unit, built: Built) -> Built | Rejected:
-        """Ask a GPU's compiler about the Triton kernels that the interpreter ran."""
-        launches = self._launches.get(_key(unit))
-        if unit.language is not Language.TRITON or not launches:
-            return built
-        return compile_launches(built, launches)
-
-    def checks_memory(self, unit: Unit) -> bool:
-        """True if the unit's memory safety is to be checked."""
-        return CheckName.MEMORY in unit.kernel.points and self.wants(CheckName.MEMORY)
-
-    def check_memory(
-        self, unit: Unit, built: Built, advance: Callable[[str], None]
-    ) -> MemoryVerdict:
-        """Run the small cases of one built file under the tool for its device."""
-        from grader.checks.common.diagnosis import Diagnosis
-        from grader.checks.memory.check import check_host_memory, check_interpreter_memory
-        from grader.checks.memory.on_gpu import check_gpu_memory
-        from grader.checks.memory.verdict import MemoryVerdict
-
-        oracle = self._prepare()
-        cases = [
-            (case, oracle.data(case, unit.language))
-            for case in self.cases(unit)
-            if case.memory and case.visibility is Visibility.VISIBLE
-        ]
-        if self._options.device is Device.CUDA:
-            tool = toolchain.find_compute_sanitizer()
-            if tool is None:
-                message = "compute-sanitizer is not on this machine"
-                diagnosis = Diagnosis(verdict=Verdict.NOT_MEASURED, message=message)
-                return MemoryVerdict(diagnosis=diagnosis, evidence=None)
-            bench = self._bench(built, private=True)
-            return check_gpu_memory(bench, tool, cases, advance, self._ahead.take(_key(unit)))
-        if unit.language is Language.TRITON:
-            return check_interpreter_memory(self._bench(built, private=False), cases, advance)
-        product = self._builds.checked(unit).result()
-        if isinstance(product, Rejected):
-            diagnosis = Diagnosis(verdict=product.verdict, message=product.message)
-            return MemoryVerdict(diagnosis=diagnosis, evidence=None)
-        bench = self._bench(product.built, private=self._private)
-        return check_host_memory(bench, product.text, cases, advance)
-
-    def checks_performance(self, unit: Unit) -> bool:
-        """True if the unit's speed is to be measured, here or on a GPU."""
-        return CheckName.PERFORMANCE in unit.kernel.points and self.wants(CheckName.PERFORMANCE)
-
-    def check_performance(
-        self, unit: Unit, built: Built, advance: Callable[[str], None]
-    ) -> SpeedVerdict:
-        """Time one built file beside torch, on a GPU."""
-        from grader.checks.performance import check as speed
-
-        gpu = self._options.gpu
-        if gpu is None:
-            return speed.not_measured("speed is measured on a GPU")
-        self._ahead.close()  # nothing else may work now
-        oracle = self._prepare()
-        if self._private:
-            return speed.not_measured(
-                "speed is not measured where memory cannot be shared between processes (WSL)"
-            )
+    def server(self) -> PythonServer:
+        """Return the server that Python workers are forked from; started at the first call."""
         if self._server is None:
-            self._server = PythonServer(self._options.device)
-        return speed.check_speed(
-            self._bench(built, private=False),
-            build_baseline(self._assignment, self._options.device, self._folder / "baseline"),
-            oracle,
-            gpu,
-            unit.kernel.tiers.of(unit.language, gpu.architecture),
-            advance,
-            seed=self.chooser(CheckName.PERFORMANCE).getrandbits(62),
-        )
+            self._server = PythonServer(self.options.device)
+        return self._server
 
-    def checks_counters(self, unit: Unit) -> bool:
-        """True if the unit's accesses are to be counted: on a GPU only where a bound asks."""
-        by_torch = unit.kernel.rules.torch_allowed and unit.language is Language.TRITON
-        asked = unit.kernel.counters is not None or self._options.device is Device.CPU
-        return self.wants(CheckName.COUNTERS) and asked and not by_torch
-
-    def check_counters(self, unit: Unit, built: Built) -> CountersVerdict:
-        """Count the accesses of one built file, where this machine can."""
-        from grader.checks.counters import check as counters
-
-        if unit.language is Language.TRITON and self._options.device is Device.CUDA:
-            return counters.not_counted(unit.kernel)
-        oracle = self._prepare()
-        seed = self._options.public_seed
-        case = counters.counting_case(self._assignment, unit.kernel, unit.language, seed)
-        prepared = case, oracle.data(case, unit.language)
-        if unit.language is Language.TRITON:
-            bench = self._bench(built, private=False)
-            return counters.check_interpreter_counters(bench, prepared, unit.kernel)
-        terms = counters.Terms.of(unit.kernel, self._options.device)
-        product = self._builds.checked(unit).result()
-        if isinstance(product, Rejected):
-            return counters.not_built(product, terms)
-        bench = self._bench(product.built, private=False)
-        return counters.check_host_counters(bench, product.text, prepared, terms)
-
-    def _looks_into(self, unit: Unit) -> bool:
-        """True if the unit will be run in a checked build."""
-        on_host = self._options.device is Device.CPU and self.checks_memory(unit)
-        bound = unit.kernel.counters is not None and self.checks_counters(unit)
-        return unit.language is Language.CUDA and (on_host or bound)
-
-    def linked(self, kernel: Unit) -> Built | Rejected:
-        """Wait for main.cu as a program with the kernel."""
-        return self._builds.linked(kernel)
-
-    def tools(self, built: Built) -> tuple[CheckContext, Oracle]:
-        """Return what a check of one built file works with."""
-        return self._bench(built, private=self._private), self._prepare()
-
-    def _bench(self, built: Built, *, private: bool) -> CheckContext:
-        from grader.checks.common.case_run import CheckContext
-
-        return CheckContext(
-            assignment=self._assignment,
-            built=built,
-            server=self._server,
-            driver=self._driver,
-            private=private,
-        )
-
-    def _prepare(self) -> Oracle:
-        """Load the oracle and, on a GPU, open the driver; once."""
+    @functools.cached_property
+    def judge(self) -> Judge:
+        """Load the oracle and, on a GPU, open the driver."""
         from grader.judge.oracle import Oracle
 
-        if self._oracle is None:
-            self._oracle = Oracle(self._assignment)
-            if self._options.device is Device.CUDA:
-                from grader.judge.buffers import open_gpu
+        oracle = Oracle(self.assignment)
+        if self.options.device is Device.CPU:
+            return Judge(oracle=oracle, driver=None, shares=True)
+        from grader.judge.buffers import open_gpu
 
-                self._driver, shares = open_gpu()
-                if self._options.transport is None:
-                    self._private = not shares
-        return self._oracle
+        driver, shares = open_gpu()
+        if self.options.transport is not None:
+            shares = self.options.transport == "shared"
+        return Judge(oracle=oracle, driver=driver, shares=shares)
+
+    def setup(self, built: Built, *, private: bool | None = None) -> RunSetup:
+        """Return what a worker for this build needs."""
+        from grader.checks.common.case_run import RunSetup
+
+        judge = self.judge
+        return RunSetup(
+            assignment=self.assignment,
+            built=built,
+            server=self._server,
+            driver=judge.driver,
+            private=not judge.shares if private is None else private,
+        )
+
+    def cases(self, language: Language) -> tuple[Case, ...]:
+        """Return the cases of this run for a language."""
+        return self.assignment.draw_cases(
+            self.options.device,
+            language,
+            public_seed=self.options.public_seed,
+            secret_seed=self.options.secret_seed,
+        )
+
+    def baseline(self) -> Built:
+        """Return torch's baseline, built like a submission; the server is there to run it."""
+        self.server()
+        return build_baseline(self.assignment, self.options.device, self._folder / "baseline")
 
     def environment(self) -> dict[str, str | int | float | None]:
         """Say what graded: for the report."""
-        options = self._options
+        options = self.options
         return describe(
-            self._assignment,
+            self.assignment,
             options.gpu,
             public_seed=options.public_seed,
             secret_seed=options.secret_seed,
         )
 
+    def _scores(self, file: KernelFile, check: CheckName) -> bool:
+        return check in file.kernel.points and self.options.wants(check)
 
-def _key(unit: Unit) -> tuple[str, Language]:
-    return unit.kernel.name, unit.language
+    def _needs_checked_build(self, file: KernelFile) -> bool:
+        """True if memory or counters will be checked on the processor."""
+        on_cpu = self.options.device is Device.CPU and self._scores(file, CheckName.MEMORY)
+        bound = file.kernel.counters is not None and self.options.wants(CheckName.COUNTERS)
+        return file.language is Language.CUDA and (on_cpu or bound)
+
+
+class FileContext:
+    """One kernel file under grading, with what a check of it may ask for.
+
+    `others` are the files of the same submission, `step` is told of progress.
+    """
+
+    def __init__(
+        self, grading: GradingContext, state: FileState, others: Sequence[FileState] = ()
+    ) -> None:
+        self.state = state
+        self.step: Step | None = None
+        self._grading = grading
+        self._others = others
+
+    @property
+    def file(self) -> KernelFile:
+        """The file that is checked."""
+        return self.state.file
+
+    @property
+    def assignment(self) -> Assignment:
+        """The assignment that is graded."""
+        return self._grading.assignment
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The GPU to grade on, None for the CPU."""
+        return self._grading.options.gpu
+
+    @property
+    def device(self) -> Device:
+        """The device to grade on."""
+        return self._grading.options.device
+
+    @property
+    def public_seed(self) -> int:
+        """The seed of visible cases."""
+        return self._grading.options.public_seed
+
+    @property
+    def built(self) -> Built:
+        """The file as built for this device."""
+        assert isinstance(self.state.build, Built), "checks run only on what was built"
+        return self.state.build
+
+    def wait_for_build(self) -> Built | Rejected:
+        """Wait for the compilers and return what came of them."""
+        if self.state.build is None:
+            self.state.build = self._grading.builds.built(self.file)
+        return self.state.build
+
+    def rebuilt(self, build: Built | Rejected) -> None:
+        """Replace the build: a later compiler had more to say. A rejection ends the checks."""
+        self.state.build = build
+
+    def checked_build(self) -> Checked | Rejected:
+        """Wait for the checked host build of a CUDA C++ file."""
+        return self._grading.builds.checked(self.file).result()
+
+    def baseline(self) -> Built:
+        """Return torch's baseline, built like a submission."""
+        return self._grading.baseline()
+
+    @functools.cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases of this run for the file's language and device."""
+        return self._grading.cases(self.file.language)
+
+    @property
+    def oracle(self) -> Oracle:
+        """The assignment's oracle, loaded once; it opens the GPU, too."""
+        return self._grading.judge.oracle
+
+    def data(self, case: Case) -> CaseData:
+        """Return inputs and expected values of a case."""
+        return self.oracle.data(case, self.file.language)
+
+    def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
+        """Return what a worker for this build needs; `private` buffers if asked for."""
+        return self._grading.setup(built or self.built, private=private)
+
+    @property
+    def can_share(self) -> bool:
+        """True if judge and worker can share the GPU's memory (not on WSL 2)."""
+        return self._grading.judge.shares
+
+    def prestarted(self) -> Mapping[str, Session]:
+        """Return the workers that wait under the sanitizer's tools; the caller ends them."""
+        return self._grading.prestart.take(key_of(self.file))
+
+    def alone(self) -> None:
+        """End every worker that waits: nothing else may use the GPU from here on."""
+        self._grading.prestart.close()
+
+    def chooser(self, check: CheckName) -> random.Random:
+        """Return what a check draws secrets from: the same in each run with the same seed."""
+        seed = self._grading.options.secret_seed
+        return random.Random(f"{seed}/{self.assignment.name}/{check}")
+
+    def wants(self, check: CheckName) -> bool:
+        """True unless a filter leaves the check out."""
+        return self._grading.options.wants(check)
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether the cases are right; None if that is not known, or was not asked for."""
+        return self.state.correct
+
+    def outcomes(self, check: CheckName) -> Sequence[CheckOutcome[Any]]:
+        """Return what an earlier check of this file found out; empty if it has not run."""
+        return self.state.found.get(check, ())
+
+    @property
+    def kernels(self) -> Sequence[KernelFile]:
+        """The CUDA C++ kernels that the student's program may run with, in order."""
+        return self._grading.plan.program_kernels
+
+    def is_correct(self, kernel: KernelFile) -> bool | None:
+        """Whether a kernel is right; its cases run now if a filter left them out.
+
+        None if this machine cannot say.
+        """
+        state = next((other for other in self._others if other.file == kernel), None)
+        graded = FileContext(self._grading, state or FileState(file=kernel))
+        graded.step = self.step
+        rules = graded.outcomes(CheckName.RULES)
+        if graded.state.failure or any(one.verdict is Verdict.FORBIDDEN for one in rules):
+            return False
+        build = graded.wait_for_build()
+        if isinstance(build, Rejected):
+            return None if build.verdict.pending else False
+        if graded.outcomes(CheckName.CORRECTNESS):
+            return graded.correct
+        return all_right(named(CheckName.CORRECTNESS).run(graded))
+
+    def linked_with(self, kernel: KernelFile) -> Built | Rejected:
+        """Return the student's program linked with a kernel."""
+        return self._grading.builds.linked(kernel)
+
+    def expect(self, steps: int) -> None:
+        """Announce how many steps `advance` will be told."""
+        if self.step is not None:
+            self.step.expect(steps)
+
+    def advance(self, step: str) -> None:
+        """Report one step as done."""
+        if self.step is not None:
+            self.step.advance(step)
+
+
+def key_of(file: KernelFile) -> tuple[str, Language]:
+    """Return what tells a file from the others of its submission."""
+    return file.kernel.name, file.language

@@ -1,16 +1,20 @@
-"""What a run is asked for, and the files it comes to."""
+"""What a run is asked for, and the files that it grades."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.generated import fingerprint, read_stubs
+from grader.assignment.model import PROGRAM_NAME, Assignment, Kernel
+from grader.checks.check import KernelFile
 from grader.gpu.nvml import Gpu
-from grader.submission.reader import SourceFile
+from grader.submission.reader import Submission
 from grader.vocabulary import CheckName, Device, Language
 
 Transport = Literal["shared", "private"]
+_CHECKS_OF_A_PROGRAM = frozenset({CheckName.BUILD, CheckName.PROGRAM})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,22 +53,88 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """One file to grade."""
+class Plan:
+    """The kernels of a run, in order, with the files that were handed in for each.
 
-    kernel: Kernel
-    language: Language
-    source: SourceFile
+    `program` is the student's main.cu, which may run with one of `program_kernels`: they are
+    built for it even if a filter leaves them out of the report.
+    """
+
+    kernels: tuple[tuple[Kernel, tuple[KernelFile, ...]], ...]
+    program_kernels: tuple[KernelFile, ...] = ()
 
     @property
-    def title(self) -> str:
-        """The name for progress."""
-        return f"{self.kernel.name} · {self.language.phrase}"
+    def files(self) -> tuple[KernelFile, ...]:
+        """All files that are graded."""
+        return tuple(file for _, files in self.kernels for file in files)
+
+    @property
+    def program(self) -> KernelFile | None:
+        """The student's program, if it is graded."""
+        return next((file for file in self.files if file.is_program), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudentProgram:
-    """The student's main.cu, and the CUDA C++ kernels it may run with, in order."""
+def make_plan(assignment: Assignment, submission: Submission, options: Options) -> Plan:
+    """Return which files a run with these options grades, the student's program last."""
+    cuda = replace(options, languages=frozenset({Language.CUDA}))
+    kernels = [k for k in assignment.kernels if not options.kernels or k.name in options.kernels]
+    planned = [(k, _files(assignment, submission, k, options)) for k in kernels]
+    serving: tuple[KernelFile, ...] = ()
+    if assignment.program is not None and _wants_program(options):
+        main = _files(assignment, submission, assignment.program, cuda)
+        planned.append((assignment.program, main))
+        if main and options.wants(CheckName.PROGRAM):
+            serving = tuple(
+                file
+                for kernel in assignment.kernels
+                for file in _files(assignment, submission, kernel, cuda)
+            )
+    return Plan(kernels=tuple(planned), program_kernels=serving)
 
-    main: Unit
-    kernels: tuple[Unit, ...]
+
+def absence(
+    assignment: Assignment, submission: Submission, kernel: Kernel, options: Options
+) -> str:
+    """Say why a kernel counts as not handed in."""
+    paths = _paths(kernel, options)
+    stubs = [path for path in paths if path in submission]
+    if stubs:
+        return f"{' and '.join(stubs)}: the stub as handed out, not a solution yet"
+    if not paths:
+        return "left out on request"
+    meant = next((words for path in paths if (words := submission.misnamed(path))), "")
+    return f"no {' or '.join(paths)} in {submission.called or submission.source}{meant}"
+
+
+def _wants_program(options: Options) -> bool:
+    return (
+        (not options.kernels or PROGRAM_NAME in options.kernels)
+        and (not options.languages or Language.CUDA in options.languages)
+        and (not options.checks or bool(options.checks & _CHECKS_OF_A_PROGRAM))
+    )
+
+
+def _files(
+    assignment: Assignment, submission: Submission, kernel: Kernel, options: Options
+) -> tuple[KernelFile, ...]:
+    return tuple(
+        KernelFile(kernel=kernel, language=language, source=submission.files[path])
+        for language, path in kernel.files.items()
+        if path in _paths(kernel, options)
+        and path in submission
+        and not _untouched(assignment, submission, path)
+    )
+
+
+def _paths(kernel: Kernel, options: Options) -> Sequence[str]:
+    return [
+        path
+        for language, path in kernel.files.items()
+        if not options.languages or language in options.languages
+    ]
+
+
+def _untouched(assignment: Assignment, submission: Submission, path: str) -> bool:
+    source = submission.files[path]
+    stubs = read_stubs(assignment.folder)
+    return source.problem is None and stubs.get(path) == fingerprint(source.text)

@@ -18,6 +18,15 @@ from grader.vocabulary import Visibility
 Origin = Literal["judge", "worker", "compiler"]
 
 
+class Evidence:
+    """What the verdict of one check rests on. A check with evidence of its own derives from it.
+
+    A derived class is a dataclass whose keys no other one has: a report is read back by them.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """One message of a compiler or interpreter, at the student's own line."""
@@ -68,7 +77,7 @@ class CaseResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildEvidence:
+class BuildEvidence(Evidence):
     """How a kernel file was made runnable."""
 
     tool: str
@@ -80,7 +89,7 @@ class BuildEvidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectnessEvidence:
+class CorrectnessEvidence(Evidence):
     """All cases of one visibility, in the order of the spec."""
 
     cases: tuple[CaseResult, ...]
@@ -139,7 +148,7 @@ class ToolRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryEvidence:
+class MemoryEvidence(Evidence):
     """What the memory tools found: errors first, at most ten shown.
 
     A clean run counts only with proof that the kernel ran: the outputs were
@@ -193,7 +202,7 @@ class TierShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerformanceEvidence:
+class PerformanceEvidence(Evidence):
     """How fast, relative to torch: the geometric mean over the benchmarks.
 
     `flags` are for staff and change no verdict: faster than the data sheet
@@ -253,7 +262,7 @@ class CounterLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountersEvidence:
+class CountersEvidence(Evidence):
     """What the accesses of one call cost: the worst lines first, at most ten.
 
     They win points only with what the judge saw itself: outputs that are right
@@ -292,7 +301,7 @@ class ProgramRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramEvidence:
+class ProgramEvidence(Evidence):
     """The runs of the student's own program, in the order in which they were made.
 
     The first that is not accepted is the last. `kernel` served, of `runs_total`
@@ -321,7 +330,7 @@ class BrokenRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RulesEvidence:
+class RulesEvidence(Evidence):
     """What a kernel did that it may not, by what the judge saw itself.
 
     `cases` were run with all launches left out, `written` of their output
@@ -333,14 +342,3 @@ class RulesEvidence:
     written: int = 0
     flags: tuple[str, ...] = ()
     origin: Origin = "judge"
-
-
-Evidence = (
-    BuildEvidence
-    | CorrectnessEvidence
-    | MemoryEvidence
-    | PerformanceEvidence
-    | CountersEvidence
-    | ProgramEvidence
-    | RulesEvidence
-)

@@ -93,7 +93,7 @@ def _check_same(first: dict[str, Any], second: dict[str, Any], names: str) -> No
 
 def _merged_checks(first: list[Check], second: list[Check]) -> list[Check]:
     """Return the first report's checks of a kernel, the unmeasured ones replaced."""
-    beyond_build = [check for check in first if check["check"] != CheckName.BUILD.value]
+    beyond_build = [check for check in first if check["check"] != CheckName.BUILD]
     if all(_open(check) or _skipped(check) for check in beyond_build):
         # Not built or not run here: the second machine's build and rules count as well.
         return second if any(map(_open, first)) and any(map(_measured, second)) else first
@@ -101,7 +101,7 @@ def _merged_checks(first: list[Check], second: list[Check]) -> list[Check]:
     merged = []
     for name, entries in _by_check(first).items():
         merged += _filled(entries, others.get(name, []))
-    correctness = [c for c in merged if c["check"] == CheckName.CORRECTNESS.value]
+    correctness = [c for c in merged if c["check"] == CheckName.CORRECTNESS]
     if all(Verdict(check["verdict"]).earns_points for check in correctness):
         # Checks that waited here for unmeasured cases have been judged there.
         measured = {_identity(check): check for check in second if _measured(check)}
@@ -155,7 +155,7 @@ def _differences(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]
 
 def _rescored(kernel: dict[str, Any], checks: list[Check]) -> dict[str, Any]:
     """Return the kernel with these checks, and with the verdict and points they make."""
-    built = (CheckName.BUILD.value, Verdict.ACCEPTED.value)
+    built = (CheckName.BUILD, Verdict.ACCEPTED.value)
     # A successful build decides the verdict only if nothing else was checked.
     deciding = [c for c in checks if (c["check"], c["verdict"]) != built] or checks
     return {

@@ -31,6 +31,7 @@ from grader.system.umask import give_to_user
 from grader.vocabulary import CheckName, Language, Visibility
 
 FORMAT = 1
+_UNWRITTEN = "unwritten"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -53,6 +54,8 @@ class CheckResult:
     hint: str = ""
     wall_s: float = 0.0
     evidence: Evidence | None = None
+    # Not graded yet: known while grading goes on, and not written.
+    waiting: bool = field(default=False, metadata={_UNWRITTEN: True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,12 @@ class Report:
     kernels: tuple[KernelResult, ...] = ()
 
 
+def keys(record: Any) -> list[str]:
+    """Return the keys of a record in JSON: its fields, without those that are never written."""
+    fields = dataclasses.fields(record)
+    return [field.name for field in fields if _UNWRITTEN not in field.metadata]
+
+
 def to_json(report: Report) -> dict[str, Any]:
     """Return the report as JSON values, `format` first."""
     return {"format": FORMAT, **_plain(report)}
@@ -102,7 +111,7 @@ def _plain(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        return {name: _plain(getattr(value, name)) for name in keys(type(value))}
     if isinstance(value, dict):
         return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -22,7 +22,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 import jsonschema
 
 from grader.errors import UsageError
+from grader.report.evidence import Evidence
 from grader.report.model import FORMAT, Report
+from grader.vocabulary import CheckName
 
 MOST_BYTES = 256 << 20  # a report has some kilobytes; of what is larger nothing good can come
 _MOST_SHOWN = 200
@@ -106,7 +108,7 @@ def _checked(data: Any, source: str) -> dict[str, Any]:
             tip="read it with the version of the grader that wrote it",
         )
     try:
-        wrong = next(iter(_validator().iter_errors(data)), None)
+        wrong = next(iter(_validator(CheckName.all()).iter_errors(data)), None)
         json.dumps(data, ensure_ascii=False).encode()
     except RecursionError as error:
         raise UsageError(f"{source} is not a report: {_words(error)}") from error
@@ -129,9 +131,12 @@ def _decoded(values: dict[str, Any]) -> Report:
 
 
 @functools.cache
-def _validator() -> Any:
-    schema = resources.files("grader").joinpath("schemas/report.schema.json").read_text("utf-8")
-    return jsonschema.Draft202012Validator(json.loads(schema))
+def _validator(checks: tuple[CheckName, ...]) -> Any:
+    text = resources.files("grader").joinpath("schemas/report.schema.json").read_text("utf-8")
+    schema = json.loads(text)
+    # Registered checks beside those of the schema; what evidence they have, their class says.
+    schema["$defs"]["check"]["properties"]["check"]["enum"] = list(checks)
+    return jsonschema.Draft202012Validator(schema)
 
 
 def _place(path: Iterable[str | int]) -> str:
@@ -152,27 +157,34 @@ def _hints(kind: Any) -> dict[str, Any]:
 def _value(kind: Any, value: Any) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return None if value is None else _value(_member(arguments, value), value)
+        member = next(one for one in arguments if one is not type(None))
+        return None if value is None else _value(member, value)
     if origin is tuple:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
             return tuple(_value(arguments[0], item) for item in value)
         return tuple(_value(one, item) for one, item in zip(arguments, value, strict=True))
     if origin in (dict, Literal):
         return value
+    if kind is Evidence:
+        return _record(_evidence_class(value), value)
     if dataclasses.is_dataclass(kind):
         return _record(kind, value)
-    if isinstance(kind, type) and issubclass(kind, Enum):
+    if isinstance(kind, type) and issubclass(kind, Enum | CheckName):
         return kind(value)
     return float(value) if kind is float else value
 
 
-def _member(kinds: tuple[Any, ...], value: Any) -> Any:
-    """Return which of several types a value has: records are told apart by their keys."""
-    if not isinstance(value, dict):
-        return next(kind for kind in kinds if kind is not type(None))
-    for kind in kinds:
-        if dataclasses.is_dataclass(kind) and {f.name for f in dataclasses.fields(kind)} == set(
-            value
-        ):
-            return kind
-    return next(kind for kind in kinds if kind is not type(None))
+def _evidence_class(value: dict[str, Any]) -> type[Evidence]:
+    """Return the class that has just these keys: evidence does not name its type."""
+    # A class with slots is made from one without, which may still be among them, before it.
+    by_keys = {
+        frozenset(getattr(kind, "__dataclass_fields__", ())): kind
+        for kind in Evidence.__subclasses__()
+    }
+    try:
+        return by_keys[frozenset(value)]
+    except KeyError:
+        raise UsageError(
+            f"no check has evidence with the keys {', '.join(value)}",
+            tip="read the report where the check that wrote it is installed",
+        ) from None

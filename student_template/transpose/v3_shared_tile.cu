@@ -18,8 +18,8 @@ __global__ void transpose_kernel(const float* __restrict__ input,  // (rows, col
                                  float* __restrict__ output,       // (cols, rows) row-major
                                  int rows, int cols)
 {
-    __shared__ float tile[TILE][TILE];  // tile[r][c]: row first_row + r, column first_col + c
-    // TODO(student): about 19 lines
+    // TODO(student): about 20 lines
+    // The tile in shared memory: tile[r][c] is row first_row + r, column first_col + c.
     // 1. Where am I: the tile of this block, and this thread's place (x, y) in a piece of it.
     // 2. Load: neighbouring threads, neighbouring columns. Nothing beyond the matrix.
     // 3. Turn: what a thread stores, others have loaded; they must have finished.

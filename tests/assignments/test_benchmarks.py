@@ -8,7 +8,7 @@ from paths import REPOSITORY
 
 from grader.assignment.model import Assignment, Benchmark, Case
 from grader.assignment.reader import read_assignment
-from grader.checks.performance.check import sets_for
+from grader.checks.performance.benchmarks import sets_for
 from grader.judge.compare import accepts
 from grader.judge.oracle import Oracle
 from grader.vocabulary import Language, Visibility

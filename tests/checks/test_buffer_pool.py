@@ -17,7 +17,7 @@ from paths import REPOSITORY
 from grader.assignment.model import Case
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
 from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
 from grader.checks.performance.segment_sums import Segments
 from grader.checks.performance.timed_inputs import TimedInputs
@@ -91,9 +91,7 @@ def field(tmp_path: Path) -> Iterator[BufferPool]:
         entry="silu",
         evidence=BuildEvidence(tool="none", cached=False),
     )
-    bench = CheckContext(
-        assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False
-    )
+    bench = RunSetup(assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False)
     case = Case(
         name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0
     )  # fmt: skip

@@ -23,9 +23,9 @@ from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
 from grader.assignment.model import Assignment, Kernel
 from grader.assignment.reader import read_assignment
 from grader.build.kernel_file import Checked, build_checked
-from grader.checks.common.case_run import CheckContext
-from grader.checks.counters.check import (
-    CountersVerdict,
+from grader.checks.check import CheckOutcome
+from grader.checks.common.case_run import RunSetup
+from grader.checks.counters.count import (
     Terms,
     check_host_counters,
     counting_case,
@@ -307,7 +307,7 @@ def test_on_a_gpu_triton_has_its_points_and_no_figures() -> None:
 # --- on a machine with a GPU -----------------------------------------------------------------
 
 
-def counted_for_a_gpu(name: str, tmp_path: Path) -> CountersVerdict:
+def counted_for_a_gpu(name: str, tmp_path: Path) -> CheckOutcome[CountersEvidence]:
     """Count as on a machine with a GPU, where the processor only stands in."""
     shutil.copyfile(HAND_INS / name, tmp_path / "turn.cu")
     (kernel,) = TURN.kernels
@@ -315,9 +315,7 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CountersVerdict:
     assert isinstance(product, Checked)
     case = counting_case(TURN, kernel, Language.CUDA, 0)
     data = Oracle(TURN).data(case, Language.CUDA)
-    bench = CheckContext(
-        assignment=TURN, built=product.built, server=None, driver=None, private=False
-    )
+    bench = RunSetup(assignment=TURN, built=product.built, server=None, driver=None, private=False)
     terms = Terms.of(kernel, Device.CUDA)
     return check_host_counters(bench, product.text, (case, data), terms)
 

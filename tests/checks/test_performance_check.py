@@ -16,8 +16,9 @@ from grader.assignment.expression import Expression
 from grader.assignment.model import Benchmark
 from grader.assignment.reader import read_assignment
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.performance import check, copy_bandwidth, figures
-from grader.checks.performance.check import _sentence, combine, sets_for
+from grader.checks.performance import benchmarks as check
+from grader.checks.performance import copy_bandwidth, figures
+from grader.checks.performance.benchmarks import _sentence, combine, sets_for
 from grader.checks.performance.copy_bandwidth import crowded
 from grader.checks.performance.measurement import (
     DRIFT_TOLERANCE,
@@ -63,7 +64,7 @@ def checked(
     *,
     benchmarks: int = 3,
     tiers: tuple[Tier, ...] = TIERS,
-) -> check.SpeedVerdict:
+) -> check.SpeedOutcome:
     """Check the speed of three benchmarks, without a GPU."""
     around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
     monkeypatch.setattr(check, "alone", lambda uuid: contextlib.nullcontext())

@@ -11,7 +11,7 @@ import torch
 
 from grader.build.elf import read_symbols
 from grader.build.libc_overrides import taken_names
-from grader.checks.rules.check import _changed
+from grader.checks.rules.inspection import _changed
 from grader.checks.rules.symbol_rules import broken_rules, worth_a_look
 from grader.grading import check_results
 from grader.report.model import CheckResult

@@ -16,7 +16,7 @@ from sanitizer_stand_in import CLEAN, built_for, stand_in
 from grader.assignment.model import Assignment, CaseTemplate
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built, Rejected
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
 from grader.checks.memory import sanitizer_prestart
 from grader.checks.memory.on_gpu import check_gpu_memory
 from grader.checks.memory.sanitizer import TOOLS
@@ -125,7 +125,7 @@ def test_they_wait_without_the_hand_in_and_then_run_it(
     )
     oracle = Oracle(silu)
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
-    bench = CheckContext(assignment=silu, built=built, server=None, driver=None, private=False)
+    bench = RunSetup(assignment=silu, built=built, server=None, driver=None, private=False)
     judged = check_gpu_memory(bench, tool, cases, lambda name: None, started)
     assert judged.diagnosis.verdict is Verdict.ACCEPTED, judged
     assert judged.evidence is not None

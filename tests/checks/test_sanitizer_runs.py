@@ -16,11 +16,11 @@ from sanitizer_stand_in import CLEAN, built_for, stand_in
 
 from grader.assignment.model import Assignment, CaseTemplate
 from grader.assignment.reader import read_assignment
-from grader.checks.common.case_run import CheckContext
+from grader.checks.check import CheckOutcome
+from grader.checks.common.case_run import RunSetup
 from grader.checks.memory import sanitizer_prestart
 from grader.checks.memory.on_gpu import check_gpu_memory
 from grader.checks.memory.sanitizer import TOOLS
-from grader.checks.memory.verdict import MemoryVerdict
 from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
@@ -59,7 +59,7 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
 def check(
     assignment: Assignment, tmp_path: Path, body: str, hand_in: Path | str = "accepted/grid-stride"
-) -> MemoryVerdict:
+) -> CheckOutcome[MemoryEvidence]:
     """Check a sample, or a text, under a stand-in that does `body`."""
     folder = SAMPLES / hand_in if (SAMPLES / hand_in).is_dir() else tmp_path / "hand_in"
     if folder.parent == tmp_path:
@@ -70,13 +70,11 @@ def check(
     oracle = Oracle(assignment)
     drawn = assignment.draw_cases(Device.CPU, Language.CUDA, public_seed=0, secret_seed=0)
     cases = [(case, oracle.data(case, Language.CUDA)) for case in drawn]
-    bench = CheckContext(
-        assignment=assignment, built=built, server=None, driver=None, private=False
-    )
+    bench = RunSetup(assignment=assignment, built=built, server=None, driver=None, private=False)
     return check_gpu_memory(bench, tool, cases, lambda name: None)
 
 
-def evidence(judged: MemoryVerdict) -> MemoryEvidence:
+def evidence(judged: CheckOutcome[MemoryEvidence]) -> MemoryEvidence:
     assert judged.evidence is not None
     return judged.evidence
 

@@ -20,6 +20,7 @@ from grader.commands.calibrate.measure import (
     Part,
     kept_figures,
     proposals,
+    timed_folders,
     warnings,
     write_calibration,
 )
@@ -35,10 +36,12 @@ SILU = read_assignment(REPOSITORY / "assignments" / "silu")
 H200 = nvidia.gpus(FakeNvml(FakeGpu()))[0]
 
 
-def figures(reference: float, **slow: float) -> list[Figure]:
+def figures(reference: float, *, roof: float | None = None, **slow: float) -> list[Figure]:
     evidence = sample_reports.performance().evidence
     assert isinstance(evidence, PerformanceEvidence)
     named = {"reference": reference} | {f"too_slow/{name}": value for name, value in slow.items()}
+    if roof is not None:
+        named["accepted/at-the-roof"] = roof
     return [
         Figure(
             kernel="silu",
@@ -98,6 +101,26 @@ def test_every_timed_reference_gets_a_proposal() -> None:
     assert list(found) == [("silu", Language.CUDA)]
 
 
+def test_a_sample_at_the_roof_asks_for_nothing() -> None:
+    """Full points follow the reference, and a sample that is faster is not one that is too slow."""
+    tiers = Tiers(default={Language.CUDA: (Tier(speedup=0.7, share=1.0),)})
+    kernel = replace(SILU.kernels[0], tiers=tiers)
+    timed = figures(1.0, roof=1.4, naive=0.3)
+    assert proposals(timed) == proposals(figures(1.0, naive=0.3))
+    assert warnings(replace(SILU, kernels=(kernel,)), timed, H200) == []
+
+
+def test_what_is_timed_are_the_reference_the_roof_and_what_must_be_too_slow() -> None:
+    solved = REPOSITORY / "reference" / "transpose"
+    assert list(timed_folders(solved)) == [
+        "reference",
+        "accepted/at-the-roof",
+        "too_slow/no-tile",
+        "too_slow/one-thread",
+    ]
+    assert all(folder.is_dir() for folder in timed_folders(solved).values())
+
+
 def test_spec_whose_tier_the_reference_misses_is_warned_of() -> None:
     tiers = Tiers(default={Language.CUDA: (Tier(speedup=1.1, share=1.0),)})
     kernel = replace(SILU.kernels[0], tiers=tiers)
@@ -109,12 +132,16 @@ def test_spec_whose_tier_the_reference_misses_is_warned_of() -> None:
 
 def test_figures_are_kept_beside_the_spec_by_the_name_of_the_gpu(tmp_path: Path) -> None:
     assignment = replace(SILU, folder=tmp_path)
-    path = write_calibration(assignment, figures(1.0, naive=0.3), H200)
+    path = write_calibration(assignment, figures(1.0, naive=0.3, roof=1.4), H200)
     assert path == tmp_path / "calibration" / "nvidia-h200.json"
     document = json.loads(path.read_text())
     assert document["assignment"] == "silu"
     assert document["environment"]["gpu"] == "NVIDIA H200"
-    assert [figure["hand_in"] for figure in document["figures"]] == ["reference", "too_slow/naive"]
+    assert [figure["hand_in"] for figure in document["figures"]] == [
+        "reference",
+        "accepted/at-the-roof",
+        "too_slow/naive",
+    ]
     assert all(f["evidence"]["benchmarks"] for f in document["figures"])
 
 

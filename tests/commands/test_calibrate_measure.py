@@ -21,7 +21,7 @@ from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
 from grader.build.kernel_file import build
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.buffer_pool import BufferPool, Sample, open_buffer_pool
 from grader.checks.performance.measurement import (
@@ -137,9 +137,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         )
         assert isinstance(built, Built), built
         baseline = build_baseline(SILU, Device.CPU, tmp_path / "baseline")
-        bench = CheckContext(
-            assignment=SILU, built=built, server=server, driver=None, private=False
-        )
+        bench = RunSetup(assignment=SILU, built=built, server=server, driver=None, private=False)
 
         def start(side: str, what: Built, how: Cost) -> Session:
             session = Clocked(what, Limits(), server)

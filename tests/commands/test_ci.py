@@ -24,21 +24,26 @@ from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
+from grader.checks.check import CheckOutcome, KernelFile
+from grader.checks.common.diagnosis import Diagnosis
 from grader.commands.ci import gradescope_metadata, run
-from grader.commands.ci.delivery import Format
 from grader.commands.ci.gradescope_metadata import RateLimit, read_metadata
 from grader.errors import GraderError, UsageError
+from grader.formats import registry
+from grader.formats.output_format import OutputFormat
 from grader.grading import pipeline
-from grader.grading.partial import NOT_YET, is_unfinished, not_yet, out_of_time
+from grader.grading.check_results import NOT_YET, results
+from grader.grading.file_state import FileState
+from grader.grading.partial import is_unfinished, out_of_time
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.report.model import Report
 from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Isolation, Level
-from grader.submission.reader import Submission, read_submission
+from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.system import signals
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 SCHEMA = report_document.schema()
 NOON = datetime(2026, 3, 2, 12, tzinfo=timezone(timedelta(hours=-8)))
@@ -196,7 +201,9 @@ def test_a_wrong_folder_leaves_no_result_and_says_why(tmp_path: Path) -> None:
 # --- when things go wrong on the way ---------------------------------------------------------
 
 
-def request(tmp_path: Path, form: Format = Format.GRADESCOPE, **changes: object) -> run.Request:
+def request(
+    tmp_path: Path, form: OutputFormat = registry.GRADESCOPE, **changes: object
+) -> run.Request:
     usual = run.Request(
         assignment="silu",
         source=hand_in(tmp_path / "submission"),
@@ -228,9 +235,9 @@ def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
             options: Options,
             progress: Progress,
             *,
-            hear: Callable[[Report], None],
+            on_report: Callable[[Report], None],
         ) -> Report:
-            return instead(hear)
+            return instead(on_report)
 
         monkeypatch.setattr(run, "grade", grade)
 
@@ -239,16 +246,16 @@ def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
 
 def half_done() -> Report:
     """A report while the kernel's second check runs."""
-    waiting = replace(sample_reports.unmeasured(), message=NOT_YET, hint="")
+    waiting = replace(sample_reports.unmeasured(), message=NOT_YET, hint="", waiting=True)
     entry = sample_reports.kernel(
         sample_reports.build(), sample_reports.visible(), waiting, verdict=Verdict.ACCEPTED
     )
     return sample_reports.report(entry)
 
 
-@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("form", registry.formats(), ids=str)
 def test_what_does_not_fit_into_the_budget_is_pending(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def slow(hear: Callable[[Report], None]) -> Report:
         hear(half_done())
@@ -258,7 +265,7 @@ def test_what_does_not_fit_into_the_budget_is_pending(
     assert run.grade_ci(request(tmp_path, form)) == 0
     text = (tmp_path / "result").read_text()
     _valid(form, text)
-    if form is Format.GRADESCOPE:
+    if form is registry.GRADESCOPE:
         assert json.loads(text)["score"] == 40
         assert "20 points are pending" in json.loads(text)["output"]
         assert "the 100 s of this run were over" in text
@@ -276,9 +283,9 @@ def test_a_budget_that_ends_before_anything_is_known_is_our_error(
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize("form", Format)
+@pytest.mark.parametrize("form", registry.formats(), ids=str)
 def test_at_every_moment_the_file_is_whole_and_valid(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     seen = []
 
@@ -295,9 +302,9 @@ def test_at_every_moment_the_file_is_whole_and_valid(
     assert len(set(seen)) == 2
 
 
-@pytest.mark.parametrize("form", [Format.GRADESCOPE, Format.AUTOLAB])
+@pytest.mark.parametrize("form", [registry.GRADESCOPE, registry.AUTOLAB])
 def test_a_grader_error_takes_the_score_so_far_away(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def broken(hear: Callable[[Report], None]) -> Report:
         hear(half_done())
@@ -312,9 +319,11 @@ def test_a_grader_error_takes_the_score_so_far_away(
     assert not (tmp_path / "result").exists()
 
 
-@pytest.mark.parametrize("form", [Format.PRAIRIELEARN, Format.GITHUB, Format.JUNIT, Format.JSON])
+@pytest.mark.parametrize(
+    "form", [registry.PRAIRIELEARN, registry.GITHUB, registry.JUNIT, registry.JSON]
+)
 def test_a_format_with_a_word_for_it_says_that_the_grader_failed(
-    form: Format, tmp_path: Path, grading: Callable[[Grading], None]
+    form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     grading(lambda hear: sample_reports.grader_error())
     assert run.grade_ci(request(tmp_path, form)) == 0
@@ -362,14 +371,14 @@ def test_a_weaker_sandbox_than_required_grades_nothing(
         run.grade_ci(request(tmp_path, level=Level.PARTIAL))
 
 
-def _valid(form: Format, text: str) -> None:
-    contract: dict[Format, Callable[[str], Any]] = {
-        Format.GRADESCOPE: format_contracts.gradescope,
-        Format.PRAIRIELEARN: format_contracts.prairielearn,
-        Format.AUTOLAB: format_contracts.autolab,
-        Format.GITHUB: format_contracts.classroom,
-        Format.JUNIT: format_contracts.junit,
-        Format.JSON: json.loads,
+def _valid(form: OutputFormat, text: str) -> None:
+    contract: dict[OutputFormat, Callable[[str], Any]] = {
+        registry.GRADESCOPE: format_contracts.gradescope,
+        registry.PRAIRIELEARN: format_contracts.prairielearn,
+        registry.AUTOLAB: format_contracts.autolab,
+        registry.GITHUB: format_contracts.classroom,
+        registry.JUNIT: format_contracts.junit,
+        registry.JSON: json.loads,
     }
     contract[form](text)
 
@@ -399,11 +408,12 @@ def test_what_had_no_time_says_so_and_stays_pending() -> None:
 @pytest.mark.parametrize("right", [True, False])
 def test_points_that_a_wrong_answer_costs_are_not_pending(right: bool) -> None:
     kernel = read_assignment(REPOSITORY / "assignments" / "silu").kernels[0]
-    done = [sample_reports.build(), sample_reports.visible()]
-    if not right:
-        done[-1] = sample_reports.wrong_answer().kernels[0].checks[1]
-    waiting = not_yet(kernel, done, Options())
-    assert [(check.check, check.pending) for check in waiting] == [
+    file = KernelFile(kernel=kernel, language=Language.CUDA, source=SourceFile(path="silu.cu"))
+    verdict = Verdict.ACCEPTED if right else Verdict.WRONG_ANSWER
+    cases = CheckOutcome[Any](diagnosis=Diagnosis(verdict=verdict, message="said"))
+    state = FileState(file=file, found={CheckName.CORRECTNESS: (cases,)})
+    lines = results(state, Options(), finished=False)
+    assert [(check.check, check.pending) for check in lines if check.waiting] == [
         (CheckName.MEMORY, MEMORY * right),
         (CheckName.PERFORMANCE, SPEED * right),
     ]
@@ -413,10 +423,10 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     submission = read_submission(REPOSITORY / "reference", assignment)
     heard: list[Report] = []
-    last = pipeline.grade(assignment, submission, Options(), Progress(), hear=heard.append)
+    last = pipeline.grade(assignment, submission, Options(), Progress(), on_report=heard.append)
     assert (heard[0].pending, heard[0].handed_in) == (100, 2)
     for report in heard:
-        jsonschema.validate(json.loads(test_formats.rendered(Format.JSON, report)), SCHEMA)
+        jsonschema.validate(json.loads(test_formats.rendered(registry.JSON, report)), SCHEMA)
         assert report.score is not None
         assert (report.max_score, report.score + report.pending) == (100, 100)
     decided = [report.score for report in heard]
@@ -432,7 +442,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
 
 def _done(report: Report, kernel: int, name: CheckName) -> bool:
     checks = [check for check in report.kernels[kernel].checks if check.check is name]
-    return bool(checks) and all(check.message != NOT_YET for check in checks)
+    return bool(checks) and not any(check.waiting for check in checks)
 
 
 # --- Gradescope's metadata -------------------------------------------------------------------
@@ -605,22 +615,22 @@ def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None
 
 def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(test_formats.rendered(Format.JSON, sample_reports.wrong_answer()))
-    for form in (Format.GRADESCOPE, Format.JUNIT):
-        done = grade("report", report, "--format", form.value)
+    report.write_text(test_formats.rendered(registry.JSON, sample_reports.wrong_answer()))
+    for form in (registry.GRADESCOPE, registry.JUNIT):
+        done = grade("report", report, "--format", form.name)
         assert done.returncode == 0, done.stderr
         _valid(form, done.stdout)
     output = tmp_path / "result"
     done = grade("report", report, "--format", "prairielearn", "--output", output)
     assert (done.returncode, done.stdout) == (0, "")
-    _valid(Format.PRAIRIELEARN, output.read_text())
+    _valid(registry.PRAIRIELEARN, output.read_text())
     done = grade("report", report)
     assert "wrong answer · 0 / 80 points" in done.stdout
 
 
 def test_a_report_without_a_score_is_no_result_for_gradescope(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(test_formats.rendered(Format.JSON, sample_reports.grader_error()))
+    report.write_text(test_formats.rendered(registry.JSON, sample_reports.grader_error()))
     done = grade("report", report, "--format", "gradescope")
     assert done.returncode == 3
     assert "has no score" in done.stderr

@@ -18,9 +18,9 @@ import format_contracts
 import pytest
 import sample_reports
 
-from grader.commands.ci.delivery import Delivery, Format
 from grader.errors import UsageError
-from grader.formats import github
+from grader.formats import github, registry
+from grader.formats.output_format import OutputFormat
 from grader.report.model import Report, to_json
 from grader.report.reader import from_json, read_report
 from grader.report.verdict import Verdict
@@ -37,13 +37,13 @@ NAMED: dict[str, Callable[[], Report]] = {
 EVERY = [*(make() for make in NAMED.values()), *(sample_reports.of(v) for v in Verdict)]
 EVERY_ID = [*NAMED, *(f"of-{verdict}" for verdict in Verdict)]
 every_report = pytest.mark.parametrize("report", EVERY, ids=EVERY_ID)
-OTHERS = [form for form in Format if form is not Format.JSON]
+OTHERS = [form for form in registry.formats() if form is not registry.JSON]
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202e\u2066-\u2069]")
 SECRETS = ("77777", "88888", "99999")  # sizes of wrong_answer's hidden cases
 
 
-def rendered(form: Format, report: Report) -> str:
-    text = Delivery(format=form).render(report)
+def rendered(form: OutputFormat, report: Report) -> str:
+    text = form.file(report)
     assert text is not None
     return text
 
@@ -57,7 +57,7 @@ def published(report: Report) -> bool:
 
 @every_report
 def test_gradescope(report: Report) -> None:
-    text = Delivery(format=Format.GRADESCOPE).render(report)
+    text = registry.GRADESCOPE.file(report)
     if report.score is None:
         assert text is None
         return
@@ -72,7 +72,7 @@ def test_gradescope(report: Report) -> None:
 
 @every_report
 def test_prairielearn(report: Report) -> None:
-    results = format_contracts.prairielearn(rendered(Format.PRAIRIELEARN, report))
+    results = format_contracts.prairielearn(rendered(registry.PRAIRIELEARN, report))
     spared = report.score is None or report.verdict is Verdict.NOT_SUBMITTED
     assert results["gradable"] is not spared
     if report.score is not None and not spared:
@@ -81,7 +81,7 @@ def test_prairielearn(report: Report) -> None:
 
 @every_report
 def test_autolab(report: Report) -> None:
-    text = Delivery(format=Format.AUTOLAB).render(report)
+    text = registry.AUTOLAB.file(report)
     if report.score is None:
         assert text is None
         return
@@ -93,7 +93,7 @@ def test_autolab(report: Report) -> None:
 
 @every_report
 def test_github(report: Report) -> None:
-    result = format_contracts.classroom(rendered(Format.GITHUB, report))
+    result = format_contracts.classroom(rendered(registry.GITHUB, report))
     assert format_contracts.classroom_output(github.encoded(result)) == result
     total = sum(test["score"] for test in result["tests"])
     checked = [check for entry in report.kernels if entry.counted for check in entry.checks]
@@ -105,7 +105,7 @@ def test_github(report: Report) -> None:
 
 @every_report
 def test_junit(report: Report) -> None:
-    root = format_contracts.junit(rendered(Format.JUNIT, report))
+    root = format_contracts.junit(rendered(registry.JUNIT, report))
     names = [case.get("name") for case in root.iter("testcase")]
     assert len(names) == sum(len(entry.checks) for entry in report.kernels)
     kinds = {found.get("type") for found in root.iter("failure")}
@@ -115,7 +115,7 @@ def test_junit(report: Report) -> None:
 @every_report
 def test_junit_through_a_parser_of_others(report: Report) -> None:
     junitparser = pytest.importorskip("junitparser")
-    read = junitparser.JUnitXml.fromstring(rendered(Format.JUNIT, report).encode())
+    read = junitparser.JUnitXml.fromstring(rendered(registry.JUNIT, report).encode())
     cases = [case for suite in read for case in suite]
     checks = [check for entry in report.kernels for check in entry.checks]
     assert len(cases) == len(checks) == read.tests
@@ -131,17 +131,17 @@ def test_junit_through_a_parser_of_others(report: Report) -> None:
 
 @every_report
 def test_json_is_read_back_as_it_was(report: Report) -> None:
-    again = from_json(json.loads(rendered(Format.JSON, report)), "report.json")
+    again = from_json(json.loads(rendered(registry.JSON, report)), "report.json")
     assert to_json(again) == to_json(report)
     kinds = [[type(check.evidence) for check in entry.checks] for entry in report.kernels]
     assert [[type(check.evidence) for check in entry.checks] for entry in again.kernels] == kinds
 
 
-@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
 @pytest.mark.parametrize("name", ["wrong_answer", "memory_error", "hostile", "ladder"])
-def test_golden(name: str, form: Format) -> None:
-    suffix = {Format.AUTOLAB: "txt", Format.JUNIT: "xml"}.get(form, "json")
-    _assert_golden(f"{name}.{form.value}.{suffix}", rendered(form, NAMED[name]()))
+def test_golden(name: str, form: OutputFormat) -> None:
+    suffix = {registry.AUTOLAB: "txt", registry.JUNIT: "xml"}.get(form, "json")
+    _assert_golden(f"{name}.{form.name}.{suffix}", rendered(form, NAMED[name]()))
 
 
 @pytest.mark.parametrize("name", ["compile_error", "memory_error", "hostile"])
@@ -173,10 +173,10 @@ def _assert_golden(name: str, text: str) -> None:
 # --- what students may know ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
 @pytest.mark.parametrize("visibility", [v for v in Visibility if v is not Visibility.VISIBLE])
 def test_hidden_cases_are_told_by_class_and_error_alone(
-    form: Format, visibility: Visibility
+    form: OutputFormat, visibility: Visibility
 ) -> None:
     report = _with_visibility(visibility)
     said = _everything_said(form, report)
@@ -196,37 +196,36 @@ def _with_visibility(visibility: Visibility) -> Report:
     return replace(report, kernels=(replace(first, checks=checks),))
 
 
-def _everything_said(form: Format, report: Report) -> str:
+def _everything_said(form: OutputFormat, report: Report) -> str:
     """Return the file and, where students read the log, the log."""
-    delivery = Delivery(format=form)
-    said = delivery.render(report) or ""
-    if form is Format.GITHUB:
+    said = form.file(report) or ""
+    if form is registry.GITHUB:
         said += github.summary(report)
-    return said if form.log_is_for_staff else said + delivery.announce(report)
+    return said if form.log_is_for_staff else said + form.log(report)
 
 
 def test_staff_see_all_in_gradescopes_log_and_in_json() -> None:
     report = sample_reports.wrong_answer()
     for said in (
-        Delivery(format=Format.GRADESCOPE).announce(report),
-        rendered(Format.JSON, report),
+        registry.GRADESCOPE.log(report),
+        rendered(registry.JSON, report),
     ):
         assert "77777" in said
 
 
 def test_a_pending_test_has_no_score_to_be_failed_for() -> None:
-    results = json.loads(rendered(Format.GRADESCOPE, sample_reports.wrong_answer()))
+    results = json.loads(rendered(registry.GRADESCOPE, sample_reports.wrong_answer()))
     test = next(t for t in results["tests"] if "performance" in t["name"])
     assert test["name"].endswith("(20 points pending)")
     assert not {"score", "max_score", "status"} & set(test)
     assert "grade merge" in results["output"]
-    tests = json.loads(rendered(Format.PRAIRIELEARN, sample_reports.wrong_answer()))["tests"]
+    tests = json.loads(rendered(registry.PRAIRIELEARN, sample_reports.wrong_answer()))["tests"]
     pending = next(t for t in tests if "performance" in t["name"])
     assert (pending["points"], pending["max_points"]) == (0, 0)
 
 
 def test_the_other_language_gives_no_points_twice() -> None:
-    results = json.loads(rendered(Format.GRADESCOPE, sample_reports.accepted()))
+    results = json.loads(rendered(registry.GRADESCOPE, sample_reports.accepted()))
     assert sum(test.get("score", 0) for test in results["tests"]) == results["score"] == 60
 
 
@@ -242,36 +241,36 @@ def test_what_is_not_handed_in_has_its_points_to_lose() -> None:
     )
     entry = sample_reports.kernel(sample_reports.visible(), verdict=Verdict.ACCEPTED)
     report = sample_reports.report(entry, absent, handed_in=1, kernels_total=2)
-    test = json.loads(rendered(Format.GRADESCOPE, report))["tests"][1]
+    test = json.loads(rendered(registry.GRADESCOPE, report))["tests"][1]
     assert test["name"] == "main · not handed in"
     assert (test["score"], test["max_score"], test["status"]) == (0, 60, "failed")
 
 
 def test_a_grader_error_publishes_no_score() -> None:
     report = sample_reports.grader_error()
-    assert Delivery(format=Format.GRADESCOPE).render(report) is None
-    assert Delivery(format=Format.AUTOLAB).render(report) is None
-    assert "score" not in json.loads(rendered(Format.PRAIRIELEARN, report))
-    assert json.loads(rendered(Format.GITHUB, report))["max_score"] == 0
-    assert json.loads(rendered(Format.JSON, report))["score"] is None
-    assert format_contracts.junit(rendered(Format.JUNIT, report)).get("errors") == "1"
+    assert registry.GRADESCOPE.file(report) is None
+    assert registry.AUTOLAB.file(report) is None
+    assert "score" not in json.loads(rendered(registry.PRAIRIELEARN, report))
+    assert json.loads(rendered(registry.GITHUB, report))["max_score"] == 0
+    assert json.loads(rendered(registry.JSON, report))["score"] is None
+    assert format_contracts.junit(rendered(registry.JUNIT, report)).get("errors") == "1"
 
 
 def test_leaderboard_has_the_speedup_of_each_timed_kernel() -> None:
-    results = json.loads(rendered(Format.GRADESCOPE, sample_reports.too_slow()))
+    results = json.loads(rendered(registry.GRADESCOPE, sample_reports.too_slow()))
     expected = {"name": "silu: times as fast as torch", "value": 0.52, "order": "desc"}
     assert results["leaderboard"] == [expected]
-    assert "leaderboard" not in json.loads(rendered(Format.GRADESCOPE, sample_reports.accepted()))
+    assert "leaderboard" not in json.loads(rendered(registry.GRADESCOPE, sample_reports.accepted()))
 
 
 # --- whatever a hand-in prints ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
-def test_no_control_character_comes_through(form: Format) -> None:
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
+def test_no_control_character_comes_through(form: OutputFormat) -> None:
     report = sample_reports.hostile()
     assert CONTROL.search(_everything_said(form, report).replace("\n", "")) is None
-    if form not in (Format.JUNIT, Format.AUTOLAB):
+    if form not in (registry.JUNIT, registry.AUTOLAB):
         decoded = "".join(_strings(json.loads(rendered(form, report))))
         assert CONTROL.search(decoded.replace("\n", "")) is None
 
@@ -303,24 +302,24 @@ def _printing(text: str) -> Report:
     return sample_reports.report(entry, title=text)
 
 
-@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.value)
-def test_what_is_printed_stays_text(form: Format) -> None:
+@pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
+def test_what_is_printed_stays_text(form: OutputFormat) -> None:
     report = _printing(HOSTILE_PRINTS)
     text = rendered(form, report)
-    contract: dict[Format, Callable[[str], Any]] = {
-        Format.GRADESCOPE: format_contracts.gradescope,
-        Format.PRAIRIELEARN: format_contracts.prairielearn,
-        Format.AUTOLAB: format_contracts.autolab,
-        Format.GITHUB: format_contracts.classroom,
-        Format.JUNIT: format_contracts.junit,
+    contract: dict[OutputFormat, Callable[[str], Any]] = {
+        registry.GRADESCOPE: format_contracts.gradescope,
+        registry.PRAIRIELEARN: format_contracts.prairielearn,
+        registry.AUTOLAB: format_contracts.autolab,
+        registry.GITHUB: format_contracts.classroom,
+        registry.JUNIT: format_contracts.junit,
     }
     contract[form](text)
-    if form is Format.AUTOLAB:
+    if form is registry.AUTOLAB:
         assert format_contracts.autolab(text)["scores"] == {"silu": 0.0}
 
 
 def test_githubs_log_obeys_nothing_that_was_printed() -> None:
-    log = Delivery(format=Format.GITHUB).announce(_printing(HOSTILE_PRINTS)).split("\n")
+    log = registry.GITHUB.log(_printing(HOSTILE_PRINTS)).split("\n")
     word = log[0].removeprefix("::stop-commands::")
     assert log[0] != word
     assert len(word) >= 16
@@ -354,8 +353,8 @@ def test_a_huge_report_keeps_the_limits() -> None:
     entry = sample_reports.hostile().kernels[0]
     many = tuple(replace(entry, name=f"v{number}") for number in range(240))
     report = sample_reports.report(*many, title="x" * 100_000)
-    format_contracts.prairielearn(rendered(Format.PRAIRIELEARN, report))
-    format_contracts.autolab(rendered(Format.AUTOLAB, report))
+    format_contracts.prairielearn(rendered(registry.PRAIRIELEARN, report))
+    format_contracts.autolab(rendered(registry.AUTOLAB, report))
     assert len(github.summary(report).encode()) <= 1024 << 10
     assert "v239" in github.summary(report)
 

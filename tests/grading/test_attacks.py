@@ -16,7 +16,7 @@ from attack_corpus import GROUPS, OF_HAND_INS, Attack, attacks
 from hand_in_bench import Bench, Graded, nothing_left, one_server, scratch_folder, small_silu
 from paths import ATTACKS, HAND_INS
 
-import grader.checks.correctness.check  # noqa: F401 # imports torch, before anyone counts descriptors
+import grader.checks.correctness.cases  # noqa: F401 # imports torch, before anyone counts descriptors
 from grader.build.compiler import Compiled, compile_file
 from grader.build.nvcc import nvcc_gate
 from grader.gpu import lock

@@ -44,7 +44,7 @@ def grade_on(
     transport: Transport | None = None,
 ) -> Report:
     # Speed has tests of its own: how fast this GPU is must not decide here.
-    checks = frozenset(CheckName) - {CheckName.PERFORMANCE}
+    checks = frozenset(CheckName.all()) - {CheckName.PERFORMANCE}
     options = Options(gpu=gpu, languages=frozenset({language}), transport=transport, checks=checks)
     return grade(assignment, read_submission(folder, assignment), options, Progress())
 

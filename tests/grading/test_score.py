@@ -14,16 +14,21 @@ from hypothesis import strategies as st
 from grader.assignment.model import Assignment, Kernel, Tolerance
 from grader.assignment.signature import Signature
 from grader.build.artifact import Built, Rejected
+from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.correctness.check import CorrectnessCheck, by_visibility
+from grader.checks.counters.check import CountersCheck
+from grader.checks.memory.check import MemoryCheck
 from grader.errors import GraderError
 from grader.grading import check_results, score
+from grader.grading.file_state import all_right
 from grader.grading.points import points, shares
 from grader.report.evidence import (
     BuildEvidence,
     CaseResult,
     CorrectnessEvidence,
+    CountersEvidence,
     MemoryEvidence,
-    ToolRun,
 )
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
@@ -128,7 +133,7 @@ def test_shares(most: float, counts: list[int], parts: list[float]) -> None:
 
 
 def test_a_build_that_went_well_names_its_tool_and_earns_nothing() -> None:
-    check = check_results.build_check(BUILT)
+    check = check_results.build_result(BUILT)
     assert (check.check, check.verdict) == (CheckName.BUILD, Verdict.ACCEPTED)
     assert "g++ 12.2.0" in check.message
     assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
@@ -139,7 +144,7 @@ def test_a_build_that_went_well_names_its_tool_and_earns_nothing() -> None:
     "verdict", [Verdict.COMPILE_ERROR, Verdict.TIME_LIMIT, Verdict.NOT_MEASURED]
 )
 def test_a_build_that_failed_says_why(verdict: Verdict) -> None:
-    check = check_results.build_check(rejected(verdict))
+    check = check_results.build_result(rejected(verdict))
     assert (check.verdict, check.message, check.hint) == (verdict, "it says why", "look here")
     assert (check.score, check.max_score, check.pending) == (0.0, 0.0, 0.0)
 
@@ -175,7 +180,8 @@ def unseen(n: int, verdict: Verdict = Verdict.ACCEPTED) -> CaseResult:
 
 def correctness(*cases: CaseResult, output: str = "") -> list[CheckResult]:
     verified = sample_reports.correctness(cases, output=output)
-    return check_results.correctness_checks(KERNEL, replace(verified, cases_total=len(cases)))
+    outcomes = by_visibility(replace(verified, cases_total=len(cases)))
+    return check_results.check_results(KERNEL, CorrectnessCheck(), outcomes, correct=None)
 
 
 def test_each_visibility_has_an_entry_and_its_share() -> None:
@@ -286,19 +292,18 @@ def test_points_are_won_or_pending_or_lost_and_add_up(
         assert bool(check.score) <= check.verdict.earns_points
 
 
+def outcome(verdict: Verdict) -> CheckOutcome[CorrectnessEvidence]:
+    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message="it says so"))
+
+
 @pytest.mark.parametrize("verdict", EARNING)
-def test_accepted_needs_entries_that_all_earn_points(verdict: Verdict) -> None:
-    right = sample_reports.visible(verdict=verdict)
-    wrong = sample_reports.hidden(verdict=Verdict.WRONG_ANSWER)
-    assert check_results.accepted([right], CheckName.CORRECTNESS)
-    assert not check_results.accepted([right, wrong], CheckName.CORRECTNESS)
-    assert not check_results.accepted([right], CheckName.MEMORY)
-    assert not check_results.accepted([], CheckName.CORRECTNESS)
-
-
-def test_accepted_does_not_ask_other_checks() -> None:
-    checks = [sample_reports.visible(), sample_reports.memory(verdict=Verdict.MEMORY_ERROR)]
-    assert check_results.accepted(checks, CheckName.CORRECTNESS)
+def test_cases_are_right_if_all_outcomes_earn_points(verdict: Verdict) -> None:
+    wrong, pending = outcome(Verdict.WRONG_ANSWER), outcome(Verdict.NOT_MEASURED)
+    assert all_right([outcome(verdict), outcome(verdict)]) is True
+    assert all_right([outcome(verdict), wrong]) is False
+    assert all_right([wrong, pending]) is False
+    assert all_right([outcome(verdict), pending]) is None
+    assert all_right([]) is None
 
 
 # --- memory ----------------------------------------------------------------------------------
@@ -307,8 +312,10 @@ def test_accepted_does_not_ask_other_checks() -> None:
 def memory(
     verdict: Verdict, *, correct: bool | None, evidence: MemoryEvidence | None = None
 ) -> CheckResult:
-    sentence = Diagnosis(verdict=verdict, message="it says so", hint="look here")
-    return check_results.memory_check(KERNEL, sentence, evidence, correct=correct)
+    diagnosis = Diagnosis(verdict=verdict, message="it says so", hint="look here")
+    outcome = CheckOutcome(diagnosis=diagnosis, evidence=evidence)
+    (line,) = check_results.check_results(KERNEL, MemoryCheck(), [outcome], correct=correct)
+    return line
 
 
 def test_memory_safety_of_a_right_kernel_earns_its_points() -> None:
@@ -355,8 +362,10 @@ COUNTED = replace(KERNEL, points={CheckName.CORRECTNESS: 90.0, CheckName.COUNTER
 def counters(
     verdict: Verdict, *, correct: bool | None, of: Kernel = COUNTED
 ) -> tuple[float | None, float, float]:
-    sentence = Diagnosis(verdict=verdict, message="it says so")
-    check = check_results.counters_check(of, sentence, None, correct=correct)
+    outcome = CheckOutcome[CountersEvidence](
+        diagnosis=Diagnosis(verdict=verdict, message="it says so")
+    )
+    (check,) = check_results.check_results(of, CountersCheck(), [outcome], correct=correct)
     assert (check.check, check.name, check.verdict) == (CheckName.COUNTERS, "counters", verdict)
     return check.score, check.max_score, check.pending
 
@@ -374,33 +383,17 @@ def test_counters_beyond_a_bound_lose_their_points_alone() -> None:
 
 def test_counters_without_points_are_told_only() -> None:
     assert counters(Verdict.ACCEPTED, correct=True, of=KERNEL) == (0.0, 0.0, 0.0)
-    assert check_results.without_counters(KERNEL) == []
-
-
-def test_counters_of_a_wrong_kernel_are_skipped() -> None:
-    (check,) = check_results.without_counters(COUNTED)
-    assert (check.verdict, check.score, check.pending) == (Verdict.SKIPPED, 0.0, 0.0)
-    assert check.message == "not counted: see correctness"
 
 
 def test_a_build_alone_does_not_make_a_kernel_accepted() -> None:
     pending = memory(Verdict.NOT_MEASURED, correct=True)
-    assert kernel(check_results.build_check(BUILT), pending).verdict is Verdict.NOT_MEASURED
-    assert kernel(check_results.build_check(BUILT)).verdict is Verdict.ACCEPTED
+    assert kernel(check_results.build_result(BUILT), pending).verdict is Verdict.NOT_MEASURED
+    assert kernel(check_results.build_result(BUILT)).verdict is Verdict.ACCEPTED
 
 
 def test_our_own_error_names_the_check_it_broke() -> None:
-    error = check_results.grader_error(KERNEL, GraderError("it broke"), CheckName.MEMORY)
+    error = check_results.grader_error(KERNEL, CheckName.MEMORY, GraderError("it broke"))
     assert (error.check, error.name, error.max_score) == (CheckName.MEMORY, "memory", 25.0)
-
-
-def test_memory_check_takes_as_long_as_its_tools() -> None:
-    tools = [ToolRun(tool=name, findings=0, wall_s=0.5) for name in ("memcheck", "racecheck")]
-    evidence = sample_reports.memory_evidence(tools=tuple(tools))
-    check = memory(Verdict.ACCEPTED, correct=True, evidence=evidence)
-    assert check.wall_s == 1.0
-    assert check.evidence is evidence
-    assert memory(Verdict.ACCEPTED, correct=True).wall_s == 0.0
 
 
 # --- a kernel --------------------------------------------------------------------------------
@@ -412,7 +405,7 @@ def kernel(*checks: CheckResult, language: Language = Language.CUDA) -> KernelRe
 
 def test_kernel_has_the_sum_of_its_checks_and_the_gravest_verdict() -> None:
     checks = [
-        check_results.build_check(BUILT),
+        check_results.build_result(BUILT),
         *correctness(case(1), unseen(2, Verdict.WRONG_ANSWER)),
         memory(Verdict.NOT_MEASURED, correct=True),
     ]
@@ -427,16 +420,19 @@ def test_kernel_file_is_that_of_its_language() -> None:
 
 
 def test_our_own_error_makes_the_score_of_a_kernel_unknown() -> None:
-    error = check_results.grader_error(KERNEL, GraderError("the oracle raised", tip="mend it"))
+    error = check_results.grader_error(
+        KERNEL, CheckName.CORRECTNESS, GraderError("the oracle raised", tip="fix it")
+    )
     assert (error.verdict, error.score, error.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
     assert error.message == "the grader failed, not your code: the oracle raised"
-    assert error.hint == "mend it"
-    result = kernel(check_results.build_check(BUILT), *correctness(case(1)), error)
+    assert error.hint == "fix it"
+    result = kernel(check_results.build_result(BUILT), *correctness(case(1)), error)
     assert (result.verdict, result.score, result.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
 
 
 def test_our_own_error_without_a_tip_has_no_hint() -> None:
-    assert check_results.grader_error(KERNEL, GraderError("it broke")).hint == ""
+    error = check_results.grader_error(KERNEL, CheckName.CORRECTNESS, GraderError("it broke"))
+    assert error.hint == ""
 
 
 def test_hundredths_add_up_without_dust() -> None:
@@ -585,8 +581,7 @@ def test_points_of_silu(seen: bool, hidden: bool, safe: bool) -> None:
     cases = [case(n, right[seen or n > 0]) for n in range(12)]
     cases += [unseen(n, right[hidden or n > 0]) for n in range(3)]
     checks = correctness(*cases)
-    correct = check_results.accepted(checks, CheckName.CORRECTNESS)
     verdict = Verdict.ACCEPTED if safe else Verdict.MEMORY_ERROR
-    result = kernel(*checks, memory(verdict, correct=correct))
+    result = kernel(*checks, memory(verdict, correct=seen and hidden))
     assert result.score == 60 * seen + 15 * hidden + 25 * (seen and hidden and safe)
     assert result.max_score == 100.0

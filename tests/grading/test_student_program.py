@@ -21,8 +21,9 @@ from grader.assignment.model import Assignment, CaseTemplate, Kernel
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built, Rejected
 from grader.build.student_main import Target, build_main, build_program
+from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.program.check import ProgramVerdict, check_program, plan
+from grader.checks.program.runs import check_program, plan
 from grader.errors import ToolError
 from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
@@ -63,7 +64,7 @@ def build(assignment: Assignment, text: str, target: Target = CPU) -> Built | Re
     return build_program(assignment, main, part, kernel, target)
 
 
-def run(assignment: Assignment, program: Built, seed: int = 0) -> ProgramVerdict:
+def run(assignment: Assignment, program: Built, seed: int = 0) -> CheckOutcome[ProgramEvidence]:
     return check_program(
         assignment,
         program,
@@ -255,6 +256,7 @@ def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignm
     assert isinstance(built, Built)
     judged = run(silu, built)
     assert judged.diagnosis.verdict is Verdict.ACCEPTED
+    assert judged.evidence is not None
     seen = set()
     for done in judged.evidence.runs:
         told = done.output.split("element ")[0]
@@ -392,6 +394,7 @@ def test_one_element_is_changed_in_every_type_and_shape(
     assert isinstance(built, Built), built
     judged = run(assignment, built, seed=fill)
     assert judged.diagnosis.verdict is Verdict.ACCEPTED, judged.diagnosis
+    assert judged.evidence is not None
     for done in judged.evidence.runs:
         assert len(done.element) == {"first": 2, "second": 3}[done.array]
         linear = 0

@@ -18,7 +18,7 @@ from grader.assignment.model import Assignment, CaseTemplate
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.kernel_file import build
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
 from grader.checks.memory.on_gpu import run_sanitizer
 from grader.checks.memory.verdict import Seen
 from grader.gpu.nvml import Gpu
@@ -126,7 +126,7 @@ def run(
     torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
     oracle = Oracle(assignment)
     drawn = assignment.draw_cases(Device.CUDA, Language.CUDA, public_seed=0, secret_seed=0)
-    bench = CheckContext(
+    bench = RunSetup(
         assignment=assignment,
         built=built,
         server=None,

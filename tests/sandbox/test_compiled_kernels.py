@@ -17,8 +17,8 @@ from paths import REPOSITORY
 from grader.assignment.model import Case, Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.checks.common.case_run import CheckContext
-from grader.checks.correctness import check
+from grader.checks.common.case_run import RunSetup
+from grader.checks.correctness import cases as check
 from grader.judge.outcome import Outcome, Status
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
@@ -452,7 +452,7 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
             [Visibility.VISIBLE] * 2 + [Visibility.HIDDEN] * 2 + [Visibility.VISIBLE]
         )
     ]
-    bench = CheckContext(
+    bench = RunSetup(
         assignment=read_assignment(REPOSITORY / "assignments" / "silu"),
         built=hand_in(tmp_path, "", on=Device.CUDA),
         server=None,

@@ -14,8 +14,8 @@ from grader.assignment.model import CaseTemplate
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.python_source import build_python
-from grader.checks.common.case_run import CheckContext
-from grader.checks.correctness.check import check_correctness
+from grader.checks.common.case_run import RunSetup
+from grader.checks.correctness.cases import check_correctness
 from grader.checks.memory.on_gpu import run_sanitizer
 from grader.checks.memory.verdict import Seen
 from grader.gpu.nvml import Gpu
@@ -97,8 +97,8 @@ class Course:
         )
         self._cases = [(case, oracle.data(case, Language.TRITON)) for case in drawn]
 
-    def _bench(self, *, private: bool) -> CheckContext:
-        return CheckContext(
+    def _bench(self, *, private: bool) -> RunSetup:
+        return RunSetup(
             assignment=self.assignment,
             built=self.built,
             server=self._server,

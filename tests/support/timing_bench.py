@@ -20,12 +20,15 @@ from grader.assignment.model import Assignment, Tiers
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.baseline import build_baseline
-from grader.checks.performance.check import SpeedVerdict
+from grader.checks.check import CheckOutcome, KernelFile
+from grader.checks.performance.check import PerformanceCheck
 from grader.commands.verify.samples import Sample
 from grader.gpu.nvml import Gpu
-from grader.grading.context import open_context
-from grader.grading.plan import Options, Unit
+from grader.grading.context import FileContext, open_context
+from grader.grading.file_state import FileState
+from grader.grading.plan import Options, Plan
 from grader.judge.python_server import PythonServer
+from grader.report.evidence import PerformanceEvidence
 from grader.submission.reader import SourceFile
 from grader.timing.decision import Tier
 from grader.vocabulary import Device, Language
@@ -88,7 +91,7 @@ def timed(
     assignment: Assignment,
     trusted: bool = True,
     begins: Callable[[], None] = lambda: None,
-) -> tuple[SpeedVerdict, float]:
+) -> tuple[CheckOutcome[PerformanceEvidence], float]:
     """Time a hand-in, torch itself for None; return its verdict and the seconds it took.
 
     One that is not trusted gets a server of its own. `begins` is called when all is built.
@@ -96,22 +99,24 @@ def timed(
     kernel = assignment.kernels[0]
     shown = text if text is not None else "def silu(input, output, n): pass\n"
     source = SourceFile(path=kernel.files[language], text=shown)
-    unit = Unit(kernel=kernel, language=language, source=source)
+    unit = KernelFile(kernel=kernel, language=language, source=source)
     options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
     lent = server() if trusted else None
-    with open_context(assignment, options, [unit], server=lent) as context:
-        built = context.built(unit)
+    plan = Plan(kernels=((kernel, (unit,)),))
+    with open_context(assignment, options, plan, server=lent) as context:
+        file = FileContext(context, FileState(file=unit))
+        built = file.wait_for_build()
         if not isinstance(built, Built):
             sys.exit(f"{source.path}: {built.message}")
         if text is None:
-            built = build_baseline(assignment, Device.CUDA, built.path.parent / "torch")
+            file.rebuilt(build_baseline(assignment, Device.CUDA, built.path.parent / "torch"))
         begins()
         started_s = time.monotonic()
-        verdict = context.check_performance(unit, built, lambda _: None)
+        (verdict,) = PerformanceCheck().run(file)
         return verdict, time.monotonic() - started_s
 
 
-def speedups(found: list[tuple[SpeedVerdict, float]]) -> list[float]:
+def speedups(found: list[tuple[CheckOutcome[PerformanceEvidence], float]]) -> list[float]:
     """Return those that were measured."""
     return [v.evidence.speedup for v, _ in found if v.evidence and v.evidence.speedup is not None]
 

@@ -74,7 +74,7 @@ def test_what_a_grading_makes_is_private(
 
     modes: list[int] = []
     submission = read_submission(tmp_path, assignment)
-    report = pipeline.grade(assignment, submission, Options(), Progress(), hear=hear)
+    report = pipeline.grade(assignment, submission, Options(), Progress(), on_report=hear)
     assert report.score == 100
     # The first is heard before the judge begins.
     assert masks[0] == users

@@ -30,7 +30,7 @@ from grader.vocabulary import Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckContext:
+class RunSetup:
     """What a check of one built hand-in works with.
 
     `server` is needed for Python hand-ins, `driver` for shared memory on a
@@ -81,13 +81,13 @@ class CaseRun:
     in any of its elements. Raises GraderError if the case has no such bytes.
     """
 
-    def __init__(self, bench: CheckContext, case: Case, data: CaseData) -> None:
-        self._bench = bench
+    def __init__(self, setup: RunSetup, case: Case, data: CaseData) -> None:
+        self._setup = setup
         self._case = case
         self._data = data
-        self._signature = bench.assignment.signature
-        self._language = bench.built.language
-        self.tolerance = bench.assignment.tolerance(case, self._language)
+        self._signature = setup.assignment.signature
+        self._language = setup.built.language
+        self.tolerance = setup.assignment.tolerance(case, self._language)
         self.poisons = {
             name: self._poison_pair(name, expected) for name, expected in data.expected.items()
         }
@@ -98,7 +98,7 @@ class CaseRun:
         try:
             return poison_bytes(expected, getattr(torch, kind.word), self.tolerance)
         except ValueError as error:
-            oracle = self._bench.assignment.oracle
+            oracle = self._setup.assignment.oracle
             raise GraderError(f"{oracle}: {self._case.name}: {error}") from error
 
     @contextmanager
@@ -119,9 +119,9 @@ class CaseRun:
                             kind=self._signature.element_type(argument, self._language),
                             shape=self._signature.shape(argument, self._case.sizes),
                             memory=argument.memory,
-                            device=self._bench.built.device,
-                            private=self._bench.private,
-                            driver=self._bench.driver,
+                            device=self._setup.built.device,
+                            private=self._setup.private,
+                            driver=self._setup.driver,
                         )
                     )
                 yield made
@@ -138,7 +138,7 @@ class CaseRun:
         if not session.alive:
             raise error
         session.close()
-        return who_held_it(self._bench.built, self._try_again)
+        return who_held_it(self._setup.built, self._try_again)
 
     def _try_again(self) -> None:
         with self.buffers() as buffers:
@@ -152,7 +152,7 @@ class CaseRun:
                 buffer.fill(self._data.inputs[buffer.name])
             else:
                 buffer.poison(self.poisons[buffer.name][poison])
-        if self._bench.built.device is Device.CUDA:
+        if self._setup.built.device is Device.CUDA:
             torch.cuda.synchronize()  # the worker's streams know nothing of ours
 
     def arguments(self) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.assignment.model import Case, Limits
-from grader.checks.common.case_run import CaseRun, CheckContext
+from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis, Doing, explain
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
@@ -35,7 +35,7 @@ class ToolOutcome:
 
 
 def run_under_tool(
-    bench: CheckContext,
+    setup: RunSetup,
     session: Session,
     cases: Sequence[Prepared],
     limits: Limits,
@@ -46,24 +46,24 @@ def run_under_tool(
     loaded = session.load()
     told = list(loaded.told)
     if not loaded.done:
-        failure = explain(loaded, bench.built, limits, Doing.LOADING)
+        failure = explain(loaded, setup.built, limits, Doing.LOADING)
         return ToolOutcome(failure=failure, wrong=False, told=tuple(told))
     wrong = False
     for case, data in cases:
-        stage = CaseRun(bench, case, data)
+        stage = CaseRun(setup, case, data)
         try:
-            doing, outcome, right = _call(bench, session, stage, told, calls)
+            doing, outcome, right = _call(setup, session, stage, told, calls)
         except GpuOutOfMemoryError as error:
             return ToolOutcome(failure=stage.without(session, error), wrong=wrong, told=tuple(told))
         wrong = wrong or not right
         if not outcome.done:
-            failure = explain(outcome, bench.built, limits, doing, case=case.name)
+            failure = explain(outcome, setup.built, limits, doing, case=case.name)
             return ToolOutcome(failure=failure, wrong=wrong, told=tuple(told))
     return ToolOutcome(failure=None, wrong=wrong, told=tuple(told))
 
 
 def _call(
-    bench: CheckContext, session: Session, stage: CaseRun, told: list[dict[str, Any]], calls: int
+    setup: RunSetup, session: Session, stage: CaseRun, told: list[dict[str, Any]], calls: int
 ) -> tuple[Doing, Outcome, bool]:
     """Call it `calls` times on one case; return what it did last, the outcome, and if all is right.
 
@@ -78,7 +78,7 @@ def _call(
             # Another poison the second time: what the first call wrote is not there.
             stage.fill(buffers, poison=number)
             doing = Doing.CALLING
-            outcome = session.call(stage.arguments(), private=bench.private)
+            outcome = session.call(stage.arguments(), private=setup.private)
             told += outcome.told
             snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
             if outcome.done:

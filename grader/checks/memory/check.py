@@ -1,139 +1,64 @@
-"""Is the hand-in's use of memory sound? Small cases again, under a tool that watches.
-
-    GPU, both languages   compute-sanitizer's four tools, side by side (`gpu_memory`)
-    processor, CUDA C++   the checked host build: every access is looked at
-    processor, Triton     the interpreter: every address is looked at
-
-A tool's silence is the worker's word. It counts only together with what the
-judge saw: every case of the run gave right outputs in the judge's own copy,
-and accesses were counted. Findings cost points whoever tells them.
-"""
+"""The memory check: small cases again, under a tool that sees every access."""
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-from grader.checks.common import interpreter_findings
-from grader.checks.common.case_run import CheckContext
-from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
-from grader.checks.common.emulation_findings import HostRun, read_run
-from grader.checks.common.findings import hint
-from grader.checks.common.tool_run import Prepared, run_under_tool
-from grader.checks.memory.verdict import MemoryVerdict, Seen, add_up
-from grader.judge.session import Session
-from grader.report.evidence import Finding, ToolRun
-from grader.vocabulary import Memory
-
-_SCHEDULES = ("schedule=forward", "schedule=random seed=1")
+from grader.build.artifact import Rejected
+from grader.checks.check import Check, CheckContext, CheckOutcome
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.correctness.check import never_ended
+from grader.report.evidence import MemoryEvidence
+from grader.report.verdict import Verdict
+from grader.system import toolchain
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 
-def check_host_memory(
-    bench: CheckContext, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
-) -> MemoryVerdict:
-    """Run a checked host build; `text` is the student's file as rewritten.
+class MemoryCheck(Check[MemoryEvidence]):
+    """Is memory used safely? After a wrong answer too: that is when it helps."""
 
-    Twice, if the first run finds nothing: threads run one after another here,
-    and what depends on their order comes out right in one order only.
-    """
-    seen = _host_run(bench, text, cases, _SCHEDULES[0])
-    advance("threads in order")
-    if not seen.outcome.wrong and seen.outcome.failure is None and not seen.convicts:
-        other = _host_run(bench, text, cases, _SCHEDULES[1])
-        if other.outcome.wrong and not other.convicts:
-            other = replace(other, findings=(*other.findings, _order_dependent(bench)))
-        if other.outcome.wrong or other.outcome.failure is not None or other.convicts:
-            seen = other
-    advance("threads in another order")
-    return add_up([seen], cases)
+    name = CheckName.MEMORY
+    evidence = MemoryEvidence
 
+    def prevented(self, context: CheckContext) -> CheckOutcome[MemoryEvidence] | None:
+        """Refuse a Triton kernel whose calls never end: they would not end here either.
 
-def _order_dependent(bench: CheckContext) -> Finding:
-    return Finding(
-        kind="race",
-        severity="error",
-        message="the result depends on the order in which threads run",
-        hint=hint("race"),
-        file=bench.built.file,
-        line=None,
-        tool=HOST_TOOL,
-    )
+        In CUDA C++ such a kernel may hang in a barrier, which this check reports.
+        """
+        if context.file.language is not Language.TRITON:
+            return None
+        if not never_ended(context.outcomes(CheckName.CORRECTNESS)):
+            return None
+        diagnosis = Diagnosis(verdict=Verdict.SKIPPED, message="no call ended: see correctness")
+        return CheckOutcome(diagnosis=diagnosis)
 
+    def run(self, context: CheckContext) -> Sequence[CheckOutcome[MemoryEvidence]]:
+        """Run the visible small cases under the tools for the device and language."""
+        from grader.checks.memory.on_cpu import check_host_memory, check_interpreter_memory
+        from grader.checks.memory.on_gpu import check_gpu_memory
 
-def _host_run(bench: CheckContext, text: str, cases: Sequence[Prepared], schedule: str) -> Seen:
-    """Run the checked host build over the cases, threads in the order of `schedule`."""
-    started_s = time.monotonic()
-    limits = bench.assignment.limits
-    with Session(bench.built, limits, None, host_settings=schedule) as session:
-        outcome = run_under_tool(bench, session, cases, limits, calls=2)
-        output = session.output
-    tampered = silent = problem = None
-    findings: tuple[Finding, ...] = ()
-    try:
-        lines = [json.dumps(record) for record in outcome.told]
-        run = read_run(lines, bench.built.path, bench.built.file, text)
-        findings = run.findings
-        problem = run.unsupported[0] if run.unsupported else None
-        silent = _host_silence(bench, run)
-    except ValueError:
-        tampered = "the hand-in wrote into the memory checker's report"
-    tool = ToolRun(
-        tool=HOST_TOOL,
-        findings=sum(finding.count for finding in findings),
-        wall_s=round(time.monotonic() - started_s, 3),
-        problem=problem,
-    )
-    return Seen(
-        run=tool,
-        outcome=outcome,
-        findings=findings,
-        output=output,
-        silent=silent,
-        tampered=tampered,
-    )
+        cases = [
+            (case, context.data(case))
+            for case in context.cases
+            if case.memory and case.visibility is Visibility.VISIBLE
+        ]
+        if context.device is Device.CUDA:
+            tool = toolchain.find_compute_sanitizer()
+            if tool is None:
+                return [
+                    _without_tool(Verdict.NOT_MEASURED, "compute-sanitizer is not on this machine")
+                ]
+            setup = context.setup(private=True)
+            return [check_gpu_memory(setup, tool, cases, context.advance, context.prestarted())]
+        if context.file.language is Language.TRITON:
+            setup = context.setup(private=False)
+            return [check_interpreter_memory(setup, cases, context.advance)]
+        checked = context.checked_build()
+        if isinstance(checked, Rejected):
+            return [_without_tool(checked.verdict, checked.message)]
+        setup = context.setup(checked.built)
+        return [check_host_memory(setup, checked.text, cases, context.advance)]
 
 
-def _host_silence(bench: CheckContext, run: HostRun) -> str | None:
-    """Say why a run without findings would prove nothing, None if it proves something.
-
-    Where an array is in host memory, copies may be all that there is to do.
-    """
-    if any(array.memory is Memory.HOST for array in bench.assignment.signature.arrays):
-        moved = run.accesses or run.copied_bytes
-        return None if moved else "no copy and no kernel touched any memory in this run"
-    return None if run.accesses else "no kernel touched any memory in this run"
-
-
-def check_interpreter_memory(
-    bench: CheckContext, cases: Sequence[Prepared], advance: Callable[[str], None]
-) -> MemoryVerdict:
-    """Run a Triton hand-in in the interpreter with every address checked."""
-    started_s = time.monotonic()
-    limits = bench.assignment.limits
-    with Session(bench.built, limits, bench.server, watch_memory=True) as session:
-        outcome = run_under_tool(bench, session, cases, limits)
-        output = session.output
-    tampered = silent = None
-    findings: tuple[Finding, ...] = ()
-    try:
-        findings, accesses = interpreter_findings.read_run(outcome.told, bench.built.file)
-        silent = None if accesses else "no kernel touched any memory in this run"
-    except ValueError:
-        tampered = "the hand-in wrote into the memory checker's report"
-    advance(interpreter_findings.TOOL)
-    tool = ToolRun(
-        tool=interpreter_findings.TOOL,
-        findings=sum(finding.count for finding in findings),
-        wall_s=round(time.monotonic() - started_s, 3),
-    )
-    seen = Seen(
-        run=tool,
-        outcome=outcome,
-        findings=findings,
-        output=output,
-        silent=silent,
-        tampered=tampered,
-    )
-    return add_up([seen], cases)
+def _without_tool(verdict: Verdict, message: str) -> CheckOutcome[MemoryEvidence]:
+    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message=message))

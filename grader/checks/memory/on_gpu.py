@@ -14,14 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from grader.checks.common.case_run import CheckContext
+from grader.checks.check import CheckOutcome
+from grader.checks.common.case_run import RunSetup
 from grader.checks.common.emulation_findings import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
 from grader.checks.memory.sanitizer_xml import ReportError
-from grader.checks.memory.verdict import MemoryVerdict, Seen, add_up
+from grader.checks.memory.verdict import Seen, add_up
 from grader.judge.session import Session
-from grader.report.evidence import ToolRun
+from grader.report.evidence import MemoryEvidence, ToolRun
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.system.retry import Pool
@@ -33,19 +34,19 @@ _OWN_FAULTS = frozenset({Verdict.TIME_LIMIT, Verdict.TAMPERED})
 
 
 def check_gpu_memory(
-    bench: CheckContext,
+    setup: RunSetup,
     tool: Tool,
     cases: Sequence[Prepared],
     advance: Callable[[str], None],
     started: Mapping[str, Session] | None = None,
-) -> MemoryVerdict:
+) -> CheckOutcome[MemoryEvidence]:
     """Run the hand-in under compute-sanitizer's tools, as many at once as cores allow.
 
     `started` are workers that wait under a tool each, to be used and ended.
     """
 
     def run(name: str) -> Seen:
-        seen = run_sanitizer(bench, tool, name, cases, (started or {}).get(name))
+        seen = run_sanitizer(setup, tool, name, cases, (started or {}).get(name))
         advance(name)
         return seen
 
@@ -55,7 +56,7 @@ def check_gpu_memory(
             undo.enter_context(session)
         pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
         seen = list(pool.map(run, sanitizer.TOOLS))
-    if any(map(_in_doubt, seen)) and not _fails_without_a_tool(bench, cases):
+    if any(map(_in_doubt, seen)) and not _fails_without_a_tool(setup, cases):
         seen = [_could_not_run(one) if _in_doubt(one) else one for one in seen]
     return add_up(seen, cases)
 
@@ -66,10 +67,10 @@ def _in_doubt(seen: Seen) -> bool:
     return failure is not None and failure.verdict not in _OWN_FAULTS and not seen.convicts
 
 
-def _fails_without_a_tool(bench: CheckContext, cases: Sequence[Prepared]) -> bool:
-    limits = bench.assignment.limits
-    with Session(bench.built, limits, bench.server) as session:
-        return run_under_tool(bench, session, cases, limits).failure is not None
+def _fails_without_a_tool(setup: RunSetup, cases: Sequence[Prepared]) -> bool:
+    limits = setup.assignment.limits
+    with Session(setup.built, limits, setup.server) as session:
+        return run_under_tool(setup, session, cases, limits).failure is not None
 
 
 def _could_not_run(seen: Seen) -> Seen:
@@ -85,7 +86,7 @@ def _could_not_run(seen: Seen) -> Seen:
 
 
 def run_sanitizer(
-    bench: CheckContext,
+    setup: RunSetup,
     tool: Tool,
     name: str,
     cases: Sequence[Prepared],
@@ -96,19 +97,19 @@ def run_sanitizer(
     In the worker that waits under it, if one was started, or in a new one; it is ended.
     """
     started_s = time.monotonic()
-    limits = sanitizer_prestart.limits_under_a_tool(bench.assignment.limits)
+    limits = sanitizer_prestart.limits_under_a_tool(setup.assignment.limits)
     problem = None
-    locate = locator(bench.built.path, bench.built.file)
-    with started or sanitizer_prestart.start(bench.built, limits, tool, name) as session:
+    locate = locator(setup.built.path, setup.built.file)
+    with started or sanitizer_prestart.start(setup.built, limits, tool, name) as session:
         outcome = run_under_tool(
-            bench, session, cases, limits, calls=sanitizer.calls(name, bench.built.language)
+            setup, session, cases, limits, calls=sanitizer.calls(name, setup.built.language)
         )
         ended = session.finish(_FINISH_S)
         output = session.output
         said = sanitizer.last_words(session.box)
         try:
             report = sanitizer.read_report(
-                session.box, name, bench.built.file, session.copy_name, locate
+                session.box, name, setup.built.file, session.copy_name, locate
             )
         except ReportError as error:
             # No evidence of tampering: a tool that was killed leaves half a report, too.

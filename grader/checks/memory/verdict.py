@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.findings import INPUT_HINT, SHOWN, describe, folded
 from grader.checks.common.tool_run import Prepared, ToolOutcome
@@ -35,15 +36,7 @@ class Seen:
         return errors or self.tampered is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryVerdict:
-    """The outcome of the memory check; no evidence if nothing could be run."""
-
-    diagnosis: Diagnosis
-    evidence: MemoryEvidence | None
-
-
-def add_up(seen: Sequence[Seen], cases: Sequence[Prepared]) -> MemoryVerdict:
+def add_up(seen: Sequence[Seen], cases: Sequence[Prepared]) -> CheckOutcome[MemoryEvidence]:
     """Return the verdict on all runs over the same cases."""
     findings = folded(finding for one in seen for finding in one.findings)
     evidence = MemoryEvidence(
@@ -53,7 +46,11 @@ def add_up(seen: Sequence[Seen], cases: Sequence[Prepared]) -> MemoryVerdict:
         findings_total=len(findings),
         output=seen[0].output,
     )
-    return MemoryVerdict(diagnosis=_judge(seen, findings), evidence=evidence)
+    return CheckOutcome(
+        diagnosis=_judge(seen, findings),
+        evidence=evidence,
+        wall_s=sum(one.run.wall_s for one in seen),
+    )
 
 
 def _judge(seen: Sequence[Seen], findings: tuple[Finding, ...]) -> Diagnosis:

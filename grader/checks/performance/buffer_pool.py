@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import torch
 
 from grader.assignment.model import Case
-from grader.checks.common.case_run import CheckContext
+from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.timed_inputs import TimedInputs, sealed
 from grader.checks.performance.timed_outputs import TimedOutputs
@@ -80,7 +80,7 @@ class BufferPool:
 
     def __init__(
         self,
-        bench: CheckContext,
+        setup: RunSetup,
         oracle: Oracle,
         case: Case,
         language: Language,
@@ -91,11 +91,11 @@ class BufferPool:
         self._case = case
         self._language = language
         self._sets = [_BufferSet(one) for one in made]
-        self._signature = bench.assignment.signature
+        self._signature = setup.assignment.signature
         self._chooser = random.Random(seed)
-        self._device = torch.device("cuda" if bench.built.device is Device.CUDA else "cpu")
+        self._device = torch.device("cuda" if setup.built.device is Device.CUDA else "cpu")
         self._generator = torch.Generator(self._device).manual_seed(seed)
-        tolerance = bench.assignment.tolerance(case, language)
+        tolerance = setup.assignment.tolerance(case, language)
         self._outputs = TimedOutputs(oracle, case, tolerance, self._generator)
         self._order: Sequence[int] = ()
         self._inputs = TimedInputs(random.Random(f"segments {seed}"), self._generator)
@@ -282,7 +282,7 @@ class BufferPool:
 
 @contextmanager
 def open_buffer_pool(
-    bench: CheckContext, oracle: Oracle, case: Case, language: Language, *, sets: int, seed: int
+    setup: RunSetup, oracle: Oracle, case: Case, language: Language, *, sets: int, seed: int
 ) -> Iterator[BufferPool]:
     """Allocate `sets` sets of the buffers of `case` for the time of the block.
 
@@ -290,7 +290,7 @@ def open_buffer_pool(
     hand-in that it is compared with. Raises NoRoomError if the GPU has no memory
     left for them, or for what the block does with them.
     """
-    signature = bench.assignment.signature
+    signature = setup.assignment.signature
     made: list[list[Buffer]] = []
     with gpu_errors():
         try:
@@ -304,12 +304,12 @@ def open_buffer_pool(
                             kind=signature.element_type(argument, language),
                             shape=signature.shape(argument, case.sizes),
                             memory=argument.memory,
-                            device=bench.built.device,
+                            device=setup.built.device,
                             private=False,
-                            driver=bench.driver,
+                            driver=setup.driver,
                         )
                     )
-            yield BufferPool(bench, oracle, case, language, made, seed)
+            yield BufferPool(setup, oracle, case, language, made, seed)
         finally:
             for one in made:
                 for buffer in one:

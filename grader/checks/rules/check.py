@@ -1,147 +1,69 @@
-"""Does the hand-in do the work itself, as the assignment asks?
-
-    CUDA C++   what the built library was linked with (`linked`)
-    Triton     every case once more with all launches left out: an output that
-               is written all the same was written by something else
-
-Both are seen by the judge itself. What the text merely says, and what the
-worker tells of itself, are flags for staff. A kernel whose rules allow torch is
-not looked at.
-"""
+"""The rules check: a kernel does the work itself; staff get flags for what looks odd."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import torch
-
-from grader.assignment.model import Case
-from grader.checks.common.case_run import CaseRun, CheckContext
+from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.rules.symbol_rules import KEPT, broken_rules, worth_a_look
-from grader.judge.buffers import Buffer
-from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
-from grader.judge.oracle import CaseData
-from grader.judge.session import Session
-from grader.report.evidence import BrokenRule, RulesEvidence
+from grader.checks.rules.symbol_rules import KEPT, worth_a_look
+from grader.report.evidence import RulesEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language, Memory, Visibility
-
-NOT_OWN = "the result is computed by torch, not by a kernel of yours"
-NOT_OWN_HINT = (
-    "with all launches of your kernels left out, the output was written all the same: "
-    "let a kernel of your own compute and store the result"
-)
-_HINT = "take it out: this kernel is to be written by hand"
+from grader.vocabulary import CheckName, Language, Visibility
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RulesVerdict:
-    """The outcome of the check, accepted or forbidden."""
+class KernelRulesCheck(Check[RulesEvidence]):
+    """Does a kernel keep the rules? One that may use torch has none to keep."""
 
-    diagnosis: Diagnosis
-    evidence: RulesEvidence
-    wall_s: float = 0.0
+    name = CheckName.RULES
+    evidence = RulesEvidence
+    cost = Cost.CASES
+    needs_correct = False
 
+    def applies(self, context: CheckContext) -> bool:
+        """Look at kernels which the assignment wants written by hand."""
+        return not context.file.is_program and not context.file.kernel.rules.torch_allowed
 
-def check_rules(
-    bench: CheckContext, text: str, cases: Sequence[Case], data: Callable[[Case], CaseData]
-) -> RulesVerdict:
-    """Look at what one built hand-in does; `text` is the file as handed in."""
-    started_s = time.monotonic()
-    arrays = bench.assignment.signature.arrays
-    on_device = all(array.memory is Memory.DEVICE for array in arrays)
-    flags = [*worth_a_look(text, all_on_device=on_device), *bench.built.doubts]
-    if bench.built.language is Language.TRITON:
-        evidence = _without_launches(bench, cases, data, flags)
-    else:
-        evidence = _linked(bench, flags)
-    if evidence.broken:
-        first = evidence.broken[0]
-        named = f" ({', '.join(first.names)})" if first.names else ""
-        hint = NOT_OWN_HINT if first.rule == "own_kernel" else _HINT
-        message = f"{bench.built.file}: {first.message}{named}"
-        diagnosis = Diagnosis(verdict=Verdict.FORBIDDEN, message=message, hint=hint)
-    else:
-        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=KEPT)
-    wall_s = round(time.monotonic() - started_s, 3)
-    return RulesVerdict(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
+    def run(self, context: CheckContext) -> Sequence[CheckOutcome[RulesEvidence]]:
+        """Inspect the kernel. A Triton kernel whose cases are wrong need not run once more."""
+        from grader.checks.rules.inspection import check_rules
+
+        if context.correct is False and context.file.language is Language.TRITON:
+            return ()
+        outcome = check_rules(
+            context.setup(), context.file.source.text, context.cases, context.data
+        )
+        return reported(outcome)
 
 
-def _linked(bench: CheckContext, flags: list[str]) -> RulesEvidence:
-    broken: tuple[BrokenRule, ...] = ()
-    try:
-        broken = broken_rules(bench.built.path, on_gpu=bench.built.device is Device.CUDA)
-    except (OSError, ValueError) as error:
-        flags.append(f"the symbols of the library could not be read: {error}")
-    return RulesEvidence(broken=broken, flags=tuple(flags))
+class ProgramRulesCheck(Check[RulesEvidence]):
+    """What staff may want to look at in main.cu; it breaks no rule."""
+
+    name = CheckName.RULES
+    evidence = RulesEvidence
+    cost = Cost.PROGRAM
+    needs_correct = False
+
+    def applies(self, context: CheckContext) -> bool:
+        """Look at the student's program."""
+        return context.file.is_program
+
+    def run(self, context: CheckContext) -> Sequence[CheckOutcome[RulesEvidence]]:
+        """Flag words in the text of a program that has run."""
+        if not any(outcome.evidence for outcome in context.outcomes(CheckName.PROGRAM)):
+            return ()
+        flags = worth_a_look(context.file.source.text, program=True)
+        return reported(
+            CheckOutcome(
+                diagnosis=Diagnosis(verdict=Verdict.ACCEPTED, message=KEPT),
+                evidence=RulesEvidence(broken=(), flags=flags),
+                visibility=Visibility.HIDDEN,
+            )
+        )
 
 
-def _without_launches(
-    bench: CheckContext, cases: Sequence[Case], data: Callable[[Case], CaseData], flags: list[str]
-) -> RulesEvidence:
-    """Call the hand-in while its launches do nothing, and look at the outputs."""
-    broken: list[BrokenRule] = []
-    run: list[str] = []
-    written = 0
-    with Session(bench.built, bench.assignment.limits, bench.server, idle=True) as session:
-        outcome = session.load()
-        for case in cases:
-            if not outcome.done or broken:
-                break
-            stage = CaseRun(bench, case, data(case))
-            try:
-                with stage.buffers() as buffers:
-                    outcome = session.attach(buffers)
-                    if not outcome.done:
-                        break
-                    stage.fill(buffers, poison=0)
-                    before = _outputs(buffers)
-                    outcome = session.call(stage.arguments(), private=bench.private)
-                    after = _outputs(buffers)
-                    if case.visibility is Visibility.VISIBLE:  # a name tells the sizes
-                        run.append(case.name)
-                    written += sum(_changed(before[name], after[name]) for name in after)
-                    if written:
-                        broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
-                    for record in outcome.told:
-                        flags += _torch(record)
-                    if session.alive:
-                        outcome = session.detach() if outcome.done else outcome
-            except GpuOutOfMemoryError as error:
-                flags.append(f"without launches: {stage.without(session, error).message}")
-                break
-        if not outcome.done:
-            flags.append(f"without launches it did not end well: {outcome.status.value}")
-    return RulesEvidence(
-        broken=tuple(broken), cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
-    )
-
-
-def _outputs(buffers: Sequence[Buffer]) -> dict[str, torch.Tensor]:
-    return {buffer.name: buffer.snapshot() for buffer in buffers if buffer.role.written}
-
-
-def _changed(before: torch.Tensor, after: torch.Tensor) -> int:
-    """Return how many elements have changed; 0 if all of those now hold one and the same value.
-
-    A kernel that adds up with atomics needs an output of zeros, and torch may make it so.
-    """
-    width = after.element_size()
-    one, other = (
-        t.contiguous().view(-1).view(torch.uint8).view(-1, width) for t in (before, after)
-    )
-    changed = other[(one != other).any(dim=1)]
-    if not changed.numel() or bool((changed == changed[0]).all()):
-        return 0
-    return int(changed.shape[0])
-
-
-def _torch(record: object) -> list[str]:
-    """Return what the worker tells of torch's operations, cut to something readable."""
-    names = record.get("operations") if isinstance(record, dict) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return []
-    return [f"calls torch.{name[:40]}" for name in names[:20]]
+def reported(outcome: CheckOutcome[RulesEvidence]) -> Sequence[CheckOutcome[RulesEvidence]]:
+    """Return what the report says: a broken rule to the student, flags to staff, else nothing."""
+    evidence = outcome.evidence
+    silent = outcome.verdict is Verdict.ACCEPTED and (evidence is None or not evidence.flags)
+    return () if silent else (outcome,)

@@ -125,7 +125,7 @@ def _board(reports: Mapping[str, dict[str, Any]], aliases: Mapping[str, str]) ->
             kernel["name"]
             for report in reports.values()
             for kernel in report["kernels"]
-            if any(check["check"] == CheckName.PERFORMANCE.value for check in kernel["checks"])
+            if any(check["check"] == CheckName.PERFORMANCE for check in kernel["checks"])
         )
     )
     rows = [
@@ -156,7 +156,7 @@ def _speedups(report: dict[str, Any], kernels: Sequence[str]) -> tuple[float | N
     for kernel in report["kernels"]:
         for check in kernel["checks"] if kernel["counted"] else ():
             speedup = (check["evidence"] or {}).get("speedup")
-            if check["check"] == CheckName.PERFORMANCE.value and speedup is not None:
+            if check["check"] == CheckName.PERFORMANCE and speedup is not None:
                 speedups[kernel["name"]] = float(speedup)
     return tuple(map(speedups.get, kernels))
 

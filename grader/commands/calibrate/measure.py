@@ -1,4 +1,4 @@
-"""Calibration: time the references and the slow samples on this GPU, propose tiers.
+"""Calibration: time references, samples at the roofline and slow ones; propose tiers.
 
 The figures are kept beside the spec in a file for each GPU's name, which
 `grader.assignment.calibration` reads.
@@ -14,22 +14,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.assignment.calibration import FOLDER, FORMAT, REFERENCE, read_calibration
+from grader.assignment.calibration import (
+    AT_THE_ROOF,
+    FOLDER,
+    FORMAT,
+    REFERENCE,
+    TOO_SLOW,
+    must_be_too_slow,
+    read_calibration,
+)
 from grader.assignment.model import Assignment
 from grader.build.artifact import Rejected
+from grader.checks.check import KernelFile
+from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
 from grader.errors import UsageError
 from grader.gpu.nvml import Gpu
-from grader.grading.context import open_context
+from grader.grading.context import FileContext, open_context
 from grader.grading.environment import describe
-from grader.grading.plan import Options, Unit
+from grader.grading.file_state import FileState
+from grader.grading.plan import Options, Plan
 from grader.grading.progress import Progress
 from grader.report.evidence import PerformanceEvidence
 from grader.submission.reader import read_submission
 from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.vocabulary import Language
-
-_SLOW = "too_slow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +80,7 @@ def calibrate(
     seed: int = 0,
     part: Part = ALL,
 ) -> Iterator[Figure]:
-    """Time the references, then the samples that must be too slow; yield each when it is done.
+    """Time the references, the samples at the roofline and the slow ones; yield each when done.
 
     Raises UsageError if there is nothing to time.
     """
@@ -82,12 +91,20 @@ def calibrate(
     solved = references / assignment.name
     if not solved.is_dir():
         raise UsageError(f"there is no {solved}", tip="calibration needs the solved files")
-    folders = {REFERENCE: solved}
-    for folder in sorted((solved / "samples" / _SLOW).glob("*/")):
-        folders[f"{_SLOW}/{folder.name}"] = folder
     options = Options(gpu=gpu, public_seed=seed, secret_seed=seed)
-    for name, folder in folders.items():
+    for name, folder in timed_folders(solved).items():
         yield from _figures(assignment, name, folder, options, progress, part)
+
+
+def timed_folders(solved: Path) -> dict[str, Path]:
+    """Return the folders to time by their names, the references first."""
+    samples = solved / "samples"
+    folders = {REFERENCE: solved}
+    if (samples / AT_THE_ROOF).is_dir():
+        folders[AT_THE_ROOF] = samples / AT_THE_ROOF
+    for folder in sorted((samples / TOO_SLOW).glob("*/")):
+        folders[f"{TOO_SLOW}/{folder.name}"] = folder
+    return folders
 
 
 def _figures(
@@ -99,23 +116,30 @@ def _figures(
     part: Part,
 ) -> Iterator[Figure]:
     submission = read_submission(folder, assignment)
-    units = [
-        Unit(kernel=kernel, language=language, source=submission.files[path])
+    kernels = tuple(
+        (
+            kernel,
+            tuple(
+                KernelFile(kernel=kernel, language=language, source=submission.files[path])
+                for language, path in kernel.files.items()
+                if path in submission and part.holds(kernel.name, language)
+            ),
+        )
         for kernel in assignment.kernels
-        for language, path in kernel.files.items()
-        if path in submission and part.holds(kernel.name, language)
-    ]
-    if not units:
+    )
+    plan = Plan(kernels=kernels)
+    if not plan.files:
         return
-    with open_context(assignment, options, units) as context:
-        for unit in units:
+    with open_context(assignment, options, plan) as context:
+        for unit in plan.files:
             figure = Figure(kernel=unit.kernel.name, language=unit.language, hand_in=name)
-            built = context.built(unit)
+            file = FileContext(context, FileState(file=unit))
+            built = file.wait_for_build()
             if isinstance(built, Rejected):
                 yield dataclasses.replace(figure, problem=built.message)
                 continue
-            with progress.step(f"{name} · {unit.title}") as step:
-                timed = context.check_performance(unit, built, step.advance)
+            with progress.step(f"{name} · {unit.title}") as file.step:
+                (timed,) = PerformanceCheck().run(file)
             if timed.evidence is None or timed.evidence.speedup is None:
                 yield dataclasses.replace(figure, problem=timed.diagnosis.message)
                 continue
@@ -143,7 +167,10 @@ def _speedups(
             samples = by_sample.setdefault((figure.kernel, figure.language), {})
             samples[figure.hand_in] = figure.speedup
     return {
-        key: (samples.pop(REFERENCE, None), list(samples.items()))
+        key: (
+            samples.get(REFERENCE),
+            [(name, speedup) for name, speedup in samples.items() if must_be_too_slow(name)],
+        )
         for key, samples in by_sample.items()
     }
 

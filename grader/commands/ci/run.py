@@ -26,8 +26,10 @@ from grader.assignment.model import Assignment
 from grader.commands.batch.cluster_client import ClusterClient, ClusterJob
 from grader.commands.ci import gradescope_metadata as metadata
 from grader.commands.ci.cluster import NOTE, cluster_job, filled_in
-from grader.commands.ci.delivery import Delivery, Format, print_safely, write_result
+from grader.commands.ci.delivery import print_safely, write_result
 from grader.errors import GraderError, UsageError
+from grader.formats.output_format import Extras, OutputFormat
+from grader.formats.registry import GRADESCOPE
 from grader.grading.environment import describe
 from grader.grading.identity import identity
 from grader.grading.partial import is_unfinished, out_of_time
@@ -43,8 +45,6 @@ from grader.submission.reader import ELSEWHERE, Submission, own_folder, read_sub
 from grader.system.signals import OutOfTime, deadline
 from grader.vocabulary import Device
 
-# Below the platforms' defaults: 10 minutes, 30 s and 60 s.
-DEFAULT_BUDGETS_S = {Format.GRADESCOPE: 540.0, Format.PRAIRIELEARN: 25.0, Format.AUTOLAB: 50.0}
 _SEED_BITS = 53  # what every reader of JSON keeps of a number
 
 
@@ -54,7 +54,7 @@ class Request:
 
     assignment: str
     source: Path
-    format: Format
+    format: OutputFormat
     output: Path
     level: Level
     budget_s: float | None
@@ -69,7 +69,7 @@ class Request:
     @property
     def most_s(self) -> float | None:
         """The time budget of the whole run, None if there is no limit."""
-        return self.budget_s or DEFAULT_BUDGETS_S.get(self.format)
+        return self.budget_s or self.format.budget_s
 
 
 def grade_ci(request: Request) -> int:
@@ -103,18 +103,17 @@ def _run(request: Request) -> None:
     assignment = chosen_assignments((request.assignment,))[0]
     submission = read_submission(request.source, assignment)
     submission = replace(submission, called=_called(request.source))
-    delivery = Delivery(
-        format=request.format,
+    extras = Extras(
         folder=_folder(request.source, assignment),
         notes=metadata.notes(about),
         extra=metadata.extra_data(about),
     )
     seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
-    report = _within_budget(request, assignment, submission, delivery, seed)
-    text = delivery.render(report)
+    report = _within_budget(request, assignment, submission, extras, seed)
+    text = request.format.file(report, extras)
     if request.report_path is not None:
         write_report(report, request.report_path)
-    printed = delivery.announce(report)
+    printed = request.format.log(report, extras)
     if request.format.log_is_for_staff:
         printed += f"\nHidden cases were drawn with --seed {seed}.\n"
         if note := report.environment.get(NOTE):
@@ -132,7 +131,7 @@ def _within_budget(
     request: Request,
     assignment: Assignment,
     submission: Submission,
-    delivery: Delivery,
+    extras: Extras,
     seed: int,
 ) -> Report:
     """Grade with this secret seed; return what is known when the time budget is spent."""
@@ -154,15 +153,15 @@ def _within_budget(
                 environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)
                 environment |= identity(assignment, submission)
 
-                def keep(report: Report) -> None:
+                def on_report(report: Report) -> None:
                     nonlocal latest
                     latest = replace(report, environment=environment)
-                    _write_partial(request.output, delivery, latest)
+                    _write_partial(request, extras, latest)
 
                 with _progress(request.format) as progress:
-                    latest = grade(assignment, submission, options, progress, hear=keep)
+                    latest = grade(assignment, submission, options, progress, on_report=on_report)
                     if client.sent and latest.pending:
-                        _write_partial(request.output, delivery, latest)
+                        _write_partial(request, extras, latest)
                         with progress.step("wait for the cluster"):
                             client.answer(wait=True)
         except OutOfTime:
@@ -172,11 +171,13 @@ def _within_budget(
                     tip="give it more with --budget, and the platform's own limit more than that",
                 ) from None
         assert latest is not None
+        if is_unfinished(latest):
+            latest = out_of_time(latest, request.most_s or 0.0)
         if client.sent:
             no_answer = f"{request.cluster} had not answered when {request.most_s:g} s were over"
             latest = filled_in(latest, client.answer(wait=False), level, no_answer)
             latest = replace(latest, wall_s=round(time.monotonic() - started_s, 3))
-    return out_of_time(latest, request.most_s or 0.0) if is_unfinished(latest) else latest
+    return latest
 
 
 def _cluster_job(request: Request, assignment: Assignment, seed: int) -> ClusterJob | None:
@@ -190,24 +191,24 @@ def _cluster_job(request: Request, assignment: Assignment, seed: int) -> Cluster
         )
     if request.most_s is None:
         raise UsageError(
-            f"--cluster is waited for within a budget: --format {request.format.value} has none",
+            f"--cluster is waited for within a budget: --format {request.format} has none",
             tip="say with --budget how many seconds the whole run may take",
         )
     cluster = request.cluster, request.cluster_tls
     return cluster_job(*cluster, request.most_s, assignment, request.source, seed)
 
 
-def _progress(format: Format) -> contextlib.AbstractContextManager[Progress]:
+def _progress(form: OutputFormat) -> contextlib.AbstractContextManager[Progress]:
     """Return progress on stderr, or none where students read it: it tells hidden cases' sizes."""
-    return progress_on(Console(stderr=True)) if format.log_is_for_staff else Progress()
+    return progress_on(Console(stderr=True)) if form.log_is_for_staff else Progress()
 
 
-def _write_partial(output: Path, delivery: Delivery, report: Report) -> None:
-    text = delivery.render(report)
+def _write_partial(request: Request, extras: Extras, report: Report) -> None:
+    text = request.format.file(report, extras)
     if text is None:
-        _discard(output)  # a partial score must not outlive the grader's error
+        _discard(request.output)  # a partial score must not outlive the grader's error
     else:
-        write_result(output, text)
+        write_result(request.output, text)
 
 
 def _discard(output: Path) -> None:
@@ -216,7 +217,7 @@ def _discard(output: Path) -> None:
 
 
 def _metadata(request: Request) -> metadata.Metadata | None:
-    if request.format is not Format.GRADESCOPE:
+    if request.format is not GRADESCOPE:
         return None
     path = request.metadata_path or metadata.DEFAULT_PATH
     required = request.metadata_path is not None

@@ -90,7 +90,7 @@ def _promises(
             actual=f"by {' and '.join(dict.fromkeys(givers)) or 'no check'}",
             kept=promised.check in givers,
         )
-        told_of = [c for c in told_of if c.check.value == promised.check]
+        told_of = [c for c in told_of if c.check == promised.check]
     if promised.message is not None:
         told = [" ".join(text.split()) for text in _texts(told_of)]
         phrase = " ".join(promised.message.split())

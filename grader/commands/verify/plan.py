@@ -201,8 +201,8 @@ def _why_not_here(
     if only is not None and only != device.value:
         return f"on {only} only: {expectation.why}" if expectation else ""
     check = expectation.check if expectation else None
-    by_time = check == CheckName.PERFORMANCE.value
-    if sample.verdict == "too_slow" and check != CheckName.COUNTERS.value:
+    by_time = check == CheckName.PERFORMANCE
+    if sample.verdict == "too_slow" and check != CheckName.COUNTERS:
         by_time = True
     if by_time and CheckName.PERFORMANCE not in kernel.points:
         return f"{kernel.name} has no points for performance: its time is not measured"

@@ -105,10 +105,10 @@ class SampleTask(_Grading):
     def _asked(self) -> frozenset[CheckName]:
         """Return the checks that can give the verdict; empty for all."""
         judged_by = self.expectation.check if self.expectation is not None else None
-        if self.sample.verdict in _TIMED or judged_by == CheckName.PERFORMANCE.value:
+        if self.sample.verdict in _TIMED or judged_by == CheckName.PERFORMANCE:
             return frozenset()
         # Right, or wrong, is what it is to be; how fast it is as well says nothing of it.
-        return frozenset(CheckName) - {CheckName.PERFORMANCE}
+        return frozenset(CheckName.all()) - {CheckName.PERFORMANCE}
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the sample's folder, only this file of it."""

@@ -21,19 +21,23 @@ from ci_course import SEED, make_course, surroundings_with_gpu
 from classrooms import grade, surroundings
 from test_slurm import certificates
 
+from grader.checks.check import KernelFile
 from grader.commands.batch.cluster_client import ClusterClient
 from grader.commands.batch.job import Answer, Outcome
 from grader.commands.ci import run as ci
 from grader.commands.ci.cluster import filled_in
-from grader.commands.ci.delivery import Format
 from grader.errors import GraderError
+from grader.formats import registry
 from grader.gpu.nvml import gpus, visible
-from grader.grading import partial, score
+from grader.grading import score
+from grader.grading.check_results import results
+from grader.grading.file_state import FileState
 from grader.grading.plan import Options
 from grader.grading.selection import chosen_assignments
 from grader.report.model import Report, to_json
 from grader.report.reader import read_report
 from grader.sandbox.level import Level
+from grader.submission.reader import SourceFile
 from grader.vocabulary import Language
 
 Worker = Callable[..., subprocess.Popen[bytes]]
@@ -226,15 +230,15 @@ def run(
     """Call `grade ci --cluster` with all but the grading on this machine; return the report."""
     monkeypatch.chdir(course)
 
-    def graded(*_: object, hear: Callable[[Report], None]) -> Report:
-        hear(on_processor)
+    def graded(*_: object, on_report: Callable[[Report], None]) -> Report:
+        on_report(on_processor)
         return on_processor
 
     monkeypatch.setattr(ci, "grade", graded)
     usual = ci.Request(
         assignment="silu",
         source=course / "hand-in",
-        format=Format.GRADESCOPE,
+        format=registry.GRADESCOPE,
         output=tmp_path / "result",
         level=Level.PARTIAL,
         budget_s=120.0,
@@ -252,7 +256,7 @@ def run(
         report = read_report(tmp_path / "report.json")
         shown = (tmp_path / "result").read_text()
         assert where not in shown
-        if request.format is Format.GRADESCOPE:
+        if request.format is registry.GRADESCOPE:
             assert json.loads(shown)["score"] == report.score
         return report
 
@@ -325,7 +329,10 @@ def test_an_answer_fills_in_what_there_was_no_time_for_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assignment = chosen_assignments(("silu",))[0]
-    waiting = partial.not_yet(assignment.kernels[0], (), Options())
+    file = KernelFile(
+        kernel=assignment.kernels[0], language=Language.CUDA, source=SourceFile(path="silu.cu")
+    )
+    waiting = results(FileState(file=file), Options(), finished=False)
     begun = score.assemble(
         assignment,
         [score.kernel_result(assignment.kernels[0], Language.CUDA, waiting)],
@@ -335,8 +342,8 @@ def test_an_answer_fills_in_what_there_was_no_time_for_here(
     )
     assert (begun.score, begun.pending) == (0, 90)
 
-    def slow(*_: object, hear: Callable[[Report], None]) -> Report:
-        hear(begun)
+    def slow(*_: object, on_report: Callable[[Report], None]) -> Report:
+        on_report(begun)
         while True:
             time.sleep(1)
 
@@ -362,7 +369,7 @@ def test_the_reason_is_for_staff_alone(
     where = f"tcp://127.0.0.1:{port}"
     assert pending_because(run(where), f"the cluster {where} does not answer")
     assert where in capsys.readouterr().out
-    run(where, format=Format.AUTOLAB)
+    run(where, format=registry.AUTOLAB)
     said = capsys.readouterr()
     assert str(port) not in said.out + said.err
 
@@ -416,7 +423,7 @@ def test_a_lost_worker_that_nobody_replaces_leaves_points_pending(
         ("tls://head.example.edu:8786", {}, "needs certificates"),
         ("head.example.edu", {}, "is no scheduler's address"),
         ("local", {"device": "cuda"}, "--device is cuda"),
-        ("local", {"format": Format.JSON, "budget_s": None}, "--format json has none"),
+        ("local", {"format": registry.JSON, "budget_s": None}, "--format json has none"),
     ],
 )
 def test_what_could_never_work_is_refused(

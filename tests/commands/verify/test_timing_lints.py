@@ -72,6 +72,18 @@ def test_a_tier_that_nobody_reaches_differs(tmp_path: Path) -> None:
     ]
 
 
+def test_a_sample_at_the_roof_is_no_slow_sample(tmp_path: Path) -> None:
+    speedups = {"reference": 1.2, "accepted__at-the-roof": 1.6, "too_slow__naive": 0.3}
+    assert list(tiers(silu(tmp_path, **speedups), tmp_path)) == []
+
+
+def test_a_reference_that_was_not_timed_is_warned_of(tmp_path: Path) -> None:
+    speedups = {"accepted__at-the-roof": 1.6, "too_slow__naive": 0.3}
+    [(state, text)] = tiers(silu(tmp_path, **speedups), tmp_path)
+    assert state is State.WARNING
+    assert "no calibration times the reference: run `grade calibrate`" in text
+
+
 def test_a_tier_is_asked_for_only_where_it_holds(tmp_path: Path) -> None:
     assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
     calibrate(tmp_path, "7.5", reference=0.2)  # shown there, not scored

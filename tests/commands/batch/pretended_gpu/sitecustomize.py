@@ -13,8 +13,9 @@ from pathlib import Path
 
 from sample_reports import performance
 
+from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.performance.check import SpeedVerdict, not_measured
+from grader.checks.performance.check import PerformanceCheck
 from grader.errors import GraderError
 from grader.gpu.nvml import Gpu
 from grader.grading import identity, selection
@@ -41,15 +42,16 @@ def _chosen_device(wanted: str) -> Gpu | None:
     return None
 
 
-def _check_performance(self: object, unit: object, built: object, advance: object) -> SpeedVerdict:
+def _run(self: object, context: object) -> list[CheckOutcome[PerformanceEvidence]]:
     if WRONG == "oracle":
         raise GraderError("the baseline failed")
     if WRONG == "busy":
-        return not_measured("something else uses the GPU")
+        busy = Diagnosis(verdict=Verdict.NOT_MEASURED, message="something else uses the GPU")
+        return [CheckOutcome(diagnosis=busy, share=0.0)]
     evidence = performance().evidence
     assert isinstance(evidence, PerformanceEvidence)
     sentence = Diagnosis(verdict=Verdict.ACCEPTED, message="1.1 times as fast as torch")
-    return SpeedVerdict(diagnosis=sentence, evidence=evidence, share=1.0)
+    return [CheckOutcome(diagnosis=sentence, evidence=evidence, share=1.0)]
 
 
 def _described(self: GradingContext) -> dict[str, str | int | float | None]:
@@ -59,7 +61,7 @@ def _described(self: GradingContext) -> dict[str, str | int | float | None]:
 
 # Before `batch` takes it from there.
 selection.chosen_device = _chosen_device
-GradingContext.check_performance = _check_performance  # type: ignore[method-assign]
+PerformanceCheck.run = _run  # type: ignore[method-assign]
 GradingContext.environment = _described  # type: ignore[method-assign]
 if WRONG == "spec":
     identity.spec_hash = lambda assignment: "another"

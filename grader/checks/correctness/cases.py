@@ -1,0 +1,346 @@
+"""Does the hand-in compute what it should? Case by case, judged on our snapshot.
+
+For one case:
+
+    fresh guarded buffers, inputs filled, outputs poisoned
+    one call; then at once a private snapshot, guards and inputs compared
+    right: accepted. Wrong: a second call on another poison tells the cells
+    that were never written from those that were computed wrong
+    at the end the shared memory is compared with the snapshot once more
+
+A worker that crashes is replaced for the next case; after the second crash the
+rest is not run. A call that did not end leaves the next ones a part of its time:
+nobody waits twice for a loop that never ends. The first failure of a case is the
+one that counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from grader.assignment.model import Case, Limits
+from grader.checks.common.case_run import CaseRun, RunSetup
+from grader.checks.common.diagnosis import Diagnosis, Doing, explain
+from grader.checks.common.findings import INPUT_HINT
+from grader.checks.common.guard_violation import guard_violation
+from grader.judge.buffers import Buffer
+from grader.judge.compare import Comparison, accepts
+from grader.judge.error_pattern import TORN, Scene, describe, kept_bytes
+from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
+from grader.judge.oracle import CaseData
+from grader.judge.outcome import Outcome, Status
+from grader.judge.session import Session
+from grader.report.evidence import CaseResult, CorrectnessEvidence
+from grader.report.verdict import Verdict
+from grader.vocabulary import Visibility
+
+_CRASHES_ALLOWED = 2
+_LESS_TIME = 0.25  # of the limit, after a call that did not end
+_UNSTEADY_HINT = (
+    "the same call once more gave other results: is something kept from one call to the next, read "
+    "before it was written, or raced for?"
+)
+# For processes that a call left behind to show what they are up to.
+_COMPANY_S = 0.03
+
+
+def check_correctness(
+    setup: RunSetup,
+    cases: Sequence[Case],
+    data: Callable[[Case], CaseData],
+    advance: Callable[[str], None],
+    hear: Callable[[dict[str, Any]], None] = lambda record: None,
+) -> CorrectnessEvidence:
+    """Run every case and judge it; `hear` gets what the worker tells meanwhile.
+
+    What a hand-in prints is kept for visible cases only: it may print sizes.
+    """
+    limits = setup.assignment.limits
+    results: list[CaseResult] = []
+    outputs: list[str] = []
+    crashes: list[Verdict] = []
+    session: Session | None = None
+    visibility = Visibility.VISIBLE
+    try:
+        for case in cases:
+            if len(crashes) >= _CRASHES_ALLOWED:
+                results.append(_not_run(case, crashes))
+                continue
+            started_s = time.monotonic()
+            if session is not None and case.visibility is not visibility:
+                _keep_output(session, visibility, outputs)
+                # What it leaves to later workers may tell of visible cases only.
+                session.give()
+            visibility = case.visibility
+            if session is None or not session.alive:
+                _end(session, visibility, outputs)
+                shown = visibility is Visibility.VISIBLE
+                session = Session(setup.built, limits, setup.server, gives=shown)
+                loaded = session.load()
+            else:
+                loaded = Outcome(status=Status.DONE)
+            if loaded.done:
+                judged = _CaseRun(setup, session, case, data(case), hear, limits).judge()
+            else:
+                judged = _failed(explain(loaded, setup.built, limits, Doing.LOADING))
+                crashes += [judged.verdict] * _CRASHES_ALLOWED  # nor would it the next time
+            if judged.verdict in _CRASHES:
+                crashes.append(judged.verdict)
+            if judged.verdict is Verdict.TIME_LIMIT:
+                whole = setup.assignment.limits
+                limits = replace(whole, call_s=_LESS_TIME * whole.call_s)
+            results.append(_result(case, judged, time.monotonic() - started_s))
+            advance(case.name)
+    finally:
+        _end(session, visibility, outputs)
+    tolerance = setup.assignment.tolerances[setup.built.language]
+    return CorrectnessEvidence(
+        cases=tuple(results),
+        cases_total=len(cases),
+        atol=tolerance.atol,
+        rtol=tolerance.rtol,
+        exact=tolerance.exact,
+        transport="private" if setup.private else "shared",
+        output="".join(outputs),
+    )
+
+
+def _end(session: Session | None, visibility: Visibility, outputs: list[str]) -> None:
+    if session is not None:
+        _keep_output(session, visibility, outputs)
+        session.close()
+
+
+def _keep_output(session: Session, visibility: Visibility, outputs: list[str]) -> None:
+    """Take over what was printed during cases of this visibility, if it is to be shown."""
+    if visibility is Visibility.VISIBLE:
+        outputs.append(session.output)
+    session.forget_output()
+
+
+# After these the same would most likely happen again.
+_CRASHES = frozenset(
+    {
+        Verdict.RUNTIME_ERROR,
+        Verdict.COMPILE_ERROR,
+        Verdict.OUTPUT_LIMIT,
+        Verdict.TIME_LIMIT,
+        Verdict.MEMORY_LIMIT,
+        Verdict.TAMPERED,
+        Verdict.NOT_MEASURED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judged:
+    verdict: Verdict
+    message: str
+    hint: str = ""
+    comparison: Comparison | None = None
+    pattern: str | None = None
+    elements: int = 0
+    mismatched: int = 0
+
+
+def _failed(diagnosis: Diagnosis) -> _Judged:
+    return _Judged(verdict=diagnosis.verdict, message=diagnosis.message, hint=diagnosis.hint)
+
+
+def _not_run(case: Case, crashes: Sequence[Verdict]) -> CaseResult:
+    """Return the result of a case that is left out; what is nobody's fault costs no points."""
+    failed = any(verdict is not Verdict.NOT_MEASURED for verdict in crashes)
+    why = "the hand-in had failed to run before" if failed else "see the cases before"
+    return CaseResult(
+        name=case.name,
+        visibility=case.visibility,
+        sizes=dict(case.sizes),
+        verdict=Verdict.SKIPPED if failed else Verdict.NOT_MEASURED,
+        message=f"not run: {why}",
+    )
+
+
+def _result(case: Case, judged: _Judged, wall_s: float) -> CaseResult:
+    comparison = judged.comparison
+    return CaseResult(
+        name=case.name,
+        visibility=case.visibility,
+        sizes=dict(case.sizes),
+        verdict=judged.verdict,
+        message=judged.message,
+        hint=judged.hint,
+        elements=judged.elements,
+        mismatched=judged.mismatched,
+        mismatches=comparison.mismatches() if comparison else (),
+        pattern=judged.pattern,
+        max_error=comparison.max_error if comparison else None,
+        wall_s=wall_s,
+    )
+
+
+class _CaseRun:
+    """One case on one session."""
+
+    def __init__(
+        self,
+        setup: RunSetup,
+        session: Session,
+        case: Case,
+        data: CaseData,
+        hear: Callable[[dict[str, Any]], None],
+        limits: Limits,
+    ) -> None:
+        self._setup = setup
+        self._hear = hear
+        self._limits = limits
+        self._session = session
+        self._stage = CaseRun(setup, case, data)
+        self._data = data
+        self._returned = False  # a value, which nobody looks at
+        self._unsteady = False  # called once more it gave something else
+
+    def judge(self) -> _Judged:
+        """Judge the case, and whether the hand-in leaves room on the GPU to do so."""
+        try:
+            return self._show_and_call()
+        except GpuOutOfMemoryError as error:
+            return _failed(self._stage.without(self._session, error))
+
+    def _show_and_call(self) -> _Judged:
+        """Show the worker its buffers, call, look, and take them away again."""
+        with self._stage.buffers() as buffers:
+            attached = self._session.attach(buffers)
+            if not attached.done:
+                return self._failure(attached, Doing.BETWEEN)
+            judged = self._judge(buffers)
+            if not self._session.alive:
+                return judged
+            detached = self._session.detach()
+        stray = detached.status is Status.STRAY_ANSWER
+        if stray or (judged.verdict is Verdict.ACCEPTED and not detached.done):
+            return self._failure(detached, Doing.BETWEEN)
+        return judged
+
+    def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
+        diagnosis = explain(outcome, self._setup.built, self._limits, doing)
+        usual_s = self._setup.assignment.limits.call_s
+        late = diagnosis.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
+        if late and self._limits.call_s < usual_s:
+            note = f"{diagnosis.message} (of usually {usual_s:g}: one before it never ended)"
+            diagnosis = replace(diagnosis, message=note)
+        return _failed(diagnosis)
+
+    def _judge(self, buffers: list[Buffer]) -> _Judged:
+        """Call, snapshot, compare."""
+        judged, snapshots = self._once(buffers, poison=0)
+        if judged is not None:
+            return judged
+        comparisons = self._stage.compare(snapshots)
+        wrong = next((c for c in comparisons if not c.accepted), None)
+        elements = sum(c.wrong.numel() for c in comparisons)
+        if self._session.has_company:
+            time.sleep(_COMPANY_S)
+        late = self._late(buffers, snapshots)
+        if late is not None:
+            return late
+        if wrong is None:
+            return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
+        pattern = self._pattern(buffers, wrong, snapshots)
+        mismatched = sum(c.mismatched for c in comparisons)
+        verb = "is" if mismatched == 1 else "are"
+        of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
+        return _Judged(
+            verdict=Verdict.WRONG_ANSWER,
+            message=f"{mismatched} of {elements} elements{of} {verb} wrong"
+            + (f": {pattern}" if pattern else ""),
+            hint=self._hint(pattern or "", wrong.output),
+            comparison=wrong,
+            pattern=pattern,
+            elements=elements,
+            mismatched=mismatched,
+        )
+
+    def _hint(self, pattern: str, output: str) -> str:
+        """Say where to look, if the pattern tells."""
+        entry = self._setup.built.entry
+        if pattern == "nothing was ever written" and self._returned:
+            return f"{entry} returned a value: write the result into `{output}` instead"
+        if pattern == "nothing was ever written":
+            return "is the kernel launched, and does it store its result?"
+        if "never written" in pattern:
+            return "do the launched blocks cover all elements, the last, incomplete block included?"
+        if "not a number" in pattern:
+            return "look for 0/0, infinity - infinity, or memory read before it was written"
+        if TORN in pattern:
+            return "sizes, offsets and pitches of copies count bytes: n * sizeof(float)"
+        return _UNSTEADY_HINT if self._unsteady else ""
+
+    def _once(
+        self, buffers: list[Buffer], *, poison: int
+    ) -> tuple[_Judged | None, dict[str, torch.Tensor]]:
+        """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
+        self._stage.fill(buffers, poison=poison)
+        outcome = self._session.call(self._stage.arguments(), private=self._setup.private)
+        for record in outcome.told:
+            self._hear(record)
+        self._returned = any(record.get("record") == "returned" for record in outcome.told)
+        snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
+        violation = guard_violation(buffers, self._setup.built.language)
+        if violation is not None:
+            return _failed(violation), snapshots
+        if not outcome.done:
+            return self._failure(outcome, Doing.CALLING), snapshots
+        return self._changed_input(buffers), snapshots
+
+    def _changed_input(self, buffers: list[Buffer]) -> _Judged | None:
+        for buffer in buffers:
+            if buffer.role.written:
+                continue
+            given = self._data.inputs[buffer.name].contiguous().view(-1).view(torch.uint8)
+            if not torch.equal(buffer.data_bytes.cpu(), given):
+                return _Judged(
+                    verdict=Verdict.WRONG_ANSWER,
+                    message=f"`{buffer.name}` was changed: it is an input",
+                    hint=INPUT_HINT,
+                )
+        return None
+
+    def _late(self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]) -> _Judged | None:
+        """Look again: nothing of the hand-in should be running any more."""
+        for buffer in buffers:
+            if buffer.role.written and not torch.equal(
+                buffer.data_bytes.cpu(), snapshots[buffer.name].view(-1).view(torch.uint8)
+            ):
+                return _Judged(
+                    verdict=Verdict.TAMPERED,
+                    message=f"`{buffer.name}` was written to after the call had ended",
+                    hint="end every thread and process that you start before the function returns",
+                )
+        return None
+
+    def _pattern(
+        self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
+    ) -> str | None:
+        kept = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
+        buffer = next(b for b in buffers if b.name == wrong.output)
+        if not buffer.role.read:
+            failed, again = self._once(buffers, poison=1)
+            if failed is None:
+                one, other = first[wrong.output], again[wrong.output]
+                kept = kept_bytes(one, other, self._stage.poisons[wrong.output])
+                like = one.double() if one.dtype.is_floating_point else one.long()
+                same = accepts(other, like, self._stage.tolerance) | (kept > 0)
+                self._unsteady = not bool(same.all())
+        return describe(
+            Scene(
+                comparison=wrong,
+                inputs=self._data.inputs,
+                kept=kept,
+                tolerance=self._stage.tolerance,
+            )
+        )

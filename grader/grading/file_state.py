@@ -1,0 +1,39 @@
+"""What is known of one kernel file while it is graded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.build.artifact import Built, Rejected
+from grader.checks.check import CheckOutcome, KernelFile
+from grader.errors import GraderError
+from grader.vocabulary import CheckName
+
+
+@dataclass(slots=True, kw_only=True)
+class FileState:
+    """The build of a file and what each check of it found out.
+
+    `build` is None until the compiler has answered. `failure` is the grader's own error, which
+    ends the file's checks, with the check that it happened in.
+    """
+
+    file: KernelFile
+    build: Built | Rejected | None = None
+    found: dict[CheckName, tuple[CheckOutcome[Any], ...]] = field(default_factory=dict)
+    failure: tuple[CheckName, GraderError] | None = None
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether the cases are right; None if that is not known, or was not asked for."""
+        return all_right(self.found.get(CheckName.CORRECTNESS, ()))
+
+
+def all_right(outcomes: Sequence[CheckOutcome[Any]]) -> bool | None:
+    """True if all outcomes earn points; None if there is none, or some are pending."""
+    verdicts = [outcome.verdict for outcome in outcomes]
+    if not all(verdict.earns_points or verdict.pending for verdict in verdicts):
+        return False
+    return None if not verdicts or any(verdict.pending for verdict in verdicts) else True
