@@ -18,7 +18,6 @@ import jsonschema
 import pytest
 import report_document
 import sample_reports
-import test_formats
 from paths import REPOSITORY
 from silu_points import KERNEL, MEMORY, PROGRAM, SPEED
 
@@ -37,7 +36,7 @@ from grader.grading.file_state import FileState
 from grader.grading.partial import is_unfinished, out_of_time
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
-from grader.report.model import Report
+from grader.report.model import Report, json_text, to_json
 from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Isolation, Level
@@ -426,7 +425,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
     last = pipeline.grade(assignment, submission, Options(), Progress(), on_report=heard.append)
     assert (heard[0].pending, heard[0].handed_in) == (100, 2)
     for report in heard:
-        jsonschema.validate(json.loads(test_formats.rendered(registry.JSON, report)), SCHEMA)
+        jsonschema.validate(json.loads(json_text(to_json(report))), SCHEMA)
         assert report.score is not None
         assert (report.max_score, report.score + report.pending) == (100, 100)
     decided = [report.score for report in heard]
@@ -615,7 +614,7 @@ def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None
 
 def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(test_formats.rendered(registry.JSON, sample_reports.wrong_answer()))
+    report.write_text(json_text(to_json(sample_reports.wrong_answer())))
     for form in (registry.GRADESCOPE, registry.JUNIT):
         done = grade("report", report, "--format", form.name)
         assert done.returncode == 0, done.stderr
@@ -630,7 +629,7 @@ def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
 
 def test_a_report_without_a_score_is_no_result_for_gradescope(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(test_formats.rendered(registry.JSON, sample_reports.grader_error()))
+    report.write_text(json_text(to_json(sample_reports.grader_error())))
     done = grade("report", report, "--format", "gradescope")
     assert done.returncode == 3
     assert "has no score" in done.stderr
