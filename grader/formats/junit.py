@@ -35,13 +35,15 @@ def _suite(
     verdicts = [entry.check.verdict for entry in entries]
     suite = ElementTree.Element(
         "testsuite",
-        name=name,
-        tests=str(len(entries)),
-        failures=str(sum(student_view.failed(entry.check) for entry in entries)),
-        errors=str(verdicts.count(Verdict.GRADER_ERROR)),
-        skipped=str(sum(verdict in _NOT_JUDGED for verdict in verdicts)),
-        time=f"{sum(entry.check.wall_s for entry in entries):.3f}",
-        **_file(kernel),
+        {
+            "name": name,
+            "tests": str(len(entries)),
+            "failures": str(sum(student_view.failed(entry.check) for entry in entries)),
+            "errors": str(verdicts.count(Verdict.GRADER_ERROR)),
+            "skipped": str(sum(verdict in _NOT_JUDGED for verdict in verdicts)),
+            "time": f"{sum(entry.check.wall_s for entry in entries):.3f}",
+            **_file(kernel),
+        },
     )
     _properties(
         suite,
@@ -58,10 +60,12 @@ def _case(entry: student_view.Told, suite: str) -> ElementTree.Element:
     check, verdict, text = entry.check, entry.check.verdict, entry.text
     case = ElementTree.Element(
         "testcase",
-        name=student_view.safe_line(check.name),
-        classname=suite,
-        time=f"{check.wall_s:.3f}",
-        **_file(entry.kernel),
+        {
+            "name": student_view.safe_line(check.name),
+            "classname": suite,
+            "time": f"{check.wall_s:.3f}",
+            **_file(entry.kernel),
+        },
     )
     _properties(case, verdict=verdict.value, **_points(check))
     message = student_view.safe_line(text.split("\n", 1)[0], 300)

@@ -67,7 +67,7 @@ def parse(log: str) -> list[tuple[str, str]]:
     rows = list(csv.DictReader(table))
     first = rows[0]["ID"] if rows else ""
     return [
-        (METRICS[row["Metric Name"]], f"{row['Metric Value']} {row['Metric KernelFile']}".strip())
+        (METRICS[row["Metric Name"]], f"{row['Metric Value']} {row['Metric Unit']}".strip())
         for row in rows
         if row["ID"] == first and row.get("Metric Name") in METRICS
     ]
