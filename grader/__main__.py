@@ -17,14 +17,14 @@ def main() -> None:
     """Load the command line and run it."""
     try:
         from grader.cli.main import main as run
-        from grader.system.signals import came
+        from grader.system.signals import received
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
     try:
         run()
     except SystemExit as leaving:
-        if came() and isinstance(leaving.code, int):
+        if received() and isinstance(leaving.code, int):
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(OSError, ValueError):  # it may be closed
                     stream.flush()

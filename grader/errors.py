@@ -1,12 +1,12 @@
-"""Failures that are not the student's.
+"""The exceptions for failures that are not the student's.
 
-    GraderError                 anything of ours or of the machine  -> exit 3
-    ├── UsageError              a wrong command line or hand-in path -> exit 2
-    ├── SpecError               an assignment that does not validate -> exit 2
-    └── ToolError               g++, nvcc, torch … not there or unfit -> exit 3
+    GraderError                 a failure of the grader or the machine   -> exit 3
+    ├── UsageError              a wrong command line or submission path   -> exit 2
+    ├── SpecError               an assignment that does not validate      -> exit 2
+    └── ToolError               g++, nvcc, torch … is missing or unusable -> exit 3
 
-A student's failure is a value (a `Verdict` with its message), never one of
-these. `cli` is the only place that turns them into text.
+A student's failure is a value (a `Verdict` with its message), never an exception. Only `cli`
+turns these exceptions into text.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 
 
 class GraderError(Exception):
-    """Something of ours failed: the score is null, never zero.
+    """The grader or the machine failed: the score is null, never zero.
 
-    `message` says what happened; `tip`, if any, says how to mend it.
+    `message` says what happened; `tip`, if any, says how to fix it.
     """
 
     exit_code = 3
@@ -29,17 +29,17 @@ class GraderError(Exception):
 
 
 class UsageError(GraderError):
-    """The command line or the path it names makes no sense."""
+    """The command line, or a path that it names, is wrong."""
 
     exit_code = 2
 
 
 class ToolError(GraderError):
-    """A program or package that this job needs is absent or does not work."""
+    """A required program or package is missing or does not work."""
 
 
 class SpecError(GraderError):
-    """An assignment that cannot be used: names its file, key and line."""
+    """An assignment that cannot be used; the message names its file, key and line."""
 
     exit_code = 2
 
@@ -61,7 +61,7 @@ class SpecError(GraderError):
 
 
 def not_utf8(error: UnicodeDecodeError, file: Path) -> SpecError:
-    """Return the error for a file of a course whose bytes, decoded as a whole, are not UTF-8."""
+    """Return the error for a course file that is not UTF-8; `error` is from decoding all of it."""
     line = error.object.count(b"\n", 0, error.start) + 1
     tip = "save the file with the encoding UTF-8"
     return SpecError("is not UTF-8 text", file=file, line=line, tip=tip)

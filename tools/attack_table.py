@@ -1,15 +1,14 @@
-"""The table of attacks in docs/security.md: a row for each file of `tests/grading/attacks`.
+"""Make the table of attacks in docs/security.md: a row for each file of `tests/grading/attacks`.
 
     python tools/attack_table.py run --layers all --json root.json       as root
     python tools/attack_table.py run --layers all --json user.json       as an ordinary user
     python tools/attack_table.py run --layers none --json nothing.json
-    python tools/attack_table.py write root.json user.json nothing.json  (any may be left out)
+    python tools/attack_table.py write root.json user.json nothing.json  (some may be left out)
 
-`run` grades every attack on a processor and notes whether it ended as it must:
-the verdict, nothing told that is hidden, hidden files as before. With
-`--layers none` it leaves out the groups that would do harm where nothing stops
-them. `write` puts the runs between the markers of the page; what was not run
-says so. Attacks on a GPU are never run here.
+`run` grades every attack on the CPU and records whether it ended as required: one of
+the allowed verdicts, no secret in the report, hidden files unchanged. `--layers none`
+skips the groups that do harm without a sandbox. `write` puts the recorded runs between
+the page's markers; an attack without a record shows "not run". GPU attacks are not run.
 """
 
 from __future__ import annotations
@@ -25,7 +24,11 @@ import click
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGE = REPOSITORY / "docs" / "security.md"
 START, END = "<!-- table: made by tools/attack_table.py -->", "<!-- end of table -->"
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests"), str(REPOSITORY / "benchmarks")]
+sys.path[:0] = [
+    str(REPOSITORY),
+    str(REPOSITORY / "tests" / "support"),
+    str(REPOSITORY / "benchmarks"),
+]
 
 from attack_corpus import Attack, attacks
 from hand_in_bench import small_silu
@@ -46,7 +49,7 @@ from grader.system import (
 )
 from grader.vocabulary import Device
 
-# They read, print and connect; the others kill, fill and plant.
+# These groups read, print and connect; the others kill processes, fill the disk and plant files.
 _HARMLESS = {"forge", "rules", "read", "network", "archive", "output", "build"}
 _SECRETS = ("def expected", "somebody else's")
 
@@ -59,9 +62,9 @@ def main() -> None:
 @main.command()
 @click.option("--layers", type=click.Choice(["all", "none"]), required=True)
 @click.option("--json", "path", type=click.Path(path_type=Path), required=True)
-@click.option("--only", multiple=True, default=[""], help="A part of a file's name (repeatable).")
+@click.option("--only", multiple=True, default=[""], help="Part of a file name (repeatable).")
 def run(layers: str, path: Path, only: tuple[str, ...]) -> None:
-    """Grade the attacks and note what became of them."""
+    """Grade the attacks and record the outcomes."""
     process_tree.become_subreaper()
     found = isolation()
     if layers == "none":
@@ -70,7 +73,7 @@ def run(layers: str, path: Path, only: tuple[str, ...]) -> None:
     else:
         user = "as root" if os.geteuid() == 0 else "as an ordinary user"
         name = f"{user}, level {found.level}: {found.layers}"
-    toolchain.find_nvcc = lambda: None  # takes longer than all else
+    toolchain.find_nvcc = lambda: None  # nvcc takes longer than all other steps
     server = PythonServer(Device.CPU)
     outcomes: dict[str, str] = {}
     try:
@@ -86,7 +89,7 @@ def run(layers: str, path: Path, only: tuple[str, ...]) -> None:
 
 
 def outcome(attack: Attack, server: PythonServer) -> str:
-    """Grade one attack: "–" if it ended as it must, else what happened instead."""
+    """Grade one attack; return "–" if it ended as required, else what happened instead."""
     with tempfile.TemporaryDirectory(prefix="attack-") as place:
         root = Path(place)
         root.chmod(0o711)
@@ -99,24 +102,24 @@ def outcome(attack: Attack, server: PythonServer) -> str:
         if any(not file.is_file() or file.read_bytes() != hidden[file] for file in hidden):
             return "changed a hidden file"
         if any(secret in str(to_json(report)) for secret in _SECRETS):
-            return "told a secret"
+            return "revealed a secret"
         return "–" if report.verdict.value in attack.verdicts else report.verdict.phrase
 
 
 @main.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def write(paths: tuple[Path, ...]) -> None:
-    """Write the table into the page."""
+    """Write the recorded runs into the page."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, rest = page.partition(START)
     table, _, after = rest.partition(END)
     columns = _standing(table)
     for run in (json.loads(path.read_text()) for path in paths):
         columns.setdefault(run["name"], {}).update(run["outcomes"])
-    lines = [f"| group | attack | must end in | {' | '.join(columns)} |"]
+    lines = [f"| group | attack | required verdict | {' | '.join(columns)} |"]
     lines.append("|---|---|---|" + "---|" * len(columns))
-    for attack in sorted(attacks(), key=lambda one: (one.group, one.path.name)):
-        cells = [told.get(attack.path.name, "not run") for told in columns.values()]
+    for attack in sorted(attacks(), key=lambda attack: (attack.group, attack.path.name)):
+        cells = [outcomes.get(attack.path.name, "not run") for outcomes in columns.values()]
         verdicts = " or ".join(attack.verdicts).replace("_", " ")
         lines.append(
             f"| {attack.group} | `{attack.path.name}` | {verdicts} | {' | '.join(cells)} |"
@@ -126,12 +129,12 @@ def write(paths: tuple[Path, ...]) -> None:
 
 
 def _standing(table: str) -> dict[str, dict[str, str]]:
-    """Return what the page has now: outcomes by attack, for each column's name."""
+    """Return the outcomes on the page: by column name, then by attack."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     rows = [row for row in rows if len(row) > 3]
-    head, told = (rows[0], rows[2:]) if rows else ([], [])
+    head, body = (rows[0], rows[2:]) if rows else ([], [])
     return {
-        name: {row[1].strip("`"): row[column] for row in told}
+        name: {row[1].strip("`"): row[column] for row in body}
         for column, name in enumerate(head[3:], 3)
     }
 

@@ -1,9 +1,9 @@
-"""The ladders' tables in docs/performance.md: kernel, time, rate, times torch, tier.
+"""Make the ladders' tables in docs/performance.md: kernel, time, rate, times torch, tier.
 
     python tools/ladder_tables.py
 
-They are made from what `grade calibrate` kept beside the specs, and stand between
-the markers of the page. No GPU is needed.
+The figures are those that `grade calibrate` keeps beside the specs. The tables stand
+between the page's markers. No GPU is needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grader.timing.decision import Tier
 
 
 def ladders(root: Path) -> str:
-    """Return a table for each assignment and GPU, from what was calibrated."""
+    """Return a table for each assignment and calibrated GPU."""
     parts = []
     for folder in sorted(path.parent for path in root.glob("*/assignment.toml")):
         assignment = read_assignment(folder)
@@ -38,27 +38,32 @@ def _ladder(assignment: Assignment, calibration: Calibration) -> str:
     lines = [
         f"### {assignment.title} on {calibration.gpu}",
         "",
-        "| kernel | language | hand-in | benchmark | torch | time | rate | × torch | tier |",
+        "| kernel | language | submission | benchmark | torch | time | rate | × torch | tier |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for kernel in assignment.kernels:
         for language in kernel.files:
             tiers = kernel.tiers.of(language, calibration.architecture)
             for figure in calibration.of(kernel.name, language):
-                lines += [_row(kernel.title, figure, one, tiers) for one in figure.benchmarks]
+                lines += [
+                    _row(kernel.title, figure, benchmark, tiers) for benchmark in figure.benchmarks
+                ]
     return "\n".join(lines) + "\n"
 
 
-def _row(title: str, figure: HandInFigure, one: BenchmarkFigure, tiers: tuple[Tier, ...]) -> str:
+def _row(
+    title: str, figure: HandInFigure, benchmark: BenchmarkFigure, tiers: tuple[Tier, ...]
+) -> str:
     rate = (
-        f"{three_digits(one.gb_s)} GB/s"
-        if one.tflop_s is None
-        else f"{three_digits(one.tflop_s)} TFLOP/s"
+        f"{three_digits(benchmark.gb_s)} GB/s"
+        if benchmark.tflop_s is None
+        else f"{three_digits(benchmark.tflop_s)} TFLOP/s"
     )
     reached = [tier for tier in tiers if (figure.speedup or 0) >= tier.speedup]
     tier = f"{reached[-1].speedup:g}" if reached else ("below" if tiers else "none set")
-    cells = (title, figure.language.phrase, figure.hand_in, one.name, f"{one.baseline_us:.0f} us",
-             f"{one.submission_us:.0f} us", rate, three_digits(one.speedup), tier)  # fmt: skip
+    times = f"{benchmark.baseline_us:.0f} us", f"{benchmark.submission_us:.0f} us"
+    cells = (title, figure.language.phrase, figure.hand_in, benchmark.name, *times, rate,
+             three_digits(benchmark.speedup), tier)  # fmt: skip
     return "| " + " | ".join(cells) + " |"
 
 
@@ -71,7 +76,7 @@ def with_tables(text: str, tables: str) -> str:
 
 @click.command()
 def main() -> None:
-    """Write the tables of the page anew."""
+    """Write the tables into the page."""
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(with_tables(text, ladders(REPOSITORY / "assignments")), encoding="utf-8")
 

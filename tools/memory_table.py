@@ -1,15 +1,14 @@
-"""The table of planted faults in docs/memory-safety.md: fault, device, tool.
+"""Make the table of planted faults in docs/memory-safety.md: fault, device, tool.
 
     python tools/memory_table.py run --device cpu --json cpu.json
     python tools/memory_table.py run --device cuda --json cuda.json     (on a GPU machine)
-    python tools/memory_table.py write cpu.json cuda.json               (either may be left out)
+    python tools/memory_table.py write cpu.json cuda.json               (one may be left out)
 
-`run` has the memory check look at every sample with a planted fault on one device, and
-notes what was found; it ends with 1 if that is not what the sample's first line promises.
-What is known is in the file from the first sample on: a run that is broken off loses nothing.
-`write` puts runs together between the markers of the page. A cell that no run tells stays
-as it is; one that never was told is "not captured yet".
-Nothing in the table is typed by hand but the reasons, which stand in the samples.
+`run` runs the memory check on every sample with a planted fault on one device and records
+the findings. Exit code 1 if a finding differs from the sample's first line. The file is
+complete after each sample, so an interrupted run keeps its records.
+`write` puts the recorded runs between the page's markers. A cell without a record stays as
+it is; a new one is "not captured yet". The reasons come from the samples.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ from grader.vocabulary import CheckName, Device, Language
 
 
 def planted() -> list[Sample]:
-    """Return the samples with a planted fault; those of silu, which has all kinds, come first."""
+    """Return the samples with a planted fault, those of silu first: it has all kinds."""
     found = [sample for sample in find_samples(REPOSITORY / "reference") if fault_of(sample)]
     return sorted(found, key=lambda sample: sample.assignment != "silu")
 
 
 def key_of(sample: Sample) -> str:
-    """Return what tells a sample from all others."""
+    """Return the unique name of a sample."""
     return f"{sample.assignment}/{sample.name}/{sample.language}"
 
 
@@ -59,7 +58,7 @@ def fault_of(sample: Sample) -> Planted | None:
 
 
 def found_in(sample: Sample, device: Device) -> dict[str, Any]:
-    """Grade one sample and return what the memory check says of it."""
+    """Grade one sample and return the memory check's result."""
     assignment = read_assignment(REPOSITORY / "assignments" / sample.assignment)
     options = Options(
         gpu=nvml.visible(nvml.gpus())[0] if device is Device.CUDA else None,
@@ -94,7 +93,7 @@ def main() -> None:
 @click.option("--json", "output", type=click.Path(path_type=Path), required=True)
 @click.option("--jobs", default=1, show_default=True)
 @click.option(
-    "--only", multiple=True, default=[""], help="A part of ASSIGNMENT/NAME/LANGUAGE (repeatable)."
+    "--only", multiple=True, default=[""], help="Part of ASSIGNMENT/NAME/LANGUAGE (repeatable)."
 )
 def run(device: str, output: Path, jobs: int, only: tuple[str, ...]) -> None:
     """Grade every planted fault on one device."""
@@ -103,12 +102,12 @@ def run(device: str, output: Path, jobs: int, only: tuple[str, ...]) -> None:
         "device": nvml.gpus()[0].name if device == "cuda" else "CPU",
         "compute_sanitizer": sanitizer.version if sanitizer else None,
     }
-    wanted = [one for one in planted() if any(part in key_of(one) for part in only)]
+    wanted = [sample for sample in planted() if any(part in key_of(sample) for part in only)]
     rows: list[dict[str, Any]] = []
     with ThreadPoolExecutor(jobs) as pool:
         for row in pool.map(lambda sample: found_in(sample, Device(device)), wanted):
-            told = f"{row['verdict']:14} {row['tool'] or '-':22} {row['line'] or '':4}"
-            click.echo(f"{row['sample']:60} {told} {'' if row['agrees'] else 'DIFFERS'}")
+            result = f"{row['verdict']:14} {row['tool'] or '-':22} {row['line'] or '':4}"
+            click.echo(f"{row['sample']:60} {result} {'' if row['agrees'] else 'DIFFERS'}")
             rows.append(row)
             output.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
     sys.exit(not all(row["agrees"] for row in rows))
@@ -117,7 +116,7 @@ def run(device: str, output: Path, jobs: int, only: tuple[str, ...]) -> None:
 @main.command()
 @click.argument("runs", type=click.Path(path_type=Path, exists=True), nargs=-1, required=True)
 def write(runs: tuple[Path, ...]) -> None:
-    """Put runs into the page."""
+    """Write the recorded runs into the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(START)
     table, after = rest.split(END)
@@ -135,7 +134,7 @@ def write(runs: tuple[Path, ...]) -> None:
     lines = [
         machine,
         "",
-        "| assignment | planted fault | language | kind | line | CPU | GPU | why one is blind |",
+        "| assignment | planted fault | language | kind | line | CPU | GPU | why not found |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for sample in planted():
@@ -152,7 +151,7 @@ def write(runs: tuple[Path, ...]) -> None:
 
 
 def _standing(table: str) -> tuple[dict[str, list[str]], str]:
-    """Return the cells (CPU, GPU) that the page has now, by sample, and its line on the GPU."""
+    """Return the page's cells (CPU, GPU) by sample, and its line that names the GPU."""
     lines = table.strip().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
     languages = {language.phrase: language.value for language in Language}

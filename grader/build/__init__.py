@@ -1,10 +1,13 @@
-"""From a hand-in's file to something a worker can run, or to why not.
+"""Build a source file into something that a worker can run, or state why it cannot be built.
 
-    product      the two answers: `Built`, or `Rejected` with a student's sentence
-    trampoline   the C++ file that includes the student's and calls the entry
-    diagnostics  compiler output → file, line, message
-    nvcc, host   CUDA C++ for a GPU, and for this machine's processor
-    python       what can be said of a Python file without running it
+    kernel_file         the way in: choose the compiler, and reject with a sentence
+    artifact            the results: `Built`, or `Rejected` with a sentence for the student
+    compiler            run any compiler in the sandbox, into the cache
+    nvcc, host_compiler the compilers: for a GPU, and for this machine's CPU
+    trampoline          the C++ file that includes the student's file and calls the entry
+    diagnostics         compiler output → file, line, message
+    python_source       the syntax and the entry of a Python file, without running it
+    student_main        a student's own main.cu, linked with a kernel (`main_shim`)
 
-Everything a compiler reads is hostile, so every one of them runs in the sandbox.
+Everything that a compiler reads is hostile, so every compiler runs in the sandbox.
 """

@@ -1,4 +1,4 @@
-"""What building a hand-in's file comes to."""
+"""The results of a build: `Built` or `Rejected`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
-from grader.sandbox.compiled_kernels import Compiled
+from grader.sandbox.compiled_kernels import CompiledKernels
 from grader.vocabulary import Device, Language
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """Something a worker can run: a shared library, or a Python file.
+    """Something that a worker can run: a shared library, or a Python file.
 
-    `doubts` is what in its text staff may want to look at. `compiled` is what
-    its workers on a GPU have compiled so far.
+    `doubts` are notes for staff about its text. `compiled` holds the kernels that its workers on
+    a GPU have compiled so far.
     """
 
     language: Language
@@ -26,15 +26,15 @@ class Built:
     entry: str
     evidence: BuildEvidence
     doubts: tuple[str, ...] = ()
-    compiled: Compiled = field(default_factory=Compiled, compare=False, repr=False)
+    compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """A hand-in that cannot be run, and the sentence that says why.
+    """A submission that cannot be run, and the sentence that says why.
 
-    `verdict` is compile_error, or what an exhausted limit calls for, or
-    not_measured if this machine cannot tell.
+    `verdict` is compile_error, forbidden, the verdict of an exceeded limit, or not_measured if
+    this machine cannot decide.
     """
 
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""The oracle's `baseline` as a hand-in, so that it is run and timed like one."""
+"""Turn the oracle's `baseline` into a submission, so that it is run and timed like one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTRY = "grader_baseline"
 
 
 def build_baseline(assignment: Assignment, device: Device, scratch: Path) -> Built:
-    """Lay down a Python file in `scratch` whose entry calls `baseline`.
+    """Write a Python file into `scratch` whose entry calls `baseline`.
 
     Raises GraderError if the oracle cannot be read.
     """
@@ -23,7 +23,7 @@ def build_baseline(assignment: Assignment, device: Device, scratch: Path) -> Bui
     except OSError as error:
         raise GraderError(f"{assignment.oracle}: {error.strerror}") from error
     signature = assignment.signature
-    given = ", ".join(
+    inputs = ", ".join(
         f'"{a.name}": {a.name}' for a in signature.arguments if not a.is_array or a.role.read
     )
     results = ", ".join(f'"{a.name}": {a.name}' for a in signature.outputs)
@@ -31,7 +31,7 @@ def build_baseline(assignment: Assignment, device: Device, scratch: Path) -> Bui
     path = scratch / f"{_ENTRY}_{assignment.name}.py"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
-        f"{oracle}\n\ndef {_ENTRY}({names}):\n    baseline({{{given}}}, {{{results}}})\n",
+        f"{oracle}\n\ndef {_ENTRY}({names}):\n    baseline({{{inputs}}}, {{{results}}})\n",
         encoding="utf-8",
     )
     return Built(

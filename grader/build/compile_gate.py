@@ -1,9 +1,8 @@
-"""Would a GPU's compiler take the Triton kernels that the interpreter ran?
+"""The compile gate for Triton: compile the launches that the interpreter ran, for a GPU.
 
-The interpreter is more lenient than the compiler: it accepts types that do not
-fit, `break`, a tile that is no power of two. So the launches it recorded are
-compiled for a GPU that need not be there, and the compiler has the last word,
-as nvcc has for CUDA C++.
+The interpreter is more lenient than the compiler: it accepts types that do not fit, `break`, a
+tile that is no power of two. So the launches that it recorded are compiled, which needs no GPU,
+and the compiler decides, as nvcc does for CUDA C++.
 """
 
 from __future__ import annotations
@@ -31,33 +30,32 @@ from grader.system.cache import cached_folder, content_key
 _WALL_S = 120.0
 _MOST_LAUNCHES = 12
 _MOST_WARNINGS = 10
-_MOST_LINES = 10_000_000  # a line number beyond is no line number
+_MOST_LINES = 10_000_000  # no file has a larger line number
 _RUN = 'exec "$@" < launches.json'
 
 
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
-    """Compile each distinct launch; return why one is rejected, else the hand-in.
+    """Compile each distinct launch; return `built`, or why a launch is rejected.
 
-    The same file with the same launches is compiled once and remembered.
-    What cannot be tried (an argument that cannot be rebuilt, a compiler that
-    breaks down) is nobody's fault and rejects nothing, but is told as a warning.
+    The result for a file and its launches is cached if all of them compile. A launch that cannot
+    be compiled here (an argument that cannot be rebuilt, a compiler that crashes) rejects nothing,
+    and becomes a warning.
     """
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
-    chosen = _of_each_kernel(distinct)[:_MOST_LAUNCHES]
-    asked = json.dumps(chosen)
+    chosen = json.dumps(_in_turns(distinct)[:_MOST_LAUNCHES])
     text = built.path.read_bytes()
     reports: list[dict[str, Any]] = []
 
     def make(folder: Path) -> None:
-        reports.append(_compile(built, asked))
+        reports.append(_compile(built, chosen))
         results = reports[0].get("results", [])
         if not results or any(result.get("error") for result in results):
             raise _NotAcceptedError
-        (folder / "launches.json").write_text(asked)
+        (folder / "launches.json").write_text(chosen)
         (folder / "report.json").write_text(json.dumps(reports[0]))
 
     try:
-        entry = cached_folder("triton-gate", content_key(_version(), text, asked), make)
+        entry = cached_folder("triton-gate", content_key(_version(), text, chosen), make)
         report = json.loads((entry / "report.json").read_text())
     except _NotAcceptedError:
         report = reports[0]
@@ -67,20 +65,19 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     return _with_warnings(built, _untried(distinct, report))
 
 
-def _of_each_kernel(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _in_turns(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first launch of each kernel, then the second of each, and so on."""
     seen: Counter[str] = Counter()
-    ranks = []
+    ranked = []
     for launch in launches:
         name = str(launch.get("kernel"))
-        ranks.append(seen[name])
+        ranked.append((seen[name], launch))
         seen[name] += 1
-    order = sorted(range(len(launches)), key=ranks.__getitem__)
-    return [launches[number] for number in order]
+    return [launch for _, launch in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _untried(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
-    """Say of each kernel that was not compiled why not."""
+    """Return a sentence for each kernel that was not compiled, with the reason."""
     results = report.get("results", [])
     why = "the compiler's program ended early"
     if results:
@@ -118,7 +115,7 @@ def _with_warnings(built: Built, messages: list[str]) -> Built:
 
 
 class _NotAcceptedError(Exception):
-    """Not everything compiled: nothing to remember."""
+    """Not every launch compiled: the result is not cached."""
 
 
 def _version() -> str:
@@ -129,7 +126,7 @@ def _version() -> str:
 
 
 def _compile(built: Built, launches: str) -> dict[str, Any]:
-    """Compile the launches, a JSON list, and return what the compiler's program reported."""
+    """Compile the launches, a JSON list, and return the report of `worker.triton_compile`."""
     with box("grade-gate-") as folder:
         (folder / "launches.json").write_text(launches)
         shutil.copyfile(built.path, folder / built.path.name)
@@ -144,10 +141,9 @@ def _compile(built: Built, launches: str) -> dict[str, Any]:
 
 
 def _report(output: str) -> dict[str, Any]:
-    """Return the program's JSON, which follows whatever the hand-in printed; {} if there is none.
+    """Return the program's JSON, the last in the output; {} if there is none.
 
-    The hand-in runs in the same process and may end it, so nothing here is
-    sure to be the program's.
+    The submission runs in the same process: it may print before, end the process, or forge this.
     """
     for line in reversed(output.splitlines()):
         try:
@@ -160,7 +156,7 @@ def _report(output: str) -> dict[str, Any]:
 
 
 def _is_result(result: object) -> bool:
-    """True if it has the form that `triton_compile` gives to what became of a launch."""
+    """True if this has the form of `triton_compile`'s result for one launch."""
     return isinstance(result, dict) and isinstance(result.get("error"), (dict, type(None)))
 
 
@@ -186,7 +182,7 @@ def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
 
 
 def _reason(lines: list[str]) -> str:
-    """Return the line that says why: ptxas's own, which triton puts below a heading of its own."""
+    """Return the line with the reason; ptxas's is below a heading that triton adds."""
     if not any("`ptxas` stderr" in line for line in lines):
         return lines[0]
     for word in ("error", "fatal"):

@@ -1,14 +1,14 @@
-"""Compile one student file, in the sandbox, into the cache.
+"""Run a compiler on a student's file, in the sandbox, into the cache.
 
-    judge: sources and parts ──copy──→ box ←── compiler, confined to it
+    judge: sources and parts ──copy──→ scratch folder ←── compiler, confined to it
     judge: cache             ←──copy── kernel.so, if it is a regular file
 
-The compiler sees neither the cache nor any folder of ours: what a file has it
-include, embed or print can only be what the toolchain's own folders hold.
+The compiler sees neither the cache nor other folders of the grader: a file can include, embed or
+print only what the toolchain's own folders contain.
 
-`Compiler` is what nvcc and the host build have in common: a name, a key of
-everything but the student's text, and the command. The product's key is the
-content of all that goes in, so that an unchanged file is never compiled twice.
+`Compiler` describes nvcc and g++ alike: a name, a key of everything except the student's text, and
+the command. The product's key is a hash of all inputs, so that an unchanged file is never compiled
+twice.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.build import diagnostics
+from grader.build.artifact import Rejected
 from grader.errors import GraderError
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
@@ -31,24 +32,23 @@ from grader.system.retry import patiently
 
 LIBRARY = "kernel.so"
 _TRAMPOLINE = "trampoline"
-# A kernel's library has some 100 KiB; an array of gigabytes in it is no kernel's.
+# A kernel's library has some 100 KiB; no kernel needs an array of gigabytes in it.
 _FILE_MIB = 256
-# A compiler's driver, refused a process: what it says of a file begins with the file's name and
-# a line. A message of the file's own may hold a line like it: `_run_once` sees to that.
+# The message of a compiler's driver that could not start a process. The student's file can make
+# the compiler print such a line too: `_run_once` handles that.
 _REFUSED = re.compile(
-    r"^[^\s:]*(?:g\+\+|gcc|clang|collect2)[^\s:]*: fatal error: .*fork: Resource temporarily",
-    re.M,
+    r"^[^\s:]*(?:g\+\+|gcc|clang|collect2)[^\s:]*: fatal error: .*fork: Resource temporarily", re.M
 )
-_REFUSALS = 3  # one after another, each time with room for an empty file
+_REFUSALS = 3  # in a row, while an empty file compiles each time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
     """A way to make a shared library, an object or a program out of source files.
 
-    `command(source, include_folder, output)` gives the argv; `key` stands for
-    the tool's version, its flags and all that is linked in. `parts` are files of
-    ours that the command names by their bare names.
+    `command(source, include_folder, output)` returns the argv; `key` identifies the tool's version,
+    its flags and all that is linked in. `parts` are files of the grader that the command names
+    without a folder.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Compiler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """The product, or None with the compiler's complaint and how it ended."""
+    """The product, or None with the compiler's diagnostics and how the compiler ended."""
 
     library: Path | None
     evidence: BuildEvidence
@@ -70,9 +70,7 @@ class Compiled:
 
 
 class _FailedError(Exception):
-    def __init__(self, ended: spawn.Ended) -> None:
-        super().__init__()
-        self.ended = ended
+    """The compilation failed: the result is not cached."""
 
 
 def compile_file(
@@ -86,8 +84,7 @@ def compile_file(
 ) -> Compiled:
     """Compile `text` as the file that `trampoline` includes; `header` is (name, text).
 
-    A failed compilation is a value. Raises GraderError only if the compiler
-    could not be started at all.
+    A failed compilation is a value. Raises GraderError only if the compiler cannot be started.
     """
     source = f"{_TRAMPOLINE}{compiler.suffix}"
     sources = {source: trampoline, header[0]: header[1], file: text}
@@ -105,46 +102,37 @@ def compile_sources(
 ) -> Compiled:
     """Compile `source`, one of `sources` (text by name), into a file called `product`.
 
-    `file` is the student's, whose lines the diagnostics name. A failed
-    compilation is a value. Raises GraderError only if the compiler could not
-    be started at all.
+    `file` is the student's, whose lines the diagnostics name. A failed compilation is a value.
+    Raises GraderError only if the compiler cannot be started.
     """
     key = content_key(compiler.key, *(part for pair in sources.items() for part in pair))
     ended: list[spawn.Ended] = []
 
     def make(folder: Path) -> None:
-        ended.append(_run(compiler, sources, source, folder / product, wall_s))
+        output = folder / product
+        ended.append(patiently(lambda: _run_once(compiler, sources, source, output, wall_s)))
         if not ended[0].ok:
-            raise _FailedError(ended[0])
+            raise _FailedError
 
     try:
-        folder = cached_folder(compiler.kind, key, make)
-    except _FailedError as failure:
-        return Compiled(
-            library=None,
-            evidence=_evidence(compiler, failure.ended, file, sources.get(file, "")),
-            ended=failure.ended,
-        )
+        library = cached_folder(compiler.kind, key, make) / product
+    except _FailedError:
+        library = None
     return Compiled(
-        library=folder / product,
+        library=library,
         evidence=_evidence(compiler, ended[0] if ended else None, file, sources.get(file, "")),
+        ended=ended[0] if library is None else None,
     )
-
-
-def _run(
-    compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
-) -> spawn.Ended:
-    return patiently(lambda: _run_once(compiler, sources, source, output, wall_s))
 
 
 def _run_once(
     compiler: Compiler, sources: Mapping[str, str], source: str, output: Path, wall_s: float
 ) -> spawn.Ended:
-    """Compile; raise BlockingIOError if the machine had no room for one of its processes.
+    """Compile; raise BlockingIOError if the machine refused the compiler a process.
 
-    That it says so proves nothing: a file can have its compiler print any line. An
-    empty file says nothing of its own, and where there is room for that one, again
-    and again, the words are the file's.
+    The compiler's message alone does not prove that: a file can make its compiler print any line.
+    So an empty file is compiled too. If that succeeds again and again, the message came from the
+    student's file.
     """
     for _ in range(_REFUSALS):
         ended = _compile_once(compiler, sources, source, output, wall_s)
@@ -161,20 +149,16 @@ def _says_refused(ended: spawn.Ended) -> bool:
 
 
 def _compile_once(
-    compiler: Compiler,
-    sources: Mapping[str, str],
-    source: str,
-    output: Path | None,
-    wall_s: float,
+    compiler: Compiler, sources: Mapping[str, str], source: str, output: Path | None, wall_s: float
 ) -> spawn.Ended:
-    """Run the compiler; keep its product as `output`."""
+    """Run the compiler and copy its product to `output`."""
     name = output.name if output is not None else LIBRARY
     with scratch_dir.box("grade-build-") as scratch:
         for part in compiler.parts():
             shutil.copyfile(part, scratch / part.name)
         for name, text in sources.items():
             (scratch / name).write_text(text, encoding="utf-8")
-        # Named from within, so that __FILE__ and messages are the student's own path.
+        # By relative paths, so that __FILE__ and messages have the student's own path.
         ended = spawn.run(
             compiler.command(Path(source), Path(), Path(name)),
             cwd=scratch,
@@ -185,10 +169,10 @@ def _compile_once(
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
         if ended.ok and output is not None:
-            # Not there: a compiler that was told to do nothing. The caller sees no product.
+            # A compiler that was made to do nothing has no product: the caller notices.
             with contextlib.suppress(OSError):
                 output.write_bytes(scratch_dir.read(scratch / name, _FILE_MIB << 20))
-                output.chmod(0o700)  # a program is to be executed
+                output.chmod(0o700)  # a program must be executable
         return ended
 
 
@@ -205,15 +189,19 @@ def _evidence(compiler: Compiler, ended: spawn.Ended | None, file: str, text: st
     )
 
 
-def limit_verdict(ended: spawn.Ended) -> tuple[Verdict, str] | None:
-    """Return the verdict and sentence if a limit, not the compiler, ended it."""
-    match ended.end:
+def failure(compiled: Compiled, message: str, hint: str = "") -> Rejected:
+    """Return the verdict on a failed compilation: an exceeded limit, else `message`."""
+    assert compiled.ended is not None
+    verdict = Verdict.COMPILE_ERROR
+    match compiled.ended.end:
         case spawn.End.TIME_LIMIT:
-            return Verdict.TIME_LIMIT, f"compiling took longer than {ended.wall_s:.0f} s"
+            verdict = Verdict.TIME_LIMIT
+            message, hint = f"compiling took longer than {compiled.ended.wall_s:.0f} s", ""
         case spawn.End.MEMORY_LIMIT:
-            return Verdict.MEMORY_LIMIT, "the compiler ran out of its memory limit"
+            verdict = Verdict.MEMORY_LIMIT
+            message, hint = "the compiler ran out of its memory limit", ""
         case spawn.End.FOLDER_LIMIT:
-            return Verdict.COMPILE_ERROR, "the compiler filled its folder"
+            message, hint = "the compiler filled its folder", ""
         case spawn.End.OUTPUT_LIMIT:
-            return Verdict.COMPILE_ERROR, "the compiler printed more than a megabyte"
-    return None
+            message, hint = "the compiler printed more than a megabyte", ""
+    return Rejected(verdict=verdict, message=message, hint=hint, evidence=compiled.evidence)

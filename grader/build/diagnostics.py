@@ -1,9 +1,8 @@
-"""Compiler output → messages at the student's own lines.
+"""Parse compiler output into diagnostics at the student's own lines, with hints.
 
-Three dialects are read: GCC's (`file:line:column: error: text`), that of
-nvcc's front end (`file(line): error: text`) and ptxas's (`ptxas fatal : text`).
-Wording is shown, never decided on: whether a build failed is the compiler's
-exit code.
+Three formats are parsed: GCC's (`file:line:column: error: text`), that of nvcc's front end
+(`file(line): error: text`) and ptxas's (`ptxas fatal : text`). The text is only shown; the
+compiler's exit code decides whether a build failed.
 """
 
 from __future__ import annotations
@@ -17,17 +16,14 @@ from typing import Literal
 from grader.report.evidence import Diagnostic
 
 SHOWN = 10
-_REWRITTEN = "::grader::"  # in every line that the host device's rewriter changed
+_REWRITTEN = "::grader::"  # in every line that the emulation's rewriter changed
 
 _MISSING_HEADER = re.compile(
     r"No such file or directory|cannot open source file|could not open source"
 )
-# What the words of g++ and nvcc mean to someone who reads them for the first time.
+# Hints for a reader who sees the message of g++ or nvcc for the first time.
 _ADVICE = (
-    (
-        _MISSING_HEADER,
-        "only this file is graded: put what it needs into it",
-    ),
+    (_MISSING_HEADER, "only this file is graded: put what it needs into it"),
     (
         re.compile(r"operator ?<<.*__global__|\bstd::cout\b|operator ?<<\(.*device code"),
         "a kernel cannot use std::cout: print with printf",
@@ -97,15 +93,15 @@ _TOOL = re.compile(
 def parse(output: str, student_file: str, text: str = "") -> tuple[Diagnostic, ...]:
     """Return all messages, errors before warnings, the student's lines first.
 
-    Messages in other files (our headers, the toolkit's) are kept without a
-    line: the student cannot mend that line. `text` is the file as compiled: in
-    a line that was rewritten, columns are not the student's and are left out.
+    Messages in other files (headers of the grader or the toolkit) are kept without a line, because
+    the student cannot fix that line. `text` is the file as compiled: in a rewritten line, columns
+    are not the student's and are left out.
     """
-    foreign = {
+    rewritten = {
         number for number, line in enumerate(text.split("\n"), start=1) if _REWRITTEN in line
     }
     found = [
-        replace(item, column=None) if item.line in foreign else item
+        replace(item, column=None) if item.line in rewritten else item
         for item in _messages(output, student_file)
     ]
     found.sort(key=lambda item: (item.severity != "error", item.line is None))
@@ -113,7 +109,7 @@ def parse(output: str, student_file: str, text: str = "") -> tuple[Diagnostic, .
 
 
 def is_missing_header(message: str) -> bool:
-    """Return whether a compiler's message is about a file that it did not find."""
+    """True if a compiler's message is about a file that it did not find."""
     return _MISSING_HEADER.search(message) is not None
 
 
@@ -129,8 +125,8 @@ def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:
         if match is None or not match["text"]:
             continue
         groups = match.groupdict()
-        theirs = PurePath(groups["file"]).name == PurePath(student_file).name
-        at = int(groups["line"]) if theirs and groups.get("line") else None
+        in_students_file = PurePath(groups["file"]).name == PurePath(student_file).name
+        at = int(groups["line"]) if in_students_file and groups.get("line") else None
         text = groups["text"].strip()
         if (at, text) in seen:
             continue  # host and device passes report the same error twice

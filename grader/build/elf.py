@@ -1,20 +1,20 @@
-"""The symbols of an object file or shared library, read without running anything.
+"""Read the symbols of an object file or shared library (64-bit little-endian ELF).
 
-The file comes from a compiler that a hand-in's text steered: every offset is
-checked, and what does not fit is an error, never a guess. 64-bit ELF, little
-endian, is all that the machines of this grader have.
+The student's text determined the file's content: every offset is checked, and whatever does not
+fit is an error. Nothing is executed.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SYMBOL_TABLES = (2, 11)  # all symbols; those that the loader needs
+_SYMBOL_TABLES = (2, 11)  # SHT_SYMTAB, SHT_DYNSYM
 _UNDEFINED = 0
 _GLOBAL, _WEAK = 1, 2
 _INDIRECT = 10  # STT_GNU_IFUNC
@@ -23,12 +23,11 @@ _MOST_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symbols:
-    """The names that a file defines, and those that it needs from others.
+    """The names that a file defines, and those that it needs from other files.
 
-    `defined` holds local and hidden names too: linking makes a hidden function
-    a local one. `optional` are the names that may stay missing (weak); whoever
-    declares a function so gets it all the same where it is there. `indirect` are
-    defined functions that other code of the file chooses while it is loaded (ifunc),
+    `defined` includes local and hidden names: linking turns a hidden function into a local one.
+    `optional` are weak undefined names, which may stay missing but are bound where they exist.
+    `indirect` are defined functions that code of the file selects while it is loaded (ifunc),
     before anything else of a program runs.
     """
 
@@ -41,34 +40,24 @@ class Symbols:
 def read_symbols(path: Path) -> Symbols:
     """Read both symbol tables of `path`.
 
-    Raises ValueError if the file is none that a linker writes, OSError if it
-    cannot be read.
+    Raises ValueError if no linker writes such a file, OSError if it cannot be read.
     """
     data = path.read_bytes()
     if len(data) > _MOST_BYTES:
         raise ValueError(f"{path.name} is too large for a kernel's library")
-    try:
-        return _read(data)
-    except struct.error as error:
-        raise ValueError(f"{path.name} is cut off: {error}") from error
-
-
-def _read(data: bytes) -> Symbols:
-    identity, *fields = _HEADER.unpack_from(data)
-    if identity[:6] != b"\x7fELF\x02\x01":
-        raise ValueError("it is no 64-bit ELF file")
-    offset, size, count = fields[5], fields[10], fields[11]
-    if size != _SECTION.size:
-        raise ValueError("its sections have another size")
-    sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
     defined: set[str] = set()
     indirect: set[str] = set()
     needed: dict[int, set[str]] = {_GLOBAL: set(), _WEAK: set()}
-    for section in sections:
-        if section[1] in _SYMBOL_TABLES:
-            if section[6] >= len(sections):
-                raise ValueError("a table of symbols has no names")
-            _take(data, section, sections[section[6]], defined, indirect, needed)
+    try:
+        for name, info, section in _symbols(data):
+            if section != _UNDEFINED:
+                defined.add(name)
+                if info & 0xF == _INDIRECT:
+                    indirect.add(name)
+            elif info >> 4 in needed:
+                needed[info >> 4].add(name)
+    except struct.error as error:
+        raise ValueError(f"{path.name} is cut off: {error}") from error
     return Symbols(
         defined=frozenset(defined),
         needed=frozenset(needed[_GLOBAL]),
@@ -77,27 +66,28 @@ def _read(data: bytes) -> Symbols:
     )
 
 
-def _take(
-    data: bytes,
-    table: tuple[int, ...],
-    names: tuple[int, ...],
-    defined: set[str],
-    indirect: set[str],
-    needed: dict[int, set[str]],
-) -> None:
-    texts = data[names[4] : names[4] + names[5]]
-    for at in range(table[4], table[4] + table[5] - _SYMBOL.size + 1, _SYMBOL.size):
-        name, info, _, section, _, _ = _SYMBOL.unpack_from(data, at)
-        if name == 0:
+def _symbols(data: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, info byte, section index) of every named symbol in both tables."""
+    identity, *fields = _HEADER.unpack_from(data)
+    if identity[:6] != b"\x7fELF\x02\x01":
+        raise ValueError("it is no 64-bit ELF file")
+    offset, size, count = fields[5], fields[10], fields[11]
+    if size != _SECTION.size:
+        raise ValueError("its sections have another size")
+    sections = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
+    for table in sections:
+        if table[1] not in _SYMBOL_TABLES:
             continue
-        end = texts.find(b"\0", name)
-        if end < 0:
-            raise ValueError("a symbol's name has no end")
-        # Without the version that a library's symbol may carry.
-        text = texts[name:end].decode(errors="replace").split("@")[0]
-        if section != _UNDEFINED:
-            defined.add(text)
-            if info & 0xF == _INDIRECT:
-                indirect.add(text)
-        elif info >> 4 in needed:
-            needed[info >> 4].add(text)
+        if table[6] >= len(sections):
+            raise ValueError("a table of symbols has no names")
+        names = sections[table[6]]
+        texts = data[names[4] : names[4] + names[5]]
+        for at in range(table[4], table[4] + table[5] - _SYMBOL.size + 1, _SYMBOL.size):
+            name, info, _, section, _, _ = _SYMBOL.unpack_from(data, at)
+            if name == 0:
+                continue
+            end = texts.find(b"\0", name)
+            if end < 0:
+                raise ValueError("a symbol's name has no end")
+            # Without the version that a library's symbol may carry.
+            yield texts[name:end].decode(errors="replace").split("@")[0], info, section

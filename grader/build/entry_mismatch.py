@@ -1,7 +1,7 @@
-"""Why the entry cannot be called, in one sentence: what was found, what is wanted.
+"""Explain in one sentence why the entry cannot be called: what was found and what is wanted.
 
-Compilers answer a missing or mistaken entry with a page about templates. The
-trampoline makes them print the type they found; this reads it back.
+For a missing or wrong entry a compiler prints a page about templates. The trampoline makes the
+compiler print the type that it found, and this module parses it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _FOUND = (
     ),
     re.compile(r"\[with R ?= ?(?P<returns>[^,;]+), P ?= ?<(?P<parameters>.*)>\]"),
 )
-# These run in the judge on whatever was handed in: each part has an end, a comment or string too
-# that is never closed, so that no text is looked at more than a few times.
+# These run in the judge on hostile text: every repetition is bounded, also for a comment or string
+# that is never closed, so that the running time stays linear.
 _COMMENT = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,8}'", re.S
 )
@@ -34,7 +34,7 @@ _KERNEL = (
 )
 _MOST_DEFINITIONS = 10
 _KEYWORDS = {"if", "for", "while", "switch", "catch", "return", "sizeof", "defined"}
-# g++'s words and nvcc's for a name that is only known inside something, and for two of a name.
+# g++ and nvcc: a name that is only declared in an inner scope, and a name with two definitions.
 _HIDDEN = re.compile(r"has not been declared|the global scope has no")
 _AMBIGUOUS = re.compile(r"address of overloaded function|instance of overloaded function")
 
@@ -42,7 +42,7 @@ _AMBIGUOUS = re.compile(r"address of overloaded function|instance of overloaded 
 def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] | None:
     """Return (message, hint) if the entry itself is a kernel.
 
-    Asked before compiling: the host device would take it for a function.
+    Called before compiling, because the emulation compiles a kernel as a function.
     """
     code = _without_comments(text)
     kernel = re.search(_KERNEL.format(entry=re.escape(signature.entry)), code)
@@ -58,7 +58,7 @@ def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] 
 def entry_problem(
     signature: Signature, file: str, text: str, output: str
 ) -> tuple[str, str] | None:
-    """Return (message, hint) if `output` complains of the entry, else None."""
+    """Return (message, hint) if the compiler's `output` is about the entry, else None."""
     code = _without_comments(text)
     wanted = _wanted(signature)
     entry = signature.entry
@@ -92,12 +92,12 @@ def _wanted(signature: Signature) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Return the code without comments and strings, every line where it was."""
+    """Return the code without comments and strings, with the same line numbers."""
     return _COMMENT.sub(lambda match: " " + "\n" * match[0].count("\n"), text)
 
 
 def _definitions(code: str, name: str) -> list[int]:
-    """Return the lines where functions called `name` are defined, the first ones."""
+    """Return the first lines where functions called `name` are defined."""
     found = (match for match in _DEFINITION.finditer(code) if match[1] == name)
     return [_line(code, match.start()) for match in itertools.islice(found, _MOST_DEFINITIONS)]
 

@@ -1,14 +1,14 @@
-"""CUDA C++ → a shared library for this machine's processor (see `grader.emulation.cuda_cpp`).
+"""The g++ compilers that turn CUDA C++ into code for the CPU (see `grader.emulation.cuda_cpp`).
 
-The student's file is rewritten line for line, compiled by g++ together with
-the trampoline, and linked with our runtime, which is compiled once per machine.
+The student's file is rewritten line for line, compiled together with the trampoline, and linked
+with the emulation's runtime, which is compiled once per machine.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from grader.build.artifact import Rejected
@@ -27,26 +27,17 @@ from grader.system.toolchain import Tool
 
 _RUNTIME_FILE = "runtime.o"
 _RUNTIME_WALL_S = 300.0
-# g++ at a name of host/include/grader_host/refused_names.h.
+# g++'s message for a name in emulation/cuda_cpp/include/grader_host/refused_names.h.
 _POISONED = re.compile(r'attempt to use poisoned "(\w+)"')
-
-
-# What the check `rules` finds in a library that nvcc built (`grader.checks.rules.symbol_rules`).
+# The libraries that the check `rules` finds on a GPU (`grader.checks.rules.symbol_rules`).
 _FORBIDDEN_ON_A_GPU = frozenset(
     f"the {name} library"
     for name in ("CUB", "Thrust", "cuBLAS", "cuDNN", "cuFFT", "cuSPARSE", "cuSOLVER", "NCCL")
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """A student's file as g++ is to see it."""
-
-    text: str
-
-
-def prepare(source: SourceFile) -> Prepared | Rejected:
-    """Rewrite the file, or say what in it has no meaning on a processor."""
+def prepare(source: SourceFile) -> str | Rejected:
+    """Return the file's text rewritten for g++, or why it cannot run on a CPU."""
     try:
         rewritten = cuda_cpp.rewrite(source.text, file=source.path)
     except cuda_cpp.TooComplicatedError as error:
@@ -59,7 +50,7 @@ def prepare(source: SourceFile) -> Prepared | Rejected:
         return _rejected(Verdict.FORBIDDEN, rewritten.refused)
     if rewritten.unsupported:
         return _rejected(Verdict.NOT_MEASURED, rewritten.unsupported)
-    return Prepared(text=rewritten.text)
+    return rewritten.text
 
 
 def _rejected(
@@ -70,7 +61,7 @@ def _rejected(
             file=item.file,
             line=item.line,
             column=item.column,
-            # Not to be mended where only this machine cannot run it.
+            # The student need not fix what only this machine cannot run.
             severity="warning" if verdict is Verdict.NOT_MEASURED else "error",
             message=_plain(item),
         )
@@ -82,18 +73,15 @@ def _rejected(
         message=first.message,
         hint=_hint(first.feature) if verdict is Verdict.NOT_MEASURED else "",
         evidence=BuildEvidence(
-            tool="host device",
-            cached=False,
-            diagnostics=diagnostics,
-            diagnostics_total=len(found),
+            tool="host device", cached=False, diagnostics=diagnostics, diagnostics_total=len(found)
         ),
     )
 
 
 def forbidden_switch(rejected: Rejected) -> Rejected:
-    """Return the verdict on a text whose macros made a name that switches the checks off.
+    """Return FORBIDDEN if the file's macros produced a name that switches the checks off.
 
-    What the rewriter sees it refuses itself; the compiler stops at the others.
+    The rewriter refuses such a name in the text itself; g++ stops at one that a macro produced.
     """
     for found in rejected.evidence.diagnostics:
         refused = _POISONED.fullmatch(found.message)
@@ -112,16 +100,15 @@ def _hint(feature: str) -> str:
 
 
 def _plain(item: cuda_cpp.Refused | cuda_cpp.Unsupported) -> str:
-    """Return the message without its place, which a diagnostic has of its own."""
+    """Return the message without its file and line, which a diagnostic has separately."""
     return item.message.removeprefix(f"{item.file}:{item.line}").removeprefix(":").lstrip()
 
 
 def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
-    """Return the compiler for this processor.
+    """Return the compiler of shared libraries for this CPU.
 
-    Raises ToolError if the runtime itself does not compile here.
+    Its `parts` raise ToolError if g++ cannot compile the runtime.
     """
-    runtime_key = _runtime_key(cxx, mode)
 
     def command(trampoline: Path, include: Path, output: Path) -> list[str]:
         return cuda_cpp.compile_command(
@@ -140,14 +127,14 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
         name=f"g++ {cxx.version}",
         kind=f"host-{mode}",
         suffix=".cpp",
-        key=content_key(runtime_key, *flags),
+        key=content_key(_runtime_key(cxx, mode), *flags),
         command=command,
-        parts=lambda: (_runtime(cxx, mode, runtime_key),),
+        parts=lambda: (runtime(cxx, mode),),
     )
 
 
 def host_object_compiler(cxx: Tool) -> Compiler:
-    """Return the compiler of a part of a program for this processor."""
+    """Return the compiler of object files for this CPU."""
     compiler = str(cxx.path)
 
     def command(source: Path, include: Path, output: Path) -> list[str]:
@@ -159,15 +146,17 @@ def host_object_compiler(cxx: Tool) -> Compiler:
         name=f"g++ {cxx.version}",
         kind="host-object",
         suffix=".cpp",
-        # Our headers are part of the runtime's key.
+        # The runtime's key covers the emulation's headers.
         key=content_key(_runtime_key(cxx, Mode.FAST), *command(Path(), Path(), Path())),
         command=command,
     )
 
 
 def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> Compiler:
-    """Return the compiler of a whole program: the file `first`, the source, the object `part`."""
-    runtime_key = _runtime_key(cxx, Mode.FAST)
+    """Return the compiler of a program out of the file `first`, the source and the object `part`.
+
+    `part_key` identifies the object's content.
+    """
 
     def command(source: Path, include: Path, output: Path) -> list[str]:
         return cuda_cpp.program_command(
@@ -184,18 +173,10 @@ def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> C
         name=f"g++ {cxx.version}",
         kind="host-program",
         suffix=".cpp",
-        key=content_key(runtime_key, part_key, *command(Path(), Path(), Path())),
+        key=content_key(_runtime_key(cxx, Mode.FAST), part_key, *command(Path(), Path(), Path())),
         command=command,
-        parts=lambda: (_runtime(cxx, Mode.FAST, runtime_key), part),
+        parts=lambda: (runtime(cxx, Mode.FAST), part),
     )
-
-
-def runtime(cxx: Tool, mode: Mode) -> Path:
-    """Return our runtime for this machine, from the cache or compiled into it.
-
-    Raises ToolError if g++ cannot compile it.
-    """
-    return _runtime(cxx, mode, _runtime_key(cxx, mode))
 
 
 def _runtime_key(cxx: Tool, mode: Mode) -> str:
@@ -203,8 +184,11 @@ def _runtime_key(cxx: Tool, mode: Mode) -> str:
     return content_key(*cuda_cpp.runtime_key_parts(compiler_version=version, mode=mode))
 
 
-def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:
-    """Return our runtime, compiled for this machine."""
+def runtime(cxx: Tool, mode: Mode) -> Path:
+    """Return the emulation's runtime for this machine, from the cache or compiled into it.
+
+    Raises ToolError if g++ cannot compile it.
+    """
 
     def make(folder: Path) -> None:
         with box("grade-runtime-") as scratch:
@@ -224,4 +208,5 @@ def _runtime(cxx: Tool, mode: Mode, key: str) -> Path:
                 tip="`grade doctor` says which g++ is needed",
             )
 
+    key = _runtime_key(cxx, mode)
     return cached_folder("host-runtime", key, make, alone=True) / _RUNTIME_FILE

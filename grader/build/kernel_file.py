@@ -1,14 +1,16 @@
-"""Build one file of a hand-in for a device: the choice of compiler, and the sentence."""
+"""Build one source file for a device: choose the compiler, and explain a rejection."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from grader.assignment.model import Assignment
 from grader.build import diagnostics
 from grader.build.artifact import Built, Rejected
-from grader.build.compiler import Compiled, Compiler, compile_file, limit_verdict
+from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
 from grader.build.host_compiler import forbidden_switch, host_compiler, prepare
 from grader.build.libc_overrides import taken_names
@@ -21,8 +23,10 @@ from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
 from grader.system.retry import Pool
-from grader.system.toolchain import Tool
 from grader.vocabulary import Device, Language
+
+# Compile a text of the file with a compiler.
+Compile = Callable[[Compiler, str], Built | Rejected]
 
 
 def build(
@@ -34,11 +38,10 @@ def build(
     architecture: tuple[int, int] | None,
     scratch: Path,
 ) -> Built | Rejected:
-    """Make `source` runnable on `device`, or say why it is not.
+    """Build `source` for `device`, or return why that is impossible.
 
-    `architecture` is the GPU's compute capability (needed for cuda); `scratch`
-    is a folder that lives as long as the result. Raises GraderError if a
-    compiler breaks down.
+    `architecture` is the GPU's compute capability (needed for cuda); `scratch` is a folder that
+    lives as long as the result. Raises GraderError if a compiler breaks down.
     """
     if source.problem is not None:
         return unfit(source.problem, source.hint)
@@ -47,138 +50,130 @@ def build(
     is_kernel = kernel_entry(assignment.signature, source.path, source.text)
     if is_kernel is not None:
         return unfit(*is_kernel)
+    compile_with = partial(_compile, assignment, source, device)
     if device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
             return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert architecture is not None
-        return _compile(assignment, source, device, nvcc_compiler(nvcc, architecture), source.text)
+        return compile_with(nvcc_compiler(nvcc, architecture), source.text)
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing("g++", "CUDA C++ cannot run on this machine's processor")
-    return _for_processor(assignment, source, cxx)
+    compiler = host_compiler(cxx)
+    return build_on_cpu(source, compile_with, lambda text: _on_cpu(compile_with, compiler, text))
 
 
-def _for_processor(assignment: Assignment, source: SourceFile, cxx: Tool) -> Built | Rejected:
-    """Build for the host device; nvcc, where there is one, has the last word.
+def build_on_cpu(
+    source: SourceFile, compile_with: Compile, on_cpu: Callable[[str], Built | Rejected]
+) -> Built | Rejected:
+    """Build with `on_cpu`, which gets the rewritten text, while nvcc tests the file in parallel.
 
-    Our host device and a GPU's compiler accept different code. What nvcc
-    rejects is a compile error; what only we cannot compile is not the
-    student's fault.
+    The emulation and nvcc accept different code. What nvcc, where it is installed, rejects is a
+    compile error; what only the emulation cannot compile is not the student's fault.
     """
     nvcc = toolchain.find_nvcc()
-    with Pool(1, thread_name_prefix="gate") as side:
-        gate = (
-            side.submit(_compile, assignment, source, Device.CUDA, nvcc_gate(nvcc), source.text)
-            if nvcc is not None
-            else None
-        )
+    with Pool(1, thread_name_prefix="gate") as pool:
+        gate = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
         prepared = prepare(source)
-        ours = (
-            prepared
-            if isinstance(prepared, Rejected)
-            else _for_host(assignment, source, host_compiler(cxx), prepared.text)
-        )
-        theirs = gate.result() if gate is not None else None
-    return last_word(ours, theirs, source.path)
+        emulated = prepared if isinstance(prepared, Rejected) else on_cpu(prepared)
+        return last_word(emulated, gate.result() if gate else None, source.path)
 
 
 def last_word(
-    ours: Built | Rejected, theirs: Built | Rejected | None, path: str
+    emulated: Built | Rejected, gate: Built | Rejected | None, path: str
 ) -> Built | Rejected:
-    """Return what counts of the host device's product and nvcc's (None: there is no nvcc)."""
-    if theirs is None or (isinstance(ours, Rejected) and ours.verdict is Verdict.FORBIDDEN):
-        return ours
-    if isinstance(theirs, Rejected):
-        if isinstance(ours, Rejected):
-            mistaken = ours.verdict is Verdict.NOT_MEASURED and _is_a_mistake(ours, theirs)
-            return theirs if mistaken else ours
-        return theirs if theirs.evidence.diagnostics else ours
-    if isinstance(ours, Rejected) and ours.verdict is Verdict.COMPILE_ERROR:
+    """Decide between the result of the emulation and that of nvcc (None: there is no nvcc)."""
+    if gate is None or (isinstance(emulated, Rejected) and emulated.verdict is Verdict.FORBIDDEN):
+        return emulated
+    if isinstance(gate, Rejected):
+        if isinstance(emulated, Rejected):
+            mistaken = emulated.verdict is Verdict.NOT_MEASURED and _is_mistake(emulated, gate)
+            return gate if mistaken else emulated
+        return gate if gate.evidence.diagnostics else emulated
+    if isinstance(emulated, Rejected) and emulated.verdict is Verdict.COMPILE_ERROR:
         return replace(
-            ours,
+            emulated,
             verdict=Verdict.NOT_MEASURED,
             message=f"nvcc compiles {path}, but this machine's stand-in for a GPU "
-            f"cannot: {ours.message}",
+            f"cannot: {emulated.message}",
             hint="grade it on a machine with a GPU",
         )
-    if isinstance(ours, Built):
-        tools = f"{ours.evidence.tool}; {theirs.evidence.tool} accepts it"
-        return replace(ours, evidence=replace(ours.evidence, tool=tools))
-    return ours
+    if isinstance(emulated, Built):
+        tools = f"{emulated.evidence.tool}; {gate.evidence.tool} accepts it"
+        return replace(emulated, evidence=replace(emulated.evidence, tool=tools))
+    return emulated
 
 
-def _is_a_mistake(ours: Rejected, theirs: Rejected) -> bool:
-    """True if nvcc finds fault with a line that no other machine would compile either.
+def _is_mistake(emulated: Rejected, gate: Rejected) -> bool:
+    """True if nvcc rejects a line that would not compile on any other machine either.
 
-    A header may be missing on this machine alone, and clusters are of newer
-    GPUs than the gate compiles for.
+    A header may be missing only on this machine, and clusters need a newer GPU than the gate
+    compiles for.
     """
-    if any("cluster" in found.message for found in ours.evidence.diagnostics):
+    if any("cluster" in found.message for found in emulated.evidence.diagnostics):
         return False
-    errors = [found for found in theirs.evidence.diagnostics if found.severity == "error"]
-    if theirs.verdict is not Verdict.COMPILE_ERROR or not errors:
+    errors = [found for found in gate.evidence.diagnostics if found.severity == "error"]
+    if gate.verdict is not Verdict.COMPILE_ERROR or not errors:
         return False
-    if errors[0].line is None and errors[0].message != theirs.message:  # not of the entry either
+    if errors[0].line is None and errors[0].message != gate.message:  # not about the entry either
         return False
     return not any(diagnostics.is_missing_header(found.message) for found in errors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The checked host build of a file, and the file's text as it was compiled."""
+    """A file built with memory checks, and its text as it was compiled."""
 
     built: Built
     text: str
 
 
 def build_checked(assignment: Assignment, source: SourceFile) -> Checked | Rejected:
-    """Build a CUDA C++ file for the processor with every memory access checked."""
+    """Build a CUDA C++ file for the CPU with every memory access checked."""
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing("g++", "memory accesses cannot be watched on this machine's processor")
     prepared = prepare(source)
     if isinstance(prepared, Rejected):
         return prepared
-    compiler = host_compiler(cxx, Mode.CHECKED)
-    built = _for_host(assignment, source, compiler, prepared.text)
-    return built if isinstance(built, Rejected) else Checked(built=built, text=prepared.text)
+    compile_with = partial(_compile, assignment, source, Device.CPU)
+    built = _on_cpu(compile_with, host_compiler(cxx, Mode.CHECKED), prepared)
+    return built if isinstance(built, Rejected) else Checked(built=built, text=prepared)
 
 
-def _for_host(
-    assignment: Assignment, source: SourceFile, compiler: Compiler, text: str
-) -> Built | Rejected:
-    """Compile with our runtime, and see that it was linked with the true C library."""
-    built = _compile(assignment, source, Device.CPU, compiler, text)
+def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rejected:
+    """Compile with the emulation's runtime; reject a file that overrides the C library."""
+    built = compile_with(compiler, text)
     if isinstance(built, Rejected):
         return forbidden_switch(built)
     try:
-        taken = taken_names(built.path, compiler.parts()[0])
+        overrides = taken_names(built.path, compiler.parts()[0])
     except ValueError as error:
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,
-            message=f"{source.path} was linked to something that cannot be read: {error}",
+            message=f"{built.file} was linked to something that cannot be read: {error}",
             evidence=built.evidence,
         )
-    if not taken:
+    if not overrides:
         return built
-    names = ", ".join(f"`{name}`" for name in taken[:5])
+    names = ", ".join(f"`{name}`" for name in overrides[:5])
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
-        message=f"{source.path} defines {names}, which the C library does already",
+        message=f"{built.file} defines {names}, which the C library does already",
         hint="choose another name, or make it static in a namespace of its own",
         evidence=built.evidence,
     )
 
 
 def unfit(message: str, hint: str) -> Rejected:
-    """Return the verdict on a file that no compiler needs to see."""
+    """Return the rejection of a file without compiling it."""
     evidence = BuildEvidence(tool="none", cached=False)
     return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
 
 
 def missing(tool: str, cost: str) -> Rejected:
-    """Return the verdict where this machine lacks a tool."""
+    """Return the rejection where this machine lacks a tool."""
     return Rejected(
         verdict=Verdict.NOT_MEASURED,
         message=f"{tool} is not on this machine: {cost}",
@@ -214,29 +209,26 @@ def _compile(
 
 def _rejected(assignment: Assignment, source: SourceFile, compiled: Compiled) -> Rejected:
     assert compiled.ended is not None
-    limit = limit_verdict(compiled.ended)
-    if limit is not None:
-        return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
     entry = entry_problem(assignment.signature, source.path, source.text, compiled.ended.output)
     first = first_error(compiled)
     message, hint = entry or (first, diagnostics.advice(first))
-    evidence = compiled.evidence
-    if entry is not None:
-        evidence = _without_echoes(evidence, source.path, message)
-    return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
+    rejected = failure(compiled, message, hint)
+    if entry is None or rejected.message != message:  # not about the entry, or a limit
+        return rejected
+    return replace(rejected, evidence=_without_echoes(compiled.evidence, source.path, message))
 
 
 def _without_echoes(evidence: BuildEvidence, file: str, message: str) -> BuildEvidence:
-    """Leave out what an entry that is missing or mistaken breaks in the grader's own files."""
-    theirs = [found for found in evidence.diagnostics if found.line is not None]
-    told = tuple(theirs) or (Diagnostic(file=file, line=None, severity="error", message=message),)
-    left_out = len(evidence.diagnostics) - len(theirs)
-    total = max(evidence.diagnostics_total - left_out, len(told))
-    return replace(evidence, diagnostics=told, diagnostics_total=total)
+    """Leave out the errors that a missing or wrong entry causes in the grader's own files."""
+    own = [found for found in evidence.diagnostics if found.line is not None]
+    shown = tuple(own) or (Diagnostic(file=file, line=None, severity="error", message=message),)
+    left_out = len(evidence.diagnostics) - len(own)
+    total = max(evidence.diagnostics_total - left_out, len(shown))
+    return replace(evidence, diagnostics=shown, diagnostics_total=total)
 
 
 def first_error(compiled: Compiled) -> str:
-    """Return the first error of a failed build as a sentence with its place."""
+    """Return the first error of a failed build as a sentence with its file and line."""
     for diagnostic in compiled.evidence.diagnostics:
         if diagnostic.severity == "error":
             place = f":{diagnostic.line}" if diagnostic.line else ""

@@ -1,9 +1,8 @@
-"""Functions of the C library that a hand-in puts its own in the place of.
+"""Find functions of the C library that a submission overrides.
 
-Our host runtime is linked into the hand-in's library and stands on `write`,
-`mmap`, `memcpy` and some more. A hand-in that defines one of them, in whatever
-way, would be called in its place, and could change what the runtime tells. So
-none of the names that the runtime needs may be defined in the product.
+The emulation's runtime is linked into the submission's library and calls `write`, `mmap`, `memcpy`
+and others. A submission that defines one of them would be called instead, and could change the
+runtime's report. So the product must not define a name that the runtime needs.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from pathlib import Path
 
 from grader.build.elf import read_symbols
 
-# The C library has it linked into every product.
+# The C library links it into every product.
 _LINKED_IN = frozenset({"atexit"})
 
 
 @functools.cache
 def _needed(runtime: Path) -> frozenset[str]:
-    # With an underscore begin what compiler and linker put there, and C++'s own names.
+    # Names with a leading underscore come from the compiler, the linker or C++.
     return frozenset(
         name for name in read_symbols(runtime).needed - _LINKED_IN if not name.startswith("_")
     )
 
 
 def taken_names(library: Path, runtime: Path) -> tuple[str, ...]:
-    """Return the names that `library` defines and our `runtime` means the C library's.
+    """Return the names that `library` defines and `runtime` needs from the C library.
 
     Raises ValueError or OSError if the symbols cannot be read.
     """

@@ -1,11 +1,10 @@
-"""The C++ between a student's main and the student's kernel, generated from the signature.
+"""Generate the C++ between a student's main and the student's kernel from the signature.
 
     main.o ──entry──→ shim ──grader_program_kernel──→ the kernel's file, its entry renamed
                        └─ afterwards: one element of an output, changed or not
 
-The kernel's file is compiled with its entry under another name, so that the
-entry that main.cu calls is the shim's. `include/grader_program.h` is the part
-that is the same for all assignments.
+The kernel's file is compiled with its entry under another name, so that main.cu calls the entry of
+the shim. `include/grader_program.h` is the part that is the same for all assignments.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from grader.vocabulary import Language, Memory
 SHIM_HEADER = "grader_program.h"
 SHIM_FILE = "grader_shim.cpp"
 KERNEL_FILE = "grader_kernel"
-# What the kernel's own entry is called in the program.
+# The name of the kernel's own entry in the program.
 RENAMED = "grader_renamed_{entry}"
 
 _FUNCTIONS = {
@@ -57,7 +56,7 @@ _OUTPUT = """\
             break;
 """
 
-# The runtime's own headers come first: a name in them is not to be renamed.
+# The runtime's headers come first, so that no name in them is renamed.
 _KERNEL = """\
 // Generated: the student's kernel under another name.
 #include <cuda_runtime.h>
@@ -104,7 +103,7 @@ def kernel_source(signature: Signature, file: str) -> str:
 
 
 def _parameters(signature: Signature) -> str:
-    """Return the parameters without const, which is the student's choice."""
+    """Return the parameters without const, which the student may choose."""
     return ", ".join(f"{_type(signature, a)} {a.name}" for a in signature.arguments)
 
 

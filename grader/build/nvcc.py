@@ -1,7 +1,7 @@
-"""nvcc: CUDA C++ → a shared library for this machine's GPU.
+"""The nvcc compilers: a library, an object or a program for this machine's GPU, and a gate.
 
-Line information for the sanitizer's messages; the GPU's own architecture, so
-that no time goes into compiling PTX at the first launch.
+Line information (`-lineinfo`) is for compute-sanitizer's messages. Code is compiled for the GPU's
+own architecture, so that the first launch does not compile PTX.
 """
 
 from __future__ import annotations
@@ -13,88 +13,63 @@ from grader.system import toolchain
 from grader.system.cache import content_key
 from grader.system.toolchain import Tool
 
-# What course machines have at least, and every nvcc of today knows.
+# The least that course machines have, and every nvcc of today supports it.
 _GATE_ARCHITECTURE = 80
 
 _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--threads=2")
 
 
 def nvcc_gate(nvcc: Tool) -> Compiler:
-    """Return the compiler that only asks whether nvcc accepts a file; it needs no GPU."""
+    """Return the compiler that only tests whether nvcc accepts a file; it needs no GPU."""
     flags = ("-std=c++17", "-c", f"-arch=sm_{_GATE_ARCHITECTURE}", "-Xcompiler=-fPIC")
+    return _compiler(nvcc, "nvcc-gate", flags)
 
-    def command(trampoline: Path, include: Path, output: Path) -> list[str]:
-        return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), str(trampoline)]
 
-    return Compiler(
-        name=f"nvcc {nvcc.version}",
-        kind="nvcc-gate",
-        suffix=".cu",
-        key=content_key("nvcc-gate", nvcc.version, str(nvcc.path), *flags),
-        command=command,
-    )
+def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
+    """Return the compiler of shared libraries for GPUs of `architecture` (compute capability)."""
+    links = toolchain.nvcc_link_flags(nvcc)
+    return _compiler(nvcc, "nvcc", ("-shared", *_flags(architecture), *links))
 
 
 def nvcc_object_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
-    """Return the compiler of a part of a program for GPUs of `architecture`."""
-    flags = (*_FLAGS, "-arch=sm_{}{}".format(*architecture), "-c")
-
-    def command(source: Path, include: Path, output: Path) -> list[str]:
-        return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), str(source)]
-
-    return Compiler(
-        name=f"nvcc {nvcc.version}",
-        kind="nvcc-object",
-        suffix=".cu",
-        key=content_key("nvcc-object", nvcc.version, str(nvcc.path), *flags),
-        command=command,
-    )
+    """Return the compiler of object files for GPUs of `architecture`."""
+    return _compiler(nvcc, "nvcc-object", (*_flags(architecture), "-c"))
 
 
 def nvcc_program_compiler(
     nvcc: Tool, architecture: tuple[int, int], first: str, part: Path, part_key: str
 ) -> Compiler:
-    """Return the compiler of a whole program: the file `first`, the source, the object `part`."""
-    flags = (
-        *_FLAGS,
-        "-arch=sm_{}{}".format(*architecture),
-        *toolchain.nvcc_link_flags(nvcc),
-    )
+    """Return the compiler of a program out of the file `first`, the source and the object `part`.
 
-    def command(source: Path, include: Path, output: Path) -> list[str]:
-        parts = [first, str(source), part.name]
-        return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), *parts]
-
-    return Compiler(
-        name=f"nvcc {nvcc.version}",
-        kind="nvcc-program",
-        suffix=".cu",
-        key=content_key("nvcc-program", nvcc.version, str(nvcc.path), *flags, first, part_key),
-        command=command,
-        parts=lambda: (part,),
-    )
+    `part_key` identifies the object's content.
+    """
+    flags = (*_flags(architecture), *toolchain.nvcc_link_flags(nvcc))
+    return _compiler(nvcc, "nvcc-program", flags, first=first, part=part, part_key=part_key)
 
 
-def nvcc_compiler(nvcc: Tool, architecture: tuple[int, int]) -> Compiler:
-    """Return the compiler for GPUs of `architecture` (compute capability)."""
+def _flags(architecture: tuple[int, int]) -> tuple[str, ...]:
     major, minor = architecture
-    flags = (*_FLAGS, f"-arch=sm_{major}{minor}", *toolchain.nvcc_link_flags(nvcc))
+    return (*_FLAGS, f"-arch=sm_{major}{minor}")
 
-    def command(trampoline: Path, include: Path, output: Path) -> list[str]:
-        return [
-            str(nvcc.path),
-            "-shared",
-            *flags,
-            f"-I{include}",
-            "-o",
-            str(output),
-            str(trampoline),
-        ]
+
+def _compiler(
+    nvcc: Tool,
+    kind: str,
+    flags: tuple[str, ...],
+    *,
+    first: str | None = None,
+    part: Path | None = None,
+    part_key: str = "",
+) -> Compiler:
+    def command(source: Path, include: Path, output: Path) -> list[str]:
+        files = [*([first] if first else []), str(source), *([part.name] if part else [])]
+        return [str(nvcc.path), *flags, f"-I{include}", "-o", str(output), *files]
 
     return Compiler(
         name=f"nvcc {nvcc.version}",
-        kind="nvcc",
+        kind=kind,
         suffix=".cu",
-        key=content_key("nvcc", nvcc.version, str(nvcc.path), *flags),
+        key=content_key(kind, nvcc.version, str(nvcc.path), *flags, first or "", part_key),
         command=command,
+        parts=lambda: (part,) if part else (),
     )

@@ -1,4 +1,4 @@
-"""What can be said of a Python hand-in before it runs: syntax, and its entry.
+"""Check a Python source file before it runs: its syntax and its entry.
 
 The file is parsed in the sandbox, in a process of its own, and not executed.
 """
@@ -29,7 +29,7 @@ _WALL_S = 10.0
 def build_python(
     signature: Signature, source: SourceFile, device: Device, scratch: Path
 ) -> Built | Rejected:
-    """Check the file and lay it down in `scratch` for a worker to import."""
+    """Check the file and write it into `scratch` for a worker to import."""
     path = scratch / source.path
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source.text, encoding="utf-8")
@@ -44,19 +44,19 @@ def build_python(
             hint=hint,
             evidence=_evidence((diagnostic,)),
         )
-    foreign = found["foreign"]
     return Built(
         language=Language.TRITON,
         device=device,
         path=path,
         file=source.path,
         entry=signature.entry,
-        evidence=_evidence(tuple(_no_tritons(source.path, call) for call in foreign)),
-        doubts=tuple(f"line {call['line']}: {call['what']}" for call in foreign),
+        evidence=_evidence(tuple(_foreign_call(source.path, call) for call in found["foreign"])),
+        doubts=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
     )
 
 
-def _no_tritons(file: str, call: dict[str, Any]) -> Diagnostic:
+def _foreign_call(file: str, call: dict[str, Any]) -> Diagnostic:
+    """Return the warning about a call in a kernel that is not Triton's."""
     message = f"{call['what']}: a GPU's compiler refuses that"
     return Diagnostic(file=file, line=call["line"], severity="warning", message=message)
 
@@ -75,16 +75,10 @@ def _inspect(path: Path, entry: str) -> dict[str, Any]:
     with box("grade-inspect-") as folder:
         shutil.copyfile(path, folder / path.name)
         ended = spawn.run(
-            # A warning about the file would stand before the answer.
+            # Without warnings: one about the file would be printed before the result.
             [
-                sys.executable,
-                "-I",
-                "-S",
-                "-W",
-                "ignore",
-                str(programs.INSPECT_PYTHON),
-                path.name,
-                entry,
+                *(sys.executable, "-I", "-S", "-W", "ignore"),
+                *(str(programs.INSPECT_PYTHON), path.name, entry),
             ],
             cwd=folder,
             environment=spawn.clean_environment(folder),
@@ -104,7 +98,7 @@ def _inspect(path: Path, entry: str) -> dict[str, Any]:
 def _problem(
     signature: Signature, file: str, found: dict[str, Any]
 ) -> tuple[str, str, int | None] | None:
-    """Return (message, hint, line) of what is wrong, if anything is."""
+    """Return (message, hint, line) of the first problem, None if there is none."""
     if "syntax" in found:
         syntax = found["syntax"]
         place = f"{file}:{syntax['line']}" if syntax["line"] else file
@@ -113,7 +107,7 @@ def _problem(
     entry = found["entry"]
     if entry is None:
         if signature.entry in found["assigned"]:
-            return None  # bound by other means: the call will show
+            return None  # bound by an assignment or import: the call shows whether it fits
         names = [*found["functions"], *found["assigned"]]
         meant = did_you_mean(signature.entry, names)
         return f"{file} defines no function `{signature.entry}`{meant}", wanted, None

@@ -1,11 +1,11 @@
-"""A student's own main.cu → an object file, and with a kernel of the student's, a program.
+"""Build a student's own main.cu: an object file first, then a program with one of the kernels.
 
     main.cu ─────────────→ main.o ─┐
     kernel, entry renamed ─────────┼─→ program, the same one for every run
     shim (defines the entry) ──────┘
 
-In two steps, because main.cu can be compiled before anybody knows which of the
-student's kernels is right.
+There are two steps, because main.cu can be compiled before it is known which of the student's
+kernels is correct.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from __future__ import annotations
 import re
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from grader.assignment.model import Assignment
 from grader.build import diagnostics, main_shim
 from grader.build.artifact import Built, Rejected
-from grader.build.compiler import Compiled, Compiler, compile_sources, limit_verdict
+from grader.build.compiler import Compiled, Compiler, compile_sources, failure
 from grader.build.host_compiler import host_object_compiler, host_program_compiler, prepare
-from grader.build.kernel_file import first_error, last_word, missing, unfit
-from grader.build.nvcc import nvcc_gate, nvcc_object_compiler, nvcc_program_compiler
+from grader.build.kernel_file import build_on_cpu, first_error, missing, unfit
+from grader.build.nvcc import nvcc_object_compiler, nvcc_program_compiler
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
@@ -31,7 +32,7 @@ from grader.vocabulary import Device, Language
 _OBJECT = "main.o"
 _PROGRAM = "program"
 
-# The linker's words; a file of the student's may stand before them, with a line.
+# The linker's messages; a file name and line may precede them.
 _UNDEFINED = re.compile(
     r"^(?:.*?(?P<file>[^\s/:]+):(?P<line>\d+): )?.*undefined reference to [`‘'](?P<name>.+?)['’]$",
     re.M,
@@ -41,14 +42,14 @@ _TWICE = re.compile(r"multiple definition of [`‘'](?P<name>.+?)['’]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What programs are built for; `architecture` is a GPU's compute capability."""
+    """The device to build for; `architecture` is a GPU's compute capability."""
 
     device: Device
     architecture: tuple[int, int] | None = None
 
 
 class ProgramBuilds:
-    """main.cu and its programs under way: `part` is the object, one program for each kernel."""
+    """The running builds of main.cu: `part` is the object file, with one program per kernel."""
 
     def __init__(
         self, assignment: Assignment, main: SourceFile, target: Target, pool: Pool
@@ -66,13 +67,13 @@ class ProgramBuilds:
         return (self.part, *self._programs.values())
 
     def start(self, kernel: SourceFile) -> Future[Built | Rejected]:
-        """Start to link with a kernel that builds, if that has not been done yet."""
+        """Start linking with a kernel that builds, unless that has started already."""
         if kernel.path not in self._programs:
             self._programs[kernel.path] = self._pool.submit(self._link, kernel)
         return self._programs[kernel.path]
 
     def _link(self, kernel: SourceFile) -> Built | Rejected:
-        # `part` was submitted before this, so it is under way: no deadlock.
+        # `part` was submitted before this, so it is running or done: no deadlock.
         part = self.part.result()
         if isinstance(part, Rejected):
             return part
@@ -86,30 +87,17 @@ def build_main(assignment: Assignment, source: SourceFile, target: Target) -> Bu
     """
     if source.problem is not None:
         return unfit(source.problem, source.hint)
+    compile_with = partial(_compile_main, assignment, source, target)
     if target.device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
             return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert target.architecture is not None
-        compiler = nvcc_object_compiler(nvcc, target.architecture)
-        return _compile_main(assignment, source, target, compiler, source.text)
+        return compile_with(nvcc_object_compiler(nvcc, target.architecture), source.text)
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing("g++", "CUDA C++ cannot run on this machine's processor")
-    gate = toolchain.find_nvcc()
-    with Pool(1, thread_name_prefix="gate") as side:
-        theirs = (
-            side.submit(_compile_main, assignment, source, target, nvcc_gate(gate), source.text)
-            if gate is not None
-            else None
-        )
-        prepared = prepare(source)
-        ours = (
-            prepared
-            if isinstance(prepared, Rejected)
-            else _compile_main(assignment, source, target, host_object_compiler(cxx), prepared.text)
-        )
-        return last_word(ours, theirs.result() if theirs is not None else None, source.path)
+    return build_on_cpu(source, compile_with, partial(compile_with, host_object_compiler(cxx)))
 
 
 def _compile_main(
@@ -135,32 +123,28 @@ def _compile_main(
         )
     message = first_error(compiled)
     files = [PurePosixPath(f).name for k in assignment.kernels for f in k.files.values()]
-    # Of a header that is not there g++ and nvcc both quote the name.
+    # g++ and nvcc both quote the name of a missing header.
     kernel = next((file for file in files if file in message), None)
     hint = diagnostics.advice(message)
     if hint and kernel is not None:
         hint = f'write #include "{signature.header_name}": {kernel} is linked by the grader'
-    return _rejected(compiled, message, hint)
+    return failure(compiled, message, hint)
 
 
 def build_program(
-    assignment: Assignment,
-    main: SourceFile,
-    part: Built,
-    kernel: SourceFile,
-    target: Target,
+    assignment: Assignment, main: SourceFile, part: Built, kernel: SourceFile, target: Target
 ) -> Built | Rejected:
-    """Link the object `part`, made of `main`, with a kernel that builds, and our shim.
+    """Link the object `part`, made of `main`, with a kernel that builds, and the shim.
 
-    What only the linker sees is the verdict on main.cu. If the kernel itself
-    cannot be compiled this way, that is not_measured: it was accepted before.
+    An error of the linker is a compile error of main.cu. If the kernel itself cannot be compiled
+    in this form, the verdict is not_measured, because the kernel was accepted before.
     """
     signature = assignment.signature
     text = kernel.text
     part_key = part.path.parent.name
     if target.device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
-        assert nvcc is not None  # it has made `part`
+        assert nvcc is not None  # it compiled `part`
         assert target.architecture is not None
         compiler = nvcc_program_compiler(
             nvcc, target.architecture, main_shim.SHIM_FILE, part.path, part_key
@@ -171,7 +155,7 @@ def build_program(
         prepared = prepare(kernel)
         if isinstance(prepared, Rejected):
             return prepared
-        text = prepared.text
+        text = prepared
         compiler = host_program_compiler(cxx, main_shim.SHIM_FILE, part.path, part_key)
     file = PurePosixPath(kernel.path).name
     source = f"{main_shim.KERNEL_FILE}{compiler.suffix}"
@@ -190,12 +174,12 @@ def build_program(
         wall_s=assignment.limits.build_s,
     )
     if compiled.library is not None:
-        # What was said of main.cu is what its author wants to read.
+        # With the diagnostics of main.cu, which its author wants to read.
         return replace(part, path=compiled.library)
     found = link_problem(assignment, main.path, kernel.path, compiled)
     if found is not None:
-        return _rejected(compiled, *found)
-    rejected = _rejected(compiled, f"{main.path} and {kernel.path} cannot be linked here", "")
+        return failure(compiled, *found)
+    rejected = failure(compiled, f"{main.path} and {kernel.path} cannot be linked here")
     if rejected.verdict is not Verdict.COMPILE_ERROR:
         return rejected
     return Rejected(
@@ -208,7 +192,7 @@ def build_program(
 def link_problem(
     assignment: Assignment, main: str, kernel: str, compiled: Compiled
 ) -> tuple[str, str] | None:
-    """Return (message, hint) if the linker's words are about the student's own names."""
+    """Return (message, hint) if the linker's messages are about the student's own names."""
     assert compiled.ended is not None
     output = compiled.ended.output
     entry, header = assignment.signature.entry, assignment.signature.header_name
@@ -222,10 +206,7 @@ def link_problem(
             )
         if name == "main":
             return f"{kernel} defines `main`, too: {main} is the program", "take it out"
-        return (
-            f"{main} and {kernel} both define `{name}`",
-            "put `static` before it in both files",
-        )
+        return (f"{main} and {kernel} both define `{name}`", "put `static` before it in both files")
     missed = list(_UNDEFINED.finditer(output))
     if any(match["name"] == "main" for match in missed):
         return f"{main} defines no function `main`", "wanted: int main()"
@@ -239,13 +220,3 @@ def link_problem(
             )
         return f"{place}: `{name}` is used but not defined", "write its body into the file"
     return None
-
-
-def _rejected(compiled: Compiled, message: str, hint: str) -> Rejected:
-    assert compiled.ended is not None
-    limit = limit_verdict(compiled.ended)
-    if limit is not None:
-        return Rejected(verdict=limit[0], message=limit[1], evidence=compiled.evidence)
-    return Rejected(
-        verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=compiled.evidence
-    )

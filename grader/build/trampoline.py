@@ -1,9 +1,8 @@
-"""The C++ file that is compiled in place of the student's, and includes it.
+"""Generate the C++ file that includes the student's file and calls its entry.
 
-Because the compiler sees the student's function itself, not a declaration of
-ours, `const` or not and C or C++ linkage are the student's choice, and a wrong
-parameter list is an error here, with both lists in it, rather than garbage at
-run time.
+The compiler sees the student's function itself, not a declaration of the grader. So the student may
+choose `const` and C or C++ linkage, and a wrong parameter list is a compile error that shows both
+lists, rather than garbage at run time.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from grader.assignment.signature import Argument, Signature
 from grader.vocabulary import Language
 
-# What the compiler's output is searched for.
+# `entry_mismatch` searches the compiler's output for this.
 SIGNATURE_MARK = "grader_entry_signature"
 
 _TEMPLATE = """\

@@ -1,8 +1,8 @@
-"""`python -m grader.build.warm`: put into the cache what every CUDA C++ hand-in needs.
+"""`python -m grader.build.warm`: compile the emulation's runtime into the cache.
 
-For images. A platform starts each submission in a fresh container, which would
-compile our runtime again each time: some 15 s of processor time, twice that with
-half a core. The cache is the one of the user who runs this.
+For container images: a platform starts each submission in a fresh container, which would otherwise
+compile the runtime each time. That takes some 15 s on one core. The cache is that of the user who
+runs this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.system.toolchain import find_cxx
 
 
 def main() -> int:
-    """Compile what is not there yet; return the exit code."""
+    """Compile what is not cached yet; return the exit code."""
     cxx = find_cxx()
     if cxx is None:
         print("error: there is no g++ that works; see `grade doctor`", file=sys.stderr)

@@ -1,1 +1,1 @@
-"""The GPU of this machine: what the driver says of it, and whose turn it is."""
+"""This machine's GPUs: their state from the driver, a monitor, and a lock for exclusive use."""

@@ -1,11 +1,13 @@
-"""Who may use a GPU now: many to check, one to time, across all processes of a machine.
+"""A lock for each GPU, across all processes of a machine: shared to check, exclusive to time.
 
-A file for each GPU, named by its UUID, is locked by `flock`: shared while a
-hand-in is graded, exclusively while one is timed. Whoever waits to be alone holds
-a second file, the queue, which all must pass who want to share: else those that
-come and go would keep him waiting as long as there are some. The kernel gives a
-lock back when its holder dies. `grade local` and `grade batch`, of any user, take
-the same files; a machine where they cannot be made grades without turns.
+A file for each GPU, named by its UUID, is locked by `flock`: shared while a submission is graded,
+exclusively while one is timed. A process that waits for exclusive use locks a second file, the
+queue, which every process passes before it shares the GPU: otherwise a stream of sharing processes
+would starve it. The kernel releases a lock when its holder dies. `grade local` and `grade batch`
+of all users use the same files; where the files cannot be made, grading goes on without a lock.
+
+`_held` is module state because `flock` belongs to the descriptor that `sharing` opened, and
+`alone` must convert that same lock deep inside a grading.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from grader.errors import GraderError
 
 # The same for all users and for every TMPDIR.
 FOLDER = Path("/tmp")
-# Longer than any grading of one hand-in: whoever holds it then has hung.
+# Longer than any grading of one submission: a process that holds the lock longer hangs.
 PATIENCE_S = 3600.0
 _POLL_S = 0.1
 
@@ -30,7 +32,7 @@ _held: dict[str, int] = {}
 
 @contextlib.contextmanager
 def sharing(uuid: str | None) -> Iterator[None]:
-    """Use the GPU beside others in the block, and with none that times; None is no GPU."""
+    """Share the GPU in the block with other processes that do not time; None means no GPU."""
     descriptor = None if uuid is None else _open(uuid)
     if uuid is None or descriptor is None:
         yield
@@ -47,13 +49,13 @@ def sharing(uuid: str | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def alone(uuid: str) -> Iterator[None]:
-    """Have the GPU for oneself in the block, which lies within one that shares it.
+    """Use the GPU exclusively in the block, which must be inside a block of `sharing`.
 
-    The share is given up first, so that two that want to be alone do not wait
-    for each other; it is taken again at the end.
+    The shared lock is released first, so that two processes that want exclusive use do not
+    deadlock; it is taken again at the end.
     """
     descriptor = _held.get(uuid)
-    if descriptor is None:  # no turns here
+    if descriptor is None:  # the lock files cannot be made here
         yield
         return
     fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -67,7 +69,7 @@ def alone(uuid: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _queue(uuid: str, kind: int) -> Iterator[None]:
-    """Stand in the queue in the block: alone in it for LOCK_EX, beside others for LOCK_SH."""
+    """Hold the queue's lock in the block; `kind` is LOCK_EX or LOCK_SH."""
     descriptor = _open(uuid, "queue")
     if descriptor is None:
         yield
@@ -82,11 +84,11 @@ def _queue(uuid: str, kind: int) -> Iterator[None]:
 def _open(uuid: str, ending: str = "lock") -> int | None:
     path = FOLDER / f"gpu-grade-{uuid}.{ending}"
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-    # Another user's file in a sticky folder may be opened, but not as one to be created.
+    # The kernel may refuse O_CREAT for another user's existing file in a sticky folder.
     for more in (0, os.O_CREAT):
         with contextlib.suppress(OSError):
             descriptor = os.open(path, flags | more, 0o666)
-            with contextlib.suppress(OSError):  # another user's, who did this already
+            with contextlib.suppress(OSError):  # the owner, another user, did this already
                 os.fchmod(descriptor, 0o666)
             return descriptor
     return None
@@ -96,13 +98,11 @@ def _wait(descriptor: int, kind: int, uuid: str) -> None:
     deadline_s = time.monotonic() + PATIENCE_S
     while True:
         try:
-            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline_s:
                 raise GraderError(
                     f"another grading has kept the GPU {uuid} for {PATIENCE_S / 60:.0f} minutes",
                     tip="see which process uses it: nvidia-smi",
                 ) from None
-            time.sleep(_POLL_S)
-        else:
-            return
+        time.sleep(_POLL_S)

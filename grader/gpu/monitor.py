@@ -1,8 +1,8 @@
-"""One GPU during a measurement: does it hold its clocks, and what could it do at most?
+"""Monitor one GPU during a measurement: throttling, state, and peak figures.
 
-Asking takes microseconds while the NVML session is open, so that every round
-can be asked about. A power cap is no fault of the machine: a kernel that draws
-so much power always runs under it, and so does torch's.
+A query takes microseconds while the NVML session is open, so that every round can be checked. A
+power cap does not count as a disturbance: a kernel that draws that much power always runs under
+it, and so does torch's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pynvml
 
 from grader.gpu.nvml import Gpu, gpu_of, throttle_words
 
-# Reasons under which a round says nothing about the kernel, in gpu's words.
+# The throttle reasons of `nvml` that make a round useless.
 _DISTURBING = (
     "hardware slowdown",
     "software thermal slowdown",
@@ -26,11 +26,11 @@ _DISTURBING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peaks:
-    """What a GPU can do at most by its clocks and widths; None where it does not tell.
+    """A GPU's peak figures from its clocks and widths; None where NVML does not report them.
 
-    `memory_gb_s`: twice the memory clock times the bus's bytes, which gives
-    the data sheets' figures (T4 320, A100 1555, H200 4917 against 4800).
-    `fp32_tflop_s`: two operations a core and clock, without tensor cores.
+    `memory_gb_s`: twice the memory clock times the bus width in bytes, which agrees with the data
+    sheets (T4 320, A100 1555, H200 4917 against 4800).
+    `fp32_tflop_s`: two operations per core and clock cycle, without tensor cores.
     """
 
     memory_gb_s: float | None = None
@@ -58,16 +58,16 @@ class Watch:
         self._nvml.nvmlShutdown()
 
     def disturbances(self) -> tuple[str, ...]:
-        """Return why the GPU is slower at this moment than it should be, () if it is not."""
+        """Return why the GPU throttles at this moment, () if it does not."""
         reasons = throttle_words(self._nvml, self._handle)
         return tuple(reason for reason in reasons if reason in _DISTURBING)
 
     def state(self) -> Gpu:
-        """Return clocks, temperature, processes and throttle reasons of now."""
+        """Return the current clocks, temperature, processes and throttle reasons."""
         return gpu_of(self._nvml, self._handle)
 
     def peaks(self) -> Peaks:
-        """Return what the GPU could do at its highest clocks."""
+        """Return the peak figures at the GPU's highest clocks."""
         nvml, handle = self._nvml, self._handle
         try:
             bus_bytes = nvml.nvmlDeviceGetMemoryBusWidth(handle) / 8
@@ -77,6 +77,5 @@ class Watch:
         except (nvml.NVMLError, nvml.NVMLLibraryMismatchError):
             return Peaks()
         return Peaks(
-            memory_gb_s=2 * memory_mhz * bus_bytes / 1e3,
-            fp32_tflop_s=2 * cores * sm_mhz / 1e6,
+            memory_gb_s=2 * memory_mhz * bus_bytes / 1e3, fp32_tflop_s=2 * cores * sm_mhz / 1e6
         )

@@ -1,9 +1,8 @@
-"""Whether NVIDIA's multi-process service stands between us and the GPU.
+"""Detect NVIDIA's multi-process service (MPS).
 
-With it, the processes of one user share one context on the GPU: a crash in a
-student's kernel then ends every client, the judge among them. It also lets
-several processes use a GPU in exclusive-process mode, which without it admits
-only one.
+Under MPS the processes of one user share one context on the GPU: a crash in a student's kernel
+then ends every client, also the judge. MPS also lets several processes use a GPU in
+exclusive-process mode, which otherwise admits only one.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ _DEFAULT_PIPE_DIRECTORY = "/tmp/nvidia-mps"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mps:
-    """What shows of the service.
+    """The visible signs of the service.
 
-    In a container the daemon may run outside, where its processes are not
-    seen: then only its pipe directory tells.
+    The daemon of a container may run outside of it, with processes that are invisible here: then
+    only its pipe directory shows.
     """
 
     control_running: bool
@@ -46,7 +45,7 @@ def look(environment: Mapping[str, str] = os.environ) -> Mps:
         control_running="nvidia-cuda-mps-control" in running,
         server_running="nvidia-cuda-mps-server" in running,
         pipe_directory=pipe,
-        # The daemon removes its control pipe when it quits properly.
+        # The daemon removes its control pipe when it quits normally.
         pipe_present=(pipe / "control").exists(),
     )
 
@@ -54,5 +53,5 @@ def look(environment: Mapping[str, str] = os.environ) -> Mps:
 def _name(process: psutil.Process) -> str | None:
     try:
         return str(process.name())
-    except psutil.Error:  # it ended meanwhile, or is not ours to see
+    except psutil.Error:  # it ended meanwhile, or is not visible to this user
         return None

@@ -1,24 +1,24 @@
-"""What the NVIDIA driver says about this machine's GPUs, through NVML.
+"""Query the NVIDIA driver about this machine's GPUs, through NVML.
 
-NVML is the library behind nvidia-smi. Asking it creates no CUDA context, takes
-a few milliseconds and needs no torch, so it can be asked at any time, also
-while a benchmark runs. Where there is no driver there are simply no GPUs.
+NVML is the library behind nvidia-smi. A query creates no CUDA context, takes a few milliseconds
+and needs no torch, so it is safe at any time, also while a benchmark runs. Without a driver there
+are no GPUs.
 
-NVML numbers GPUs by PCI bus; CUDA numbers them as CUDA_VISIBLE_DEVICES and
-CUDA_DEVICE_ORDER say, by default the fastest first. `visible` applies the
-first; the second matters only where different GPUs share a machine, and
-`order_is_certain` says so.
+NVML numbers GPUs by PCI bus; CUDA numbers them as CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER say,
+by default the fastest first. `visible` applies the first variable; the second matters only on a
+machine with different GPUs, which `order_is_certain` reports.
 
-A single answer that a GPU does not give (many are optional: temperature on a
-virtual GPU, processes under WSL) is None or empty. A GPU that does not even
-say its name is not usable and appears in `State.problem` instead.
+A value that a GPU does not report (many are optional: temperature on a virtual GPU, processes
+under WSL) is None or empty. A GPU that does not even report its name is unusable and appears in
+`State.problem` instead.
 
-Every function takes the library as its last argument, so that tests put a fake
-machine there; see tests/support/fake_nvml.py.
+Every function takes the library as an argument, so that tests can pass a fake machine; see
+tests/support/fake_nvml.py.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,8 +32,8 @@ import pynvml
 
 T = TypeVar("T")
 
-# NVML's event bits that mean "slower than it could be", in NVIDIA's words.
-# Left out: idle (bit 0), which ends with the first kernel.
+# NVML's bits for reasons of lower clocks, in NVIDIA's words.
+# Without idle (bit 0), which ends with the first kernel.
 _THROTTLE_BITS = (
     (0x002, "applications clocks setting"),
     (0x004, "software power cap"),
@@ -68,7 +68,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """The clocks of now and the highest this GPU may use."""
+    """The current clocks of a GPU and its highest ones."""
 
     sm_mhz: int | None
     sm_max_mhz: int | None
@@ -78,10 +78,10 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One GPU as NVML sees it; `index` and `uuid` are nvidia-smi's.
+    """One GPU as NVML reports it; `index` and `uuid` are those of nvidia-smi.
 
-    `mig_uuids` are its slices, if it is divided: CUDA then uses a slice, and
-    memory and processes here are those of the whole.
+    `mig_uuids` are its MIG slices, if it is divided: CUDA then uses a slice, while memory and
+    processes here are those of the whole GPU.
     """
 
     index: int
@@ -108,9 +108,8 @@ class Gpu:
 class State:
     """The driver and its GPUs at one moment.
 
-    `driver_version` is None if there is no driver or it did not answer;
-    `problem` then says why, unless there is none at all. `cuda_version` is the
-    newest CUDA the driver runs.
+    `driver_version` is None if there is no driver or it did not answer; in the second case
+    `problem` says why. `cuda_version` is the newest CUDA version that the driver supports.
     """
 
     driver_version: str | None = None
@@ -130,48 +129,46 @@ def driver_version(nvml: Any = pynvml) -> str | None:
 
 
 def state(nvml: Any = pynvml) -> State:
-    """Ask for everything at once."""
+    """Return the driver's version and all GPUs."""
     try:
         with _session(nvml):
             version = _optional(nvml, nvml.nvmlSystemGetDriverVersion)
             number = _optional(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
-            found, lost = _all_gpus(nvml)
+            found: list[Gpu] = []
+            problems: list[str] = []
+            for index in range(nvml.nvmlDeviceGetCount()):
+                try:
+                    found.append(gpu_of(nvml, nvml.nvmlDeviceGetHandleByIndex(index)))
+                except nvml.NVMLError as error:
+                    problems.append(f"GPU {index} does not answer: {error}")
             return State(
                 driver_version=version,
                 # 12040 is 12.4
                 cuda_version=(number // 1000, number % 1000 // 10) if number else None,
-                gpus=found,
-                problem="; ".join(lost) or None,
+                gpus=tuple(found),
+                problem="; ".join(problems) or None,
             )
     except nvml.NVMLError as error:
         return State(problem=_why_no_driver(nvml, error))
 
 
 def visible(
-    everything: Sequence[Gpu], environment: Mapping[str, str] = os.environ
+    all_gpus: Sequence[Gpu], environment: Mapping[str, str] = os.environ
 ) -> tuple[Gpu, ...]:
     """Return the GPUs that CUDA_VISIBLE_DEVICES leaves, in its order.
 
-    By CUDA's rule the list ends at the first entry that names no GPU, and so
-    "-1" and the empty string hide all.
+    CUDA ends the list at the first entry that names no GPU, so "-1" and the empty string hide all.
     """
     setting = environment.get("CUDA_VISIBLE_DEVICES")
     if setting is None:
-        return tuple(everything)
-    chosen: list[Gpu] = []
-    for entry in setting.split(","):
-        gpu = _named(entry.strip(), everything)
-        if gpu is None:
-            break
-        chosen.append(gpu)
-    return tuple(chosen)
+        return tuple(all_gpus)
+    named = (_named(entry.strip(), all_gpus) for entry in setting.split(","))
+    return tuple(gpu for gpu in itertools.takewhile(bool, named) if gpu is not None)
 
 
-def order_is_certain(
-    everything: Sequence[Gpu], environment: Mapping[str, str] = os.environ
-) -> bool:
-    """Return whether NVML's first GPU is CUDA's first as well."""
-    alike = len({(gpu.name, gpu.compute_capability) for gpu in everything}) <= 1
+def order_is_certain(all_gpus: Sequence[Gpu], environment: Mapping[str, str] = os.environ) -> bool:
+    """True if NVML's first GPU is certainly CUDA's first GPU too."""
+    alike = len({(gpu.name, gpu.compute_capability) for gpu in all_gpus}) <= 1
     return alike or environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
 
 
@@ -187,7 +184,7 @@ def _session(nvml: Any) -> Iterator[None]:
 def _optional(nvml: Any, ask: Callable[..., T], *arguments: object) -> T | None:
     try:
         return ask(*arguments)
-    # The second is raised for functions that an old driver lacks, and no NVMLError.
+    # NVMLLibraryMismatchError means that an old driver lacks the function; it is no NVMLError.
     except (nvml.NVMLError, nvml.NVMLLibraryMismatchError):
         return None
 
@@ -202,19 +199,8 @@ def _why_no_driver(nvml: Any, error: Exception) -> str | None:
     return f"the NVIDIA driver does not answer: {error}"
 
 
-def _all_gpus(nvml: Any) -> tuple[tuple[Gpu, ...], list[str]]:
-    found: list[Gpu] = []
-    lost: list[str] = []
-    for index in range(nvml.nvmlDeviceGetCount()):
-        try:
-            found.append(gpu_of(nvml, nvml.nvmlDeviceGetHandleByIndex(index)))
-        except nvml.NVMLError as error:
-            lost.append(f"GPU {index} does not answer: {error}")
-    return tuple(found), lost
-
-
 def gpu_of(nvml: Any, handle: Any) -> Gpu:
-    """Ask an open session about one GPU; raises NVMLError if it does not answer."""
+    """Query one GPU in an open session; raises NVMLError if it does not answer."""
     memory = nvml.nvmlDeviceGetMemoryInfo(handle)
     major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
     return Gpu(
@@ -257,13 +243,13 @@ def _clocks(nvml: Any, handle: Any) -> Clocks:
 
 
 def throttle_words(nvml: Any, handle: Any) -> tuple[str, ...]:
-    """Return why the clocks are lower than they could be at this moment."""
+    """Return the reasons why the clocks are low at this moment."""
     bits = _optional(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
     return tuple(words for bit, words in _THROTTLE_BITS if bits & bit)
 
 
 def _processes(nvml: Any, handle: Any) -> tuple[GpuProcess, ...]:
-    """Return compute and graphics processes, largest first, each pid once."""
+    """Return compute and graphics processes, the largest memory first, each pid once."""
     by_pid: dict[int, GpuProcess] = {}
     for ask in (
         nvml.nvmlDeviceGetComputeRunningProcesses,
@@ -276,16 +262,16 @@ def _processes(nvml: Any, handle: Any) -> tuple[GpuProcess, ...]:
                 name=_name_of(nvml, entry.pid),
                 memory_mib=None if used is None else used >> 20,
             )
-    return tuple(sorted(by_pid.values(), key=lambda one: (-(one.memory_mib or 0), one.pid)))
+    return tuple(sorted(by_pid.values(), key=lambda each: (-(each.memory_mib or 0), each.pid)))
 
 
 def _name_of(nvml: Any, pid: int) -> str | None:
     try:
         return str(psutil.Process(pid).name())
     except psutil.Error:
-        # Not ours to see, or outside our container, where the driver still knows it.
-        said = _optional(nvml, nvml.nvmlSystemGetProcessName, pid)
-        return Path(said).name if said else None
+        # Invisible to this user or outside the container: the driver may still know the name.
+        name = _optional(nvml, nvml.nvmlSystemGetProcessName, pid)
+        return Path(name).name if name else None
 
 
 def _mig_uuids(nvml: Any, handle: Any) -> Iterator[str]:
@@ -297,15 +283,15 @@ def _mig_uuids(nvml: Any, handle: Any) -> Iterator[str]:
             yield uuid
 
 
-def _named(entry: str, everything: Sequence[Gpu]) -> Gpu | None:
-    """Return the GPU of one entry of CUDA_VISIBLE_DEVICES: an index or a uuid's beginning."""
+def _named(entry: str, all_gpus: Sequence[Gpu]) -> Gpu | None:
+    """Return the GPU of one entry of CUDA_VISIBLE_DEVICES: an index or the start of a uuid."""
     if entry.isdecimal():
-        return everything[int(entry)] if int(entry) < len(everything) else None
-    if entry.startswith("MIG-GPU-"):  # the driver's form before 470: MIG-GPU-uuid/gi/ci
+        return all_gpus[int(entry)] if int(entry) < len(all_gpus) else None
+    if entry.startswith("MIG-GPU-"):  # the form of drivers before 470: MIG-GPU-uuid/gi/ci
         entry = entry.removeprefix("MIG-").split("/")[0]
     if not entry.startswith(("GPU-", "MIG-")):
         return None
     matches = [
-        gpu for gpu in everything if any(u.startswith(entry) for u in (gpu.uuid, *gpu.mig_uuids))
+        gpu for gpu in all_gpus if any(u.startswith(entry) for u in (gpu.uuid, *gpu.mig_uuids))
     ]
     return matches[0] if len(matches) == 1 else None

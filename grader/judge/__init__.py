@@ -1,11 +1,11 @@
-"""The trusted side: data, clock and comparison; what a worker says is checked here.
+"""The trusted side: it owns the data and the clock, and checks everything a worker reports.
 
     judge (this process)                            worker (sandboxed)
       oracle   inputs and expected values
-      buffers  memory both can see, guarded ──────→ maps it
-      session  "call 5" ──────────────────────────→ runs the hand-in
+      buffers  shared memory with guards ─────────→ maps it
+      session  "call 5" ──────────────────────────→ runs the submission
                ←────────────────────────── "5 done", fixed size
       compare  a private snapshot of the outputs
 
-The judge alone knows the seeds, the expected values and the guard bytes.
+Only the judge knows the seeds, the expected values and the guard bytes.
 """

@@ -1,4 +1,4 @@
-"""The arguments of a call, packed for the wire."""
+"""Pack the arguments of calls for `grader.protocol.wire`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.vocabulary import Language
 def call_arguments(
     signature: Signature, language: Language, sizes: Mapping[str, int | float]
 ) -> bytes:
-    """Return the payload of CALL for a case's sizes; arrays lie in slots in their order."""
+    """Return the payload of CALL for a case's sizes; arrays take the slots in their order."""
     slots = {argument.name: slot for slot, argument in enumerate(signature.arrays)}
     kinds = [(a, signature.element_type(a, language)) for a in signature.arguments]
     values = [
@@ -44,7 +44,7 @@ def _bits(layout: str, value: int | float) -> int:
 
 
 def pack_run(arguments: bytes, slots: int, order: Sequence[int]) -> bytes:
-    """Return the payload of PREPARE: a call on each set of `order`, `slots` buffers a set."""
+    """Return the payload of PREPARE: a call on each buffer set of `order`, `slots` per set."""
     count = len(arguments) // wire.ARGUMENT.size
     header = wire.RUN_HEADER.pack(count, slots, len(order))
     return header + arguments + b"".join(map(wire.SET.pack, order))

@@ -1,22 +1,22 @@
-"""Memory that judge and worker share, and that the judge can trust afterwards.
+"""Buffers that judge and worker share, with guards that reveal writes out of bounds.
 
     file:  [ guard, 64 KiB ][ data ][ guard, at least 64 KiB ]
 
-Guards hold secret random bytes (a repeated pattern would hide an overrun that
-copies the pattern) and are compared after every call. On the CPU the file is a
-memfd, sealed before the worker gets it: a worker that could shrink it would
-kill the judge with SIGBUS, one that could seal it would block it. Inputs are
-sealed against the worker's writing as well; the judge's own mapping stays
-writable. On a GPU the memory is exported by the driver as a descriptor.
+Guards hold secret random bytes (a repeated pattern would hide an overrun that copies the pattern)
+and are compared after every call. On the CPU the file is a memfd, sealed before the worker gets
+it: a worker that could shrink it would kill the judge with SIGBUS, and one that could seal it would
+block the judge. Inputs are also sealed against writes of the worker; the judge's own mapping stays
+writable. On a GPU the driver exports the memory as a descriptor.
 
-Outputs are poisoned before a call, byte by byte, so that a cell which was
-never written is known by its bits.
+Outputs are poisoned before a call, byte by byte, so that a cell that was never written is
+recognised by its bits.
 """
 
 from __future__ import annotations
 
 import fcntl
 import functools
+import math
 import mmap
 import os
 import secrets
@@ -39,36 +39,24 @@ _F_SEAL_FUTURE_WRITE = 0x10  # since Linux 5.1; not in Python's fcntl
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
-class _CudaBytes:
-    """Raw device memory as torch takes it, without a copy."""
-
-    def __init__(self, address: int, size: int) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": (size,),
-            "typestr": "|u1",
-            "data": (address, False),
-            "version": 3,
-        }
-
-
 @functools.cache
 def _generator(device: torch.device) -> torch.Generator:
     """Return this process's source of secret bytes on a GPU."""
     return torch.Generator(device).manual_seed(secrets.randbits(63))
 
 
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one.is_cuda:
-        return torch.equal(one, other)
-    return np.array_equal(one.numpy(), other.numpy())
+def _same(first: torch.Tensor, second: torch.Tensor) -> bool:
+    if first.is_cuda:
+        return torch.equal(first, second)
+    return np.array_equal(first.numpy(), second.numpy())
 
 
 @dataclass(slots=True, kw_only=True)
 class Buffer:
     """One array argument of one case.
 
-    `whole` is the file's bytes as the judge sees them, on the CPU or the GPU;
-    `where` is what the worker is told to do with the descriptor.
+    `whole` holds all bytes of the file, on the CPU or the GPU; `where` is HOST, DEVICE or PRIVATE
+    of `grader.protocol.wire`.
     """
 
     name: str
@@ -90,7 +78,7 @@ class Buffer:
 
     @property
     def values(self) -> torch.Tensor:
-        """The data in its type and shape, where it lies: it changes with what is written there."""
+        """A view of the data in its type and shape; it changes when the worker writes."""
         return self.data_bytes.view(self.dtype).view(self.shape)
 
     def fill(self, values: torch.Tensor) -> None:
@@ -102,7 +90,7 @@ class Buffer:
         self.data_bytes.fill_(byte)
 
     def snapshot(self) -> torch.Tensor:
-        """Return a private copy of the data on the CPU: what is compared."""
+        """Return a private copy of the data on the CPU, for comparison."""
         copied = self.data_bytes.to("cpu", copy=True)
         return copied.view(self.dtype).view(self.shape)
 
@@ -111,12 +99,12 @@ class Buffer:
         guards = []
         for view in self._guard_views():
             if view.is_cuda:
-                # There are up to 2 MiB behind the data: drawn there, not here.
+                # Up to 2 MiB behind the data: drawn on the GPU.
                 view.random_(0, 256, generator=_generator(view.device))
                 guards.append(view.clone())
             else:
-                # By numpy: torch shares 64 KiB out to threads, and on a busy machine
-                # waits some 20 ms for the one that does not get its turn.
+                # With numpy: torch distributes 64 KiB over threads, and on a busy machine waits
+                # some 20 ms for a thread that is not scheduled.
                 secret = np.frombuffer(bytearray(os.urandom(view.numel())), dtype=np.uint8)
                 np.copyto(view.numpy(), secret)
                 guards.append(torch.from_numpy(secret))
@@ -126,20 +114,19 @@ class Buffer:
         return self.whole[:GUARD_BYTES], self.whole[GUARD_BYTES + self.size :]
 
     def intact(self) -> torch.Tensor:
-        """Return whether no guard byte has changed, where the data lies: nobody has to wait."""
+        """Return a boolean tensor: no guard byte has changed. On a GPU nothing waits for it."""
         assert self._guards is not None, "not armed"
         pairs = zip(self._guard_views(), self._guards, strict=True)
         return torch.stack([(view == guard).all() for view, guard in pairs]).all()
 
     def guard_violation(self) -> int | None:
-        """Return the byte offset of the first guard byte changed, None if none.
+        """Return the byte offset of the changed guard byte nearest to the data, None if none.
 
-        Relative to the data's first byte: negative before it, at least `size`
-        behind it.
+        The offset is relative to the data's first byte: negative before it, at least `size`
+        behind the data.
         """
         assert self._guards is not None, "not armed"
         low, high = self._guard_views()
-        # The byte nearest to the data is the one to tell.
         if not _same(high, self._guards[1]):
             return self.size + int((high != self._guards[1]).nonzero()[0])
         if not _same(low, self._guards[0]):
@@ -147,7 +134,7 @@ class Buffer:
         return None
 
     def message(self, slot: int, *, bare: bool = False) -> bytes:
-        """Return the payload of ATTACH; `bare` says that outputs hold nothing."""
+        """Return the payload of ATTACH; `bare` marks outputs as uninitialised."""
         flags = wire.WRITABLE * self.role.written | wire.BARE * (bare and not self.role.read)
         shape = (*self.shape, 0, 0, 0, 0)[:4]
         return wire.BUFFER.pack(
@@ -186,14 +173,11 @@ def make_buffer(
 ) -> Buffer:
     """Allocate the memory of one array argument, guards armed.
 
-    `private` asks for a file from which the worker fills an exact allocation
-    of its own. `driver` is needed for shared memory on a GPU. Raises
-    NoRoomError if the GPU has no memory left, GraderError if it fails otherwise.
+    With `private`, the worker makes an allocation of the exact size and fills it from the file.
+    `driver` is needed for shared memory on a GPU. Raises GpuOutOfMemoryError if the GPU has no
+    memory left, GraderError if it fails otherwise.
     """
-    dtype = getattr(torch, kind.word)
-    size = kind.size
-    for extent in shape:
-        size *= extent
+    size = kind.size * math.prod(shape)
     on_gpu = device is Device.CUDA and memory is Memory.DEVICE and not private
     if on_gpu:
         assert driver is not None
@@ -208,7 +192,7 @@ def make_buffer(
     buffer = Buffer(
         name=name,
         role=role,
-        dtype=dtype,
+        dtype=getattr(torch, kind.word),
         wire_dtype=wire.DTYPES.index(kind.word),
         shape=tuple(shape),
         where=where,
@@ -219,7 +203,7 @@ def make_buffer(
     )
     try:
         buffer.arm()
-    except BaseException:  # the GPU may have no room for the guards' copies
+    except BaseException:  # the GPU may have no memory for the guards' copies
         buffer.close()
         raise
     return buffer
@@ -232,8 +216,8 @@ def _file_memory(name: str, size: int, *, sealed_input: bool) -> tuple[torch.Ten
     mapping = mmap.mmap(descriptor, total)
     seals = _SEALS | (_F_SEAL_FUTURE_WRITE if sealed_input else 0)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
-    # By way of numpy the tensor keeps the mapping alive; the mapping goes with
-    # its last view, so that no tensor is left over unmapped memory.
+    # Through numpy the tensor keeps the mapping alive, until its last view is gone: no tensor ever
+    # lies over unmapped memory.
     return torch.from_numpy(np.frombuffer(mapping, dtype=np.uint8)), descriptor, None
 
 
@@ -242,7 +226,7 @@ def _cuda_memory(size: int, driver: cuda_driver.Driver) -> tuple[torch.Tensor, i
         granule = driver.granularity()
     total = -(-(size + 2 * GUARD_BYTES) // granule) * granule
     address, descriptor = _create_shared(total, driver)
-    whole = torch.as_tensor(_CudaBytes(address, total), device="cuda")
+    whole = torch.as_tensor(cuda_driver.CudaBytes(address, total), device="cuda")
 
     def release() -> None:
         with gpu_errors():
@@ -257,7 +241,7 @@ def _create_shared(total: int, driver: cuda_driver.Driver) -> tuple[int, int]:
         with gpu_errors(total):
             return driver.create_shared(total)
     except GpuOutOfMemoryError:
-        torch.cuda.empty_cache()  # what torch keeps here for later is nobody else's fault
+        torch.cuda.empty_cache()  # torch's cache in the judge may hold the memory
     with gpu_errors(total):
         return driver.create_shared(total)
 
@@ -284,7 +268,7 @@ def _sharing_works(driver: cuda_driver.Driver) -> bool:
         size = driver.granularity()
         address, descriptor = _create_shared(size, driver)
     except GpuOutOfMemoryError:
-        raise  # a GPU that is full says nothing about sharing
+        raise  # a full GPU proves nothing about sharing
     except (cuda_driver.CudaError, GraderError):
         return False
     os.close(descriptor)

@@ -1,8 +1,7 @@
 """The judge's end of the socket to a worker.
 
-Every command goes out under a fresh random number. An answer with another
-number, of another size, or one that is there before it was asked for, was
-written by the hand-in: it cannot know the number before the command is sent.
+Every command carries a fresh random number. The submission wrote an answer with another number or
+size, or one that arrives before its command: it cannot know the number before the command.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from grader.protocol import wire
 
 
 class StrayAnswerError(Exception):
-    """A message came that the worker's own program did not send."""
+    """A message arrived that the worker program did not send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the worker's program says of a command."""
+    """The worker's answer to a command; `wire` defines both numbers."""
 
     status: int
     code: int
@@ -31,36 +30,36 @@ class Channel:
     """A SEQPACKET socket: whole messages, one command at a time."""
 
     def __init__(self) -> None:
-        self._ours, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._ours.setblocking(False)
+        self._socket, self.worker_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.setblocking(False)
         self._number: int | None = None
 
     def fileno(self) -> int:
-        """Return our descriptor, for waiting."""
-        return self._ours.fileno()
+        """Return the judge's descriptor, for waiting."""
+        return self._socket.fileno()
 
     def started(self) -> None:
-        """Close the worker's end here, once the worker has it."""
-        self.theirs.close()
+        """Close the judge's copy of the worker's end, once the worker has it."""
+        self.worker_end.close()
 
     def send(self, command: int, payload: bytes = b"", descriptors: tuple[int, ...] = ()) -> None:
         """Send a command.
 
-        Raises StrayAnswerError if something lies in the socket unasked, OSError
-        if the worker is gone.
+        Raises StrayAnswerError if an unsolicited message is in the socket, OSError if the worker
+        is gone.
         """
         if self._receive() is not None:
             raise StrayAnswerError("answered before it was asked")
         self._number = secrets.randbits(64)
         message = wire.COMMAND.pack(self._number, command) + payload
-        socket.send_fds(self._ours, [message], list(descriptors))
+        socket.send_fds(self._socket, [message], list(descriptors))
 
     def look_until(self, eager_s: float) -> None:
-        """Look for an answer again and again for so long: to be woken up would take longer."""
-        wire.look_until(self._ours, eager_s)
+        """Poll for an answer for `eager_s`, because waking up takes longer than polling."""
+        wire.look_until(self._socket, eager_s)
 
     def answer(self) -> Answer | None:
-        """Return the answer if it is there, None if not (or the worker is gone)."""
+        """Return the answer, None if there is none yet or the worker is gone."""
         data = self._receive()
         if data is None:
             return None
@@ -74,22 +73,22 @@ class Channel:
 
     def _receive(self) -> bytes | None:
         try:
-            # Descriptors that a hand-in may send are never taken.
-            return self._ours.recv(wire.MESSAGE_BYTES) or None
+            # `recv` drops descriptors that a submission may send.
+            return self._socket.recv(wire.MESSAGE_BYTES) or None
         except (BlockingIOError, ConnectionError):
             return None
 
     def quiet(self) -> None:
-        """Raise StrayAnswerError if anything lies in the socket."""
+        """Raise StrayAnswerError if another message is in the socket."""
         if self._receive() is not None:
             raise StrayAnswerError("answered twice")
 
     def hang_up(self) -> None:
-        """Tell the worker, if it still listens, that no more commands come."""
+        """Signal the worker, if it still listens, that no more commands follow."""
         with contextlib.suppress(OSError):
-            self._ours.shutdown(socket.SHUT_RDWR)
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close both ends."""
-        self._ours.close()
-        self.theirs.close()
+        self._socket.close()
+        self.worker_end.close()

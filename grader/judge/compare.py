@@ -1,15 +1,14 @@
-"""Is an output right? Acceptance, element by element, and nothing else is accepted.
+"""Compare an output with the expected values, element by element.
 
 An element is accepted iff one of these holds:
 
-    both are NaN                              at that very place
+    both are NaN
     both are the same infinity
-    |actual - expected| <= atol + rtol * |expected|, expected being finite
+    |actual - expected| <= atol + rtol * |expected|, and expected is finite
 
-Every clause is a positive statement, so that a not-a-number, for which no
-comparison holds, cannot slip through as it does in `if difference > bound`.
-Expected values that overflow the output's type are expected as its infinity.
-With `exact`, the bits decide.
+Every clause states what is accepted. A NaN, for which no comparison holds, therefore cannot pass,
+as it does in `if difference > bound: reject`. An expected value that overflows the output's type is
+expected as that type's infinity. With `exact`, the bits must be equal.
 """
 
 from __future__ import annotations
@@ -23,16 +22,13 @@ from grader.report.evidence import Mismatch
 
 SHOWN = 5
 
-# Integers of an element's size, to compare or step by its bits.
+# The integer type of each element size, to compare elements by their bits.
 BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One output against what was expected.
-
-    `wrong` marks the elements that are not accepted, in the output's shape.
-    """
+    """One output, its expected values, and which elements are wrong, all in the output's shape."""
 
     output: str
     actual: torch.Tensor
@@ -42,44 +38,41 @@ class Comparison:
 
     @property
     def accepted(self) -> bool:
-        """True if every element is."""
+        """True if every element is accepted."""
         return not bool(self.wrong.any())
 
     @property
     def mismatched(self) -> int:
-        """How many elements are not accepted."""
+        """The number of wrong elements."""
         return int(self.wrong.sum())
 
     @property
     def max_error(self) -> float | None:
-        """The largest |actual - expected|; None where one of them is not finite."""
+        """The largest |actual - expected|; None if one of them is not finite."""
         difference = (self.actual.double() - self.expected.double()).abs()
         if not bool(torch.isfinite(difference).all()):
             return None
         return float(difference.max()) if difference.numel() else 0.0
 
     def mismatches(self) -> tuple[Mismatch, ...]:
-        """Return the first few elements that are not accepted."""
-        found = []
-        for index in self.wrong.nonzero()[:SHOWN].tolist():
-            at = tuple(index)
-            found.append(
-                Mismatch(
-                    output=self.output,
-                    index=at,
-                    expected=float(self.expected[at]),
-                    actual=float(self.actual[at]),
-                    allowed=float(self.allowed[at]),
-                )
+        """Return the first few wrong elements."""
+        return tuple(
+            Mismatch(
+                output=self.output,
+                index=index,
+                expected=float(self.expected[index]),
+                actual=float(self.actual[index]),
+                allowed=float(self.allowed[index]),
             )
-        return tuple(found)
+            for index in map(tuple, self.wrong.nonzero()[:SHOWN].tolist())
+        )
 
 
 def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     """Return the mask of accepted elements.
 
-    `actual` has the output's own type; `expected` is float64, or int64 for
-    integers; both have the same shape.
+    `actual` has the output's element type; `expected` is float64, or int64 for integers; both have
+    the same shape.
     """
     wanted = expected.to(actual.dtype)
     if tolerance.exact or not actual.dtype.is_floating_point:
@@ -116,18 +109,16 @@ def compare(
 def poison_bytes(
     expected: torch.Tensor, dtype: torch.dtype, tolerance: Tolerance
 ) -> tuple[int, int]:
-    """Return two bytes to fill an output with, neither acceptable in any element.
+    """Return two bytes to fill an output with, neither of which is accepted in any element.
 
-    All bits set is a NaN in every float type and -1 in the integers; the
-    others are finite. An output where too many of them would be right cannot
-    be told from an unwritten one: the case is unfit (ValueError).
+    0xFF is a NaN in every float type and -1 in the integers; the others are finite. Raises
+    ValueError if fewer than two bytes qualify: an unwritten output could then look right.
     """
-    fit = []
+    usable = []
     for byte in (0xFF, 0x7B, 0xDB, 0x33, 0xA5, 0x5A):
-        size = torch.empty(0, dtype=dtype).element_size()
-        cell = torch.full((size,), byte, dtype=torch.uint8).view(dtype)
+        cell = torch.full((dtype.itemsize,), byte, dtype=torch.uint8).view(dtype)
         if not bool(accepts(cell.expand(expected.shape), expected, tolerance).any()):
-            fit.append(byte)
-        if len(fit) == 2:
-            return fit[0], fit[1]
+            usable.append(byte)
+        if len(usable) == 2:
+            return usable[0], usable[1]
     raise ValueError("no byte pattern differs from the expected values everywhere")

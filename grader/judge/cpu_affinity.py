@@ -1,9 +1,8 @@
-"""Two workers that take turns, on one core: where one runs must not decide how fast it is.
+"""Wake baseline and submission on the same core, so that core speed cannot bias the ratio.
 
-A worker stays on the core that it began on, as long as that is free when it is
-woken, and cores are not equally fast: a neighbour of the machine may use one's
-other half, or memory be further from it. Two that never work at the same time
-lose nothing by sharing one (docs/decisions/rounds.md).
+The scheduler wakes a worker on its previous core if that is free, and cores are not equally fast:
+another process may use a core's sibling hyperthread, or its memory may be further away. Two
+workers that never run at the same time lose nothing by sharing a core (docs/decisions/rounds.md).
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ def core_of(pid: int) -> int | None:
 
 @contextlib.contextmanager
 def waking_on(pid: int, core: int | None) -> Iterator[None]:
-    """Have a worker that is woken in the block wake up on this core.
+    """Pin a process to `core` in the block, so that it wakes up there.
 
-    A sleeping process is moved only when it wakes, hence the block. Afterwards
-    it may run anywhere again, and so may all threads that it starts then. A core
-    that is None or that it may not use changes nothing, nor does its end.
+    The scheduler moves a sleeping process only when it wakes, hence the block. Afterwards the
+    process, and every thread that it starts then, may run on any core again. Nothing changes if
+    `core` is None or not permitted, or if the process has ended.
     """
     allowed: set[int] | None = None
     with contextlib.suppress(OSError):

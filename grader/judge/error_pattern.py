@@ -1,8 +1,8 @@
-"""The shape of an error: the one sentence that tells a student where to look.
+"""Describe the pattern of the wrong elements in one sentence for the student.
 
-Each detector recognises one classic mistake from which elements are wrong and
-what stands there. They are asked from the most to the least telling; the first
-that holds is told. A pattern is a hint, never part of a verdict.
+Each detector recognises one classic mistake from which elements are wrong and what their values
+are. Detectors run from the most to the least informative, and the first match is reported. A
+pattern is a hint, never part of a verdict.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from grader.judge.compare import Comparison, accepts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What a detector looks at.
+    """The input of a detector.
 
-    `kept` says of each element how many of its bytes were not written to.
+    `kept` holds for each element how many of its bytes were not written.
     """
 
     comparison: Comparison
@@ -35,23 +35,19 @@ class Scene:
 
 
 def kept_bytes(first: torch.Tensor, second: torch.Tensor, poisons: tuple[int, int]) -> torch.Tensor:
-    """Count the bytes of each element that two calls left as they were: one poison each."""
+    """Count the bytes of each element that kept the poison of both calls, one poison each."""
 
     def kept(values: torch.Tensor, byte: int) -> torch.Tensor:
         raw = values.contiguous().view(-1).view(torch.uint8).view(-1, values.element_size())
         return raw == byte
 
-    one, other = poisons
-    return (kept(first, one) & kept(second, other)).sum(dim=1).view(first.shape)
+    unwritten = kept(first, poisons[0]) & kept(second, poisons[1])
+    return unwritten.sum(dim=1).view(first.shape)
 
 
 def describe(scene: Scene) -> str | None:
-    """Return the pattern of the error, or None if it has none that we know."""
-    for detector in _DETECTORS:
-        found = detector(scene)
-        if found:
-            return found
-    return None
+    """Return the pattern of the error, or None if no detector recognises it."""
+    return next((found for detector in _DETECTORS if (found := detector(scene))), None)
 
 
 def _never_written(scene: Scene) -> str | None:
@@ -71,7 +67,7 @@ TORN = "each element was written in part"
 
 
 def _torn(scene: Scene) -> str | None:
-    """Elements written in part: one element may be so by chance, most are not."""
+    """Recognise partly written elements; a few may look so by chance, most must."""
     kept = scene.kept[scene.comparison.wrong & ~scene.unwritten]
     size = scene.comparison.actual.element_size()
     if kept.numel() == 0 or int((kept > 0).sum()) * 2 <= kept.numel():
@@ -109,7 +105,7 @@ def _equals_input(scene: Scene) -> str | None:
 
 
 def _shifted(scene: Scene) -> str | None:
-    """Off by one element, along the last dimension."""
+    """Recognise values that are off by one element along the last dimension."""
     actual, expected = scene.comparison.actual.flatten(), scene.comparison.expected.flatten()
     if actual.numel() < 4:
         return None
@@ -129,7 +125,7 @@ def _negated(scene: Scene) -> str | None:
 
 
 def _scaled(scene: Scene) -> str | None:
-    """A constant factor throughout."""
+    """Recognise a constant factor in all elements."""
     comparison = scene.comparison
     actual, expected = comparison.actual.double(), comparison.expected.double()
     usable = torch.isfinite(actual) & torch.isfinite(expected) & (expected.abs() > 1e-6)
@@ -137,7 +133,7 @@ def _scaled(scene: Scene) -> str | None:
         return None
     ratios = actual[usable] / expected[usable]
     factor = float(ratios.median())
-    # Near 1 the factor has to stand out: right elements with some wrong ones have none.
+    # Near 1 the spread must be small, so that mostly right elements do not look like a factor.
     spread = min(1e-3 * abs(factor), 0.2 * abs(factor - 1.0))
     if factor in (0.0, 1.0) or not bool(((ratios - factor).abs() <= spread).all()):
         return None
@@ -149,14 +145,14 @@ def _transposed(scene: Scene) -> str | None:
     actual, expected = scene.comparison.actual, scene.comparison.expected
     if expected.dim() != 2 or expected.numel() < 4:
         return None
-    turned = expected.t().contiguous().view(expected.shape)
-    if bool(accepts(actual, turned, scene.tolerance).all()):
+    transposed = expected.t().contiguous().view(expected.shape)
+    if bool(accepts(actual, transposed, scene.tolerance).all()):
         return "the result is transposed: rows and columns are swapped"
     return None
 
 
 def _tile_transposed(scene: Scene) -> str | None:
-    """Every tile stands where it should, with its own rows and columns swapped."""
+    """Recognise tiles in the right place whose rows and columns are swapped."""
     actual, expected = scene.comparison.actual, scene.comparison.expected
     if expected.dim() != 2:
         return None
@@ -166,8 +162,8 @@ def _tile_transposed(scene: Scene) -> str | None:
             continue
         whole = (slice(down * side), slice(across * side))
         tiles = (down, side, across, side)
-        turned = expected[whole].reshape(tiles).transpose(1, 3)
-        if bool(accepts(actual[whole].reshape(tiles), turned, scene.tolerance).all()):
+        transposed = expected[whole].reshape(tiles).transpose(1, 3)
+        if bool(accepts(actual[whole].reshape(tiles), transposed, scene.tolerance).all()):
             return f"in every tile of {side} × {side} rows and columns are swapped"
     return None
 
@@ -178,7 +174,7 @@ def _periodic(scene: Scene) -> str | None:
 
 
 def _alternation(wrong: torch.Tensor) -> str | None:
-    """Every second block: marked and unmarked runs of one length, in turn."""
+    """Name alternating marked and unmarked runs of one length; None if they do not alternate."""
     flat = wrong.flatten()
     edges = (flat[1:] != flat[:-1]).nonzero().flatten() + 1
     if edges.numel() < 3:
@@ -199,7 +195,7 @@ def _region(scene: Scene) -> str | None:
 
 
 def _place(wrong: torch.Tensor) -> str:
-    """Say in words which elements are marked."""
+    """Name the marked elements."""
     flat = wrong.flatten()
     total, count = flat.numel(), int(flat.sum())
     if count == total:

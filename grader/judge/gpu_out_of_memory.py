@@ -1,7 +1,7 @@
-"""What the driver and torch raise when a GPU fails the judge → an error of ours, in words.
+"""Translate GPU errors of the driver and torch in the judge into GraderError.
 
-The one that a hand-in can bring about has a class of its own: a worker that is
-alive may hold the memory that is missing (`check.stage` finds out).
+Out of memory has a class of its own, because a submission can cause it: a worker that is alive may
+hold the memory (`grader.checks.common.case_run` finds out).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.errors import GraderError
 from grader.protocol.cuda_driver import CudaError
 
 _OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation
-_ROOM_TIP = "something else uses the GPU: `nvidia-smi` says what; end it, or take another GPU"
+_MEMORY_TIP = "something else uses the GPU: `nvidia-smi` says what; end it, or take another GPU"
 _BROKEN_TIP = "`grade doctor` looks at the GPU; a GPU that has failed needs its processes ended"
 
 
@@ -25,9 +25,9 @@ class GpuOutOfMemoryError(GraderError):
 
 @contextmanager
 def gpu_errors(wanted: int = 0) -> Iterator[None]:
-    """Tell what goes wrong with the GPU in the block; `wanted` is what it asks for, bytes.
+    """Translate GPU errors in the block; `wanted` is the size of its allocation, bytes.
 
-    Raises NoRoomError if it is out of memory, GraderError if it fails otherwise.
+    Raises GpuOutOfMemoryError if the GPU is out of memory, GraderError if it fails otherwise.
     """
     try:
         yield
@@ -47,5 +47,5 @@ def gpu_errors(wanted: int = 0) -> Iterator[None]:
 
 def _no_room(wanted: str) -> GpuOutOfMemoryError:
     return GpuOutOfMemoryError(
-        f"the GPU has not enough memory left: the grader wanted {wanted}", tip=_ROOM_TIP
+        f"the GPU has not enough memory left: the grader wanted {wanted}", tip=_MEMORY_TIP
     )

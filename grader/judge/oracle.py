@@ -1,8 +1,7 @@
-"""The oracle: inputs and expected values of a case, checked for what it promises.
+"""The oracle: the inputs and expected values of a case, checked against the contract.
 
-An oracle is staff's own code, run in the judge. What it returns is checked all
-the same: a result of the wrong type or shape would otherwise be blamed on the
-student.
+An oracle is staff code and runs in the judge. Its results are checked because a result of the
+wrong type or shape would otherwise be blamed on the student.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from grader.assignment.signature import Argument
 from grader.errors import GraderError
 from grader.vocabulary import Language
 
-# On the processor cases are small, and on a busy machine torch's threads wait for each
-# other longer than the work takes.
+# Cases on the CPU are small, and on a busy machine torch's threads wait for each other longer than
+# the work takes.
 torch.set_num_threads(1)
 
 
@@ -77,16 +76,16 @@ class Oracle:
         }
 
     def arguments(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-        """Return what `expected` and `baseline` get: copies of the inputs, and the scalars."""
+        """Return the arguments of `expected` and `baseline`: copied inputs, and the scalars."""
         return self.given(case, {name: value.clone() for name, value in inputs.items()})
 
     def given(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-        """Return the same without copying: for huge inputs, of which there is a copy."""
+        """Return the same without copies, for huge inputs."""
         signature = self._assignment.signature
         return {**inputs, **{a.name: signature.scalar(a, case.sizes) for a in signature.scalars}}
 
     def expected(self, case: Case, arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
-        """Return the expected values for arguments made by `arguments`, perhaps changed since."""
+        """Return the expected values for the result of `arguments`, which may have changed."""
         results = self._guarded(f"expected({case.name})", self._module.expected, arguments)
         return {
             argument.name: self._expected(argument, results, case)
@@ -101,7 +100,7 @@ class Oracle:
     def refresh(
         self, case: Case, inputs: Mapping[str, torch.Tensor], generator: torch.Generator
     ) -> None:
-        """Change whatever the outputs depend on, in place."""
+        """Change the inputs in place."""
         with torch.device(generator.device):
             self._guarded(
                 f"refresh({case.name})", self._module.refresh, self.given(case, inputs), generator
@@ -109,7 +108,7 @@ class Oracle:
 
     @property
     def verifies(self) -> bool:
-        """True if the oracle has a cheap `verify` for outputs too dear to compute twice."""
+        """True if the oracle has a cheap `verify` for outputs that are expensive to compute."""
         return hasattr(self._module, "verify")
 
     def verify(
@@ -119,7 +118,7 @@ class Oracle:
         outputs: Mapping[str, torch.Tensor],
         generator: torch.Generator,
     ) -> bool:
-        """Ask the oracle's own cheap test; `generator` gives its secret random choices."""
+        """Return the result of the oracle's `verify`; `generator` makes its random choices."""
         given = self.given(case, inputs)
         with torch.device(generator.device):
             right = self._guarded(
@@ -132,11 +131,11 @@ class Oracle:
     def baseline(
         self, case: Case, arguments: dict[str, Any], outputs: dict[str, torch.Tensor]
     ) -> None:
-        """Have torch's own way write into `outputs`, which hold what they held before."""
+        """Run the oracle's baseline, which writes into `outputs`; they are not cleared before."""
         self._guarded(f"baseline({case.name})", self._module.baseline, arguments, outputs)
 
     def with_expected(self, function: Callable[[dict[str, Any]], Any]) -> Oracle:
-        """Return an oracle with another `expected`, to prove what is made of its results."""
+        """Return a copy of this oracle with another `expected`, for proofs about its checks."""
         other = copy.copy(self)
         other._module = types.ModuleType(self._module.__name__)
         vars(other._module).update(vars(self._module), expected=function)
@@ -179,7 +178,7 @@ class Oracle:
                 f"{function}() gave `{argument.name}` the shape {tuple(value.shape)}, wanted "
                 f"{shape} for {case.name}"
             )
-        # A copy: what is one column of something wide, one row of it, keeps its stride otherwise.
+        # A contiguous copy: a view such as one column of a matrix would keep its stride.
         return value.detach().clone(memory_format=torch.contiguous_format)
 
     def _broken(self, what: str) -> NoReturn:

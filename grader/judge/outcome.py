@@ -1,4 +1,4 @@
-"""What became of a command to a worker."""
+"""The outcome of a command to a worker: its status and the worker's records."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from grader.system import untrusted_json
 
 
 def parse_records(text: str) -> tuple[dict[str, Any], ...]:
-    """Return the records that a worker told, one JSON object a line; untrusted.
+    """Return the untrusted records in a worker's report pipe, one JSON object per line.
 
-    What is none is left out: a hand-in can write between them. Numbers are finite.
+    Other lines are left out: a submission can write between the records. Numbers are finite.
     """
     records = []
     for line in text.splitlines():
@@ -42,7 +42,7 @@ class Status(Enum):
     STRAY_ANSWER = "stray answer"
 
 
-# By what the worker answers, and by the limit that it ran into.
+# By the worker's answer, and by the limit that it exceeded.
 OF_STATUS = {
     wire.OK: Status.DONE,
     wire.EXCEPTION: Status.EXCEPTION,
@@ -59,10 +59,10 @@ OF_LIMIT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a command, with all that there is to explain it.
+    """The outcome of a command, with everything that can explain it.
 
-    `told` and `stack` are what the worker said during the command, as records
-    and as Python's fault handler prints: untrusted, and perhaps forged.
+    `told` holds the records that the worker wrote during the command, and `stack` the raw text,
+    which may hold the trace of Python's fault handler: both are untrusted and may be forged.
     """
 
     status: Status

@@ -1,4 +1,4 @@
-"""The judge's handle on the process that workers for Python hand-ins are forked from."""
+"""The judge's handle on the fork server for Python workers (`grader.worker.python_server`)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from grader.sandbox.scratch_dir import box
 from grader.system import process_tree
 from grader.vocabulary import Device
 
-_FORK_S = 30.0  # a fork takes a few hundredths; this is for a server that was stopped
+_FORK_S = 30.0  # a fork takes some 10 ms; a submission may have stopped the server
 _START_S = 120.0  # importing torch from a cold network file system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the server is asked to fork: a worker for `file` in the folder `cwd`.
+    """A request to fork a worker for `file` in the folder `cwd`.
 
-    `checks` are the arguments of `triton_checks.install`, None for none of it.
-    With `tuning`, autotuners measure and choose, as in timing; otherwise each
-    call takes the next configuration. With `idle`, launches are left out.
+    `checks` are the arguments of `worker.interpreter.checks.install`, None to leave it out. With
+    `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
+    configuration. With `idle`, launches are left out.
     """
 
     file: Path
@@ -43,10 +43,9 @@ class Request:
 
 
 class PythonServer:
-    """Starts importing torch and triton at once; `ready` waits for it.
+    """A fork server, which imports torch and triton at once; `ready` waits for it.
 
-    A hand-in that runs under our own user can kill this process, its sibling:
-    then another takes its place.
+    A submission that runs as the judge's user can kill the server: then another takes its place.
     """
 
     def __init__(self, device: Device) -> None:
@@ -56,17 +55,17 @@ class PythonServer:
     def _start(self) -> None:
         with contextlib.ExitStack() as undo:
             folder = undo.enter_context(box("grade-server-"))
-            self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._socket, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             undo.callback(self._socket.close)
             self._socket.settimeout(_FORK_S)
-            with theirs:
+            with server_end:
                 self._program = spawn.spawn(
                     [sys.executable, "-I", str(programs.PYTHON_SERVER), self._device.value],
                     cwd=folder,
                     environment=spawn.clean_environment(folder),
                     limits=spawn.Limits(),
-                    descriptors={3: theirs.fileno()},
-                    # It runs nothing of a hand-in's; its children confine themselves.
+                    descriptors={3: server_end.fileno()},
+                    # It runs no student code; its children confine themselves.
                     layers=UNCONFINED,
                 )
             undo.callback(self._program.kill)
@@ -74,7 +73,7 @@ class PythonServer:
             self._undo = undo.pop_all()
 
     def ready(self) -> dict[str, str]:
-        """Wait until it is prepared; return the versions of what it imported.
+        """Wait until the server is ready; return the versions of what it imported.
 
         Raises ToolError if torch or triton cannot be imported.
         """
@@ -106,7 +105,7 @@ class PythonServer:
         raise ToolError("the process that Python kernels are forked from died twice")
 
     def _fork(self, request: Request, channel: int, limits: spawn.Limits) -> spawn.Program | None:
-        """Ask the server for a worker; None if it does not answer."""
+        """Request a worker from the server; None if it does not answer."""
         confined = limits.confine(request.cwd, gpu=request.device is Device.CUDA)
         message = json.dumps(
             {
@@ -120,20 +119,20 @@ class PythonServer:
                 "settings": limits.settings((3, 4), confined),
             }
         )
-        output, output_theirs = os.pipe2(os.O_CLOEXEC)
-        report, report_theirs = os.pipe2(os.O_CLOEXEC)
-        given = [channel, report_theirs, output_theirs]
+        output, output_writing = os.pipe2(os.O_CLOEXEC)
+        report, report_writing = os.pipe2(os.O_CLOEXEC)
+        passed = [channel, report_writing, output_writing]
         try:
             with process_tree.hold():
-                socket.send_fds(self._socket, [message.encode()], given)
+                socket.send_fds(self._socket, [message.encode()], passed)
                 data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
                 if descriptors:
                     return spawn.adopt(int(data), descriptors[0], output, report, limits, confined)
         except OSError:
-            pass  # the same as no answer
+            pass  # treated like no answer
         finally:
-            os.close(output_theirs)
-            os.close(report_theirs)
+            os.close(output_writing)
+            os.close(report_writing)
         confined.end()
         os.close(output)
         os.close(report)

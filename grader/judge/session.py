@@ -1,7 +1,7 @@
-"""One worker with a hand-in loaded: commands out, outcomes back.
+"""A session with one worker that has a submission loaded: send commands, return outcomes.
 
-A session ends with the first thing that is not an orderly answer: a crash, a
-limit, an answer nobody asked for. The next case then gets a new session.
+A session ends with the first event that is not a valid answer: a crash, a limit, an unsolicited
+answer. The next case then gets a new session.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from grader.judge.buffers import Buffer  # it imports torch
 
 _OPERATION_S = 15e-6  # one operation of triton's interpreter
-_SHARE = 0.8  # of a call's time, after which the interpreter says itself that it is too slow
-_COMPANY_S = 1.0  # how long a look at the processes of a hand-in is good for
-_END_S = 1.0  # from the end of the channel to that of the process
-_WATCHER_S = 30.0  # the same, while a tool writes what it saw
-_LAST_WORD_S = 10.0  # for that after a time limit; compute-sanitizer takes 1.3 s on an H200
+_SHARE = 0.8  # of a call's time limit, after which the interpreter itself reports that it is slow
+_PROCESSES_S = 1.0  # how long a count of the submission's processes stays valid
+_EXIT_S = 1.0  # from the end of the channel to the end of the process
+_TOOL_EXIT_S = 30.0  # the same for a tool, which writes its report meanwhile
+_TOOL_REPORT_S = 10.0  # for the report after a time limit; compute-sanitizer takes 1.3 s on an H200
 # For commands that run no student code: mapping gigabytes takes seconds.
 COMMAND_S = 30.0
 _REPORT_FLOODED = f"wrote more than {spawn.REPORT_BYTES >> 20} MiB of reports to the grader"
@@ -45,15 +45,16 @@ _CHANNEL_CLOSED = "closed its channel to the grader"
 
 
 class Session:
-    """A worker process for one built hand-in; use as a context manager.
+    """A worker process for one built submission; use it as a context manager.
 
-    A `tool_command` runs the worker under a tool; `watch_memory` has the
-    interpreter check every address of a Triton hand-in on the CPU;
-    `host_settings` are words for the host runtime of a CUDA C++ one. With
-    `tuning` a Triton hand-in's autotuners work as they do outside the grader,
-    with `idle` its launches are left out. On a GPU its kernels come compiled as
-    earlier workers had them; with `gives`, what this one compiles until `give`
-    (then it may be shown what is hidden) is for later ones, if it ends well.
+    `tool_command` runs the worker under a tool. `watch_memory` makes the interpreter check every
+    address of a Triton submission on the CPU. `host_settings` configure the emulation's runtime for
+    a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as outside the
+    grader; with `idle`, its launches are left out.
+
+    On a GPU a worker starts with the kernels that earlier workers have compiled. With `gives`, it
+    contributes its own: those compiled before `give` is called, after which it may see hidden
+    cases, or before it ends without an error.
     """
 
     def __init__(
@@ -74,35 +75,33 @@ class Session:
         self._takes = compiles and not idle
         self._gives = gives and compiles
         self._limits = limits
-        self._watcher = tool_command
+        self._tool = tool_command
         self._watch_memory = watch_memory
         self._host_settings = host_settings
         self._tuning = tuning
         self._idle = idle
         self._ended: spawn.Ended | None = None
         self._alive = True
-        self._told_before = self._output_from = 0
-        self._company: bool | None = None
-        self._company_until_s = 0.0
+        self._report_from = self._output_from = 0  # byte offsets
+        self._has_company = False
+        self._company_valid_until_s = 0.0
         with contextlib.ExitStack() as undo:
             self._box = undo.enter_context(box("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
-            # The worker gets a copy: the cache's own path is none of its business.
+            # A copy, so that the worker does not learn the cache's path.
             self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
             shutil.copyfile(built.path, self._copy)
             self._program = self._start(built, server)
             undo.callback(self._program.kill)
             self._channel.started()
-            self.pid = self._program.pid  # the worker's own process
+            self.pid = self._program.pid
             self._undo = undo.pop_all()
 
     def _start(self, built: Built, server: PythonServer | None) -> spawn.Program:
         limits = spawn.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
-        if self._watcher is not None:
-            return self._start_watched(built, self._watcher, limits)
-        if built.language is Language.TRITON:
+        if built.language is Language.TRITON and self._tool is None:
             if server is None:
                 raise GraderError("a Python hand-in needs the Python server")
             request = Request(
@@ -114,49 +113,38 @@ class Session:
                 tuning=self._tuning,
                 idle=self._idle,
             )
-            return server.fork(request, channel=self._channel.theirs.fileno(), limits=limits)
+            return server.fork(request, channel=self._channel.worker_end.fileno(), limits=limits)
+        command = self._worker_command(built)
+        environment = spawn.clean_environment(self._box)
+        if self._tool is not None:
+            command = [*self._tool.command, *command]
+            environment |= self._tool.environment
+            limits = replace(limits, report_s=_TOOL_REPORT_S)
         return spawn.spawn(
-            [
-                *(sys.executable, "-I", "-S", str(programs.CUDA_WORKER)),
-                *(str(self._copy), built.device.value, self._host_settings),
-            ],
+            command,
             cwd=self._box,
-            environment=spawn.clean_environment(self._box),
+            environment=environment,
             limits=limits,
-            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
+            descriptors={wire.CHANNEL_FD: self._channel.worker_end.fileno()},
             report=True,
             gpu=built.device is Device.CUDA,
         )
 
+    def _worker_command(self, built: Built) -> list[str]:
+        """Return the command of a worker that is not forked from the server."""
+        file, device = str(self._copy), built.device.value
+        if built.language is Language.TRITON:
+            return [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
+        command = [sys.executable, "-I", "-S", str(programs.CUDA_WORKER), file, device]
+        if self._tool is None:
+            return [*command, self._host_settings]
+        return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
+
     def _interpreter_checks(self, built: Built) -> dict[str, float] | None:
-        """Return what the interpreter is to check; its budget bounds a call in any case."""
+        """Return the interpreter's checks and its budget for a call, None on a GPU."""
         call_s = self._limits.call_s
         budget = {"operations": int(call_s / _OPERATION_S), "seconds": _SHARE * call_s}
         return {**budget, "memory": self._watch_memory} if built.device is Device.CPU else None
-
-    def _start_watched(
-        self, built: Built, tool_command: ToolCommand, limits: spawn.Limits
-    ) -> spawn.Program:
-        worker = [sys.executable, "-I"]
-        if built.language is Language.TRITON:
-            worker += [
-                str(programs.PYTHON_WORKER),
-                str(self._copy),
-                built.entry,
-                built.device.value,
-            ]
-        else:
-            worker += ["-S", str(programs.CUDA_WORKER), str(self._copy), built.device.value]
-            worker += [programs.CONTEXT] * (built.device is Device.CUDA)
-        return spawn.spawn(
-            [*tool_command.command, *worker],
-            cwd=self._box,
-            environment={**spawn.clean_environment(self._box), **tool_command.environment},
-            limits=replace(limits, report_s=_LAST_WORD_S),
-            descriptors={wire.CHANNEL_FD: self._channel.theirs.fileno()},
-            report=True,
-            gpu=built.device is Device.CUDA,
-        )
 
     def __enter__(self) -> Session:
         return self
@@ -170,48 +158,48 @@ class Session:
         return self._alive
 
     def give(self) -> None:
-        """Leave to later workers what is compiled by now, and nothing after it."""
+        """Contribute the kernels compiled so far to later workers, and nothing after that."""
         if self._gives and self._alive:
             self._compiled.keep(self._box)
         self._gives = False
 
     @property
     def box(self) -> Path:
-        """The worker's own folder, its current one; gone when the session is closed."""
+        """The worker's scratch folder, its current directory; removed by `close`."""
         return self._box
 
     @property
     def copy_name(self) -> str:
-        """The name under which the worker and its watcher see the hand-in."""
+        """The file name of the submission in the worker's folder."""
         return self._copy.name
 
     @property
     def output(self) -> str:
-        """What the hand-in has printed so far, or since `forget_output`."""
+        """The submission's output so far, or since `forget_output`."""
         return self._program.output.text(self._output_from)
 
     @property
     def has_company(self) -> bool:
-        """True if the worker is not the only process of the hand-in.
+        """True if the submission has more processes than the worker.
 
-        Looked up once a second at most: it may take a walk over all processes.
+        Counted at most once a second, because that may mean a walk over all processes.
         """
         now_s = time.monotonic()
-        if self._company is None or now_s >= self._company_until_s:
-            self._company = self._program.processes > 1
-            self._company_until_s = now_s + _COMPANY_S
-        return self._company
+        if now_s >= self._company_valid_until_s:
+            self._has_company = self._program.processes > 1
+            self._company_valid_until_s = now_s + _PROCESSES_S
+        return self._has_company
 
     def forget_output(self) -> None:
-        """Leave what was printed so far out of `output` from now on."""
+        """Leave the output so far out of `output` from now on."""
         if self._alive:
             self._program.drain()
         self._output_from = self._program.output.total_bytes
 
     def load(self) -> Outcome:
-        """Load the hand-in; its constructors or module-level code run.
+        """Load the submission; its constructors or module-level code run.
 
-        Raises OSError if there is no room for what earlier workers compiled.
+        Raises OSError if the disk is too full for the kernels of earlier workers.
         """
         if self._takes:
             self._compiled.into(self._box)
@@ -219,7 +207,7 @@ class Session:
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
     def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
-        """Show the worker the buffers of cases, slot by slot; `bare` outputs count as unwritten."""
+        """Map the buffers in the worker, slot by slot; `bare` outputs count as uninitialised."""
         self._program.grant_memory(sum(buffer.whole.numel() for buffer in buffers) / 2**20)
         for slot, buffer in enumerate(buffers):
             message = buffer.message(slot, bare=bare)
@@ -238,19 +226,19 @@ class Session:
         return outcome
 
     def prepare(self, calls: bytes) -> Outcome:
-        """Have the arguments of many calls laid out, before a clock starts."""
+        """Make the worker lay out the arguments of many calls, before a clock starts."""
         return self._command(wire.PREPARE, calls, wall_s=COMMAND_S)
 
     def run(self, *, wall_s: float) -> Outcome:
-        """Make the calls that were prepared; the worker waits once, at the end."""
+        """Make the prepared calls; the worker synchronises once, at the end."""
         return self._command(wire.RUN, wall_s=wall_s)
 
     def detach(self) -> Outcome:
-        """Make the worker forget the buffers."""
+        """Make the worker unmap all buffers."""
         return self._command(wire.DETACH, wall_s=COMMAND_S)
 
     def finish(self, wall_s: float) -> spawn.Ended:
-        """Let the worker end in good order, and its watcher write what it saw."""
+        """Let the worker exit normally, and its tool write its report."""
         deadline_s = time.monotonic() + wall_s
         if self._alive:
             self._command(wire.FINISH, wall_s=wall_s)
@@ -272,18 +260,18 @@ class Session:
     ) -> Outcome:
         deadline_s = time.monotonic() + wall_s
         self._program.drain()
-        self._told_before = self._report.total_bytes
+        self._report_from = self._report.total_bytes
         try:
-            # If it is gone already, the wait below sees how.
+            # If the worker is gone already, the wait below finds out how it ended.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
                 self._channel.send(command, payload, descriptors)
             self._channel.look_until(wire.EAGER_S if command == wire.RUN else 0.0)
             end = self._program.wait_for(self._channel.fileno(), deadline_s)
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:
-                # The socket was closed: an end is near, or the hand-in closed it.
-                patience_s = _END_S if self._watcher is None else _WATCHER_S
-                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + patience_s))
+                # The socket was closed: the worker is ending, or the submission closed it.
+                exit_s = _EXIT_S if self._tool is None else _TOOL_EXIT_S
+                end = self._program.wait_for(None, min(deadline_s, time.monotonic() + exit_s))
                 if end is spawn.End.TIME_LIMIT:
                     return self._over(Status.DIED, end, _CHANNEL_CLOSED)
             if answer is not None:
@@ -309,12 +297,12 @@ class Session:
             return self._over(Status.STRAY_ANSWER, spawn.End.EXITED, "sent an unknown answer")
         if status in (Status.DONE, Status.EXCEPTION):
             self._program.drain()
-            return Outcome(status=status, told=self._told(self._told_before))
-        if self._watcher is not None:
-            self._alive = False  # it has yet to write what it saw: `finish` will end it
-            told = self._told(self._told_before)
+            return Outcome(status=status, told=self._records(self._report_from))
+        if self._tool is not None:
+            self._alive = False  # the tool has to write its report yet: `finish` ends it
+            told = self._records(self._report_from)
             return Outcome(status=status, code=answer.code, told=told)
-        # After a CUDA error the context may be poisoned: this worker is done.
+        # After a CUDA error the context may be unusable: this worker is done.
         return self._over(status, spawn.End.EXITED, code=answer.code)
 
     def _over(self, status: Status, end: spawn.End, detail: str = "", *, code: int = 0) -> Outcome:
@@ -324,8 +312,8 @@ class Session:
             status=status,
             code=code,
             ended=ended,
-            told=self._told(self._told_before),
-            stack=self._report.text(self._told_before),
+            told=self._records(self._report_from),
+            stack=self._report.text(self._report_from),
             detail=detail,
         )
 
@@ -335,18 +323,18 @@ class Session:
         return self._program.report
 
     def records(self) -> tuple[dict[str, Any], ...]:
-        """Return all that the worker has told so far; untrusted."""
+        """Return all untrusted records of the worker so far."""
         if self._alive:
             self._program.drain()
-        return self._told(since=0)
+        return self._records(since=0)
 
-    def _told(self, since: int) -> tuple[dict[str, Any], ...]:
+    def _records(self, since: int) -> tuple[dict[str, Any], ...]:
         return parse_records(self._report.text(since))
 
     def close(self) -> None:
-        """End the worker and all that it started, and remove its folder."""
+        """Kill the worker and all its descendants, and remove its folder."""
         gives, self._alive = self._gives and self._alive, False
         with self._undo:
             if gives:
-                self._program.kill()  # raises if anything is left that could still write
+                self._program.kill()  # raises if a process is left that could still write
                 self._compiled.keep(self._box)

@@ -1,4 +1,4 @@
-"""A tool that runs a worker and looks at what it does."""
+"""The command of a tool that runs a worker under observation, such as compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCommand:
-    """The tool's command, which the worker's own follows, and what it adds to the environment."""
+    """The tool's command, to which the worker's is appended, and its environment variables."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str]

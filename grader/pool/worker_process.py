@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from grader.pool.state import WorkerState
 from grader.system import process_tree
-from grader.system.signals import heed_no_more, terminable
+from grader.system.signals import ignore_termination, terminable
 
 # The first message of a worker: it can do tasks now.
 READY = "ready"
@@ -47,6 +47,6 @@ def main(function: str, descriptor: str, parent: str, threads: str) -> None:
             finally:
                 # The kernel may signal the parent's death while this cleans up.
                 try:
-                    heed_no_more()
+                    ignore_termination()
                 finally:
                     state.close()

@@ -1,1 +1,1 @@
-"""What the judge and its workers share: messages, the CUDA driver, the workers' programs."""
+"""What the judge and its workers share: messages, CUDA driver calls, paths of worker programs."""

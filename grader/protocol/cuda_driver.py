@@ -1,14 +1,15 @@
-"""The few functions of libcuda.so.1 that judge and worker need, by ctypes.
+"""The CUDA driver functions that judge and workers need, called through ctypes.
 
-Used by the CUDA worker, which imports no torch, by the Python worker and by
-the judge: the same calls on both sides of a shared buffer.
-
-Memory is shared by file descriptor (cuMemCreate with a POSIX handle), never by
-legacy CUDA IPC, which fails when the worker runs under another uid.
+The CUDA worker imports no torch; with this module judge and workers make the same calls on both
+sides of a shared buffer. Memory is shared by file descriptor (cuMemCreate with a POSIX handle),
+never by legacy CUDA IPC, which fails when the worker runs under another uid.
 """
 
 import ctypes
 import os
+
+_Int, _U64 = ctypes.c_int, ctypes.c_ulonglong
+_Size, _Pointer = ctypes.c_size_t, ctypes.c_void_p
 
 _POSIX_FD = 1  # CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
 _PINNED = 1  # CU_MEM_ALLOCATION_TYPE_PINNED
@@ -51,19 +52,28 @@ class CudaError(RuntimeError):
         self.code = code
 
 
-class Driver:
-    """The driver with the primary context of one device current.
+class CudaBytes:
+    """Raw device memory that torch can wrap without a copy."""
 
-    That context is the one the CUDA runtime and torch use too.
-    """
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (size,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+class Driver:
+    """The driver with one device's primary context current, as the CUDA runtime and torch use."""
 
     def __init__(self, device: int = 0) -> None:
         self._cuda = ctypes.CDLL("libcuda.so.1")
         self.device = device
         self._call("cuInit", 0)
-        handle = ctypes.c_int()
+        handle = _Int()
         self._call("cuDeviceGet", ctypes.byref(handle), device)
-        context = ctypes.c_void_p()
+        context = _Pointer()
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
         self._call("cuCtxSetCurrent", context)
 
@@ -78,34 +88,27 @@ class Driver:
         )
 
     def granularity(self) -> int:
-        """Return what the size of shared memory must be a multiple of, bytes."""
-        size = ctypes.c_size_t()
+        """Return the allocation granularity of shared memory, bytes."""
+        size = _Size()
         self._call(
-            "cuMemGetAllocationGranularity",
-            ctypes.byref(size),
-            ctypes.byref(self._properties()),
-            0,
+            "cuMemGetAllocationGranularity", ctypes.byref(size), ctypes.byref(self._properties()), 0
         )
         return size.value
 
     def create_shared(self, size: int) -> tuple[int, int]:
         """Allocate `size` bytes and return (address, file descriptor to share)."""
-        handle = ctypes.c_ulonglong()
+        handle = _U64()
         self._call(
             "cuMemCreate",
             ctypes.byref(handle),
-            ctypes.c_size_t(size),
+            _Size(size),
             ctypes.byref(self._properties()),
-            ctypes.c_ulonglong(0),
+            _U64(0),
         )
-        descriptor = ctypes.c_int()
+        descriptor = _Int()
         try:
             self._call(
-                "cuMemExportToShareableHandle",
-                ctypes.byref(descriptor),
-                handle,
-                _POSIX_FD,
-                ctypes.c_ulonglong(0),
+                "cuMemExportToShareableHandle", ctypes.byref(descriptor), handle, _POSIX_FD, _U64(0)
             )
         except CudaError:
             self._call("cuMemRelease", handle)
@@ -119,40 +122,35 @@ class Driver:
 
     def import_shared(self, descriptor: int, size: int) -> int:
         """Map memory that another process created; return its address here."""
-        handle = ctypes.c_ulonglong()
+        handle = _U64()
         self._call(
-            "cuMemImportFromShareableHandle",
-            ctypes.byref(handle),
-            ctypes.c_void_p(descriptor),
-            _POSIX_FD,
+            "cuMemImportFromShareableHandle", ctypes.byref(handle), _Pointer(descriptor), _POSIX_FD
         )
         return self._map(handle, size)
 
     def _map(self, handle: ctypes.c_ulonglong, size: int) -> int:
-        """Map the memory and give up the handle, whatever comes of it."""
-        address = ctypes.c_ulonglong()
+        """Map the memory and release the handle, also if mapping fails."""
+        address = _U64()
         try:
             self._call(
                 "cuMemAddressReserve",
                 ctypes.byref(address),
-                ctypes.c_size_t(size),
-                ctypes.c_size_t(0),
-                ctypes.c_ulonglong(0),
-                ctypes.c_ulonglong(0),
+                _Size(size),
+                _Size(0),
+                _U64(0),
+                _U64(0),
             )
             try:
-                self._call("cuMemMap", address, ctypes.c_size_t(size), ctypes.c_size_t(0), handle,
-                           ctypes.c_ulonglong(0))  # fmt: skip
+                self._call("cuMemMap", address, _Size(size), _Size(0), handle, _U64(0))
             except CudaError:
-                self._call("cuMemAddressFree", address, ctypes.c_size_t(size))
+                self._call("cuMemAddressFree", address, _Size(size))
                 raise
         finally:
-            # The mapping keeps the memory alive; the handle is not needed further.
+            # The mapping keeps the memory alive; the handle is not needed any more.
             self._call("cuMemRelease", handle)
         access = _AccessDescription(_Location(_ON_DEVICE, self.device), _READ_WRITE)
         try:
-            self._call("cuMemSetAccess", address, ctypes.c_size_t(size), ctypes.byref(access),
-                       ctypes.c_size_t(1))  # fmt: skip
+            self._call("cuMemSetAccess", address, _Size(size), ctypes.byref(access), _Size(1))
         except CudaError:
             self.unmap(address.value, size)
             raise
@@ -160,40 +158,30 @@ class Driver:
 
     def unmap(self, address: int, size: int) -> None:
         """Undo `create_shared` or `import_shared`."""
-        self._call("cuMemUnmap", ctypes.c_ulonglong(address), ctypes.c_size_t(size))
-        self._call("cuMemAddressFree", ctypes.c_ulonglong(address), ctypes.c_size_t(size))
+        self._call("cuMemUnmap", _U64(address), _Size(size))
+        self._call("cuMemAddressFree", _U64(address), _Size(size))
 
     def allocate(self, size: int) -> int:
-        """Allocate exactly `size` bytes of this process's own (cuMemAlloc)."""
-        address = ctypes.c_ulonglong()
-        self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        """Allocate exactly `size` bytes that only this process uses (cuMemAlloc)."""
+        address = _U64()
+        self._call("cuMemAlloc_v2", ctypes.byref(address), _Size(size))
         return address.value
 
     def free(self, address: int) -> None:
         """Undo `allocate`."""
-        self._call("cuMemFree_v2", ctypes.c_ulonglong(address))
+        self._call("cuMemFree_v2", _U64(address))
 
     def copy_to_device(self, address: int, host: int, size: int) -> None:
         """Copy `size` bytes from host memory."""
-        self._call(
-            "cuMemcpyHtoD_v2",
-            ctypes.c_ulonglong(address),
-            ctypes.c_void_p(host),
-            ctypes.c_size_t(size),
-        )
+        self._call("cuMemcpyHtoD_v2", _U64(address), _Pointer(host), _Size(size))
 
     def copy_to_host(self, host: int, address: int, size: int) -> None:
         """Copy `size` bytes to host memory."""
-        self._call(
-            "cuMemcpyDtoH_v2",
-            ctypes.c_void_p(host),
-            ctypes.c_ulonglong(address),
-            ctypes.c_size_t(size),
-        )
+        self._call("cuMemcpyDtoH_v2", _Pointer(host), _U64(address), _Size(size))
 
     def reset(self) -> None:
         """Destroy the primary context: what is still allocated then has leaked."""
-        handle = ctypes.c_int()
+        handle = _Int()
         self._call("cuDeviceGet", ctypes.byref(handle), self.device)
         self._call("cuDevicePrimaryCtxReset_v2", handle)
 

@@ -1,4 +1,4 @@
-"""The programs in which student code runs, by path: the judge starts them, and imports none."""
+"""The paths of the worker programs, which the judge starts and never imports."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ PYTHON_SERVER = _WORKER / "python_server.py"
 PYTHON_WORKER = _WORKER / "python_worker.py"
 TRITON_COMPILE = _WORKER / "triton_compile.py"
 
-# The last argument of CUDA_WORKER, which has it open the GPU before its first command.
+# As the last argument of CUDA_WORKER: open the GPU before the first command.
 CONTEXT = "context"

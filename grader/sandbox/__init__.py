@@ -1,1 +1,1 @@
-"""Run a program that we do not trust: start it, confine it, limit it, end it."""
+"""Run an untrusted program: start it, confine it, limit it, end it."""

@@ -1,20 +1,20 @@
-"""What a program writes into a pipe, kept within bounds: its head, its tail, its size.
+"""Capture a pipe within bounds: the head, the tail and the number of bytes.
 
-A hand-in may write gigabytes, or hold the pipe open for ever: reading never
-blocks, and stops for good once the limit is passed.
+A submission may write gigabytes, or hold the pipe open for ever. Reading never blocks, and stops
+for good once the limit is passed.
 """
 
 from __future__ import annotations
 
 import os
 
-_KEEP_BYTES = 32 * 1024  # at the head, and again at the tail: what a person might read
+_KEEP_BYTES = 32 * 1024  # at the head, and again at the tail: as much as a person may read
 
 
 class Capture:
-    """The reading end of a pipe, which it owns.
+    """The reading end of a pipe, which this object owns.
 
-    Of more than twice `keep_bytes` the middle is dropped.
+    The middle of more than twice `keep_bytes` is dropped.
     """
 
     def __init__(self, descriptor: int, limit_bytes: int, keep_bytes: int = _KEEP_BYTES) -> None:
@@ -29,11 +29,11 @@ class Capture:
 
     @property
     def over_limit(self) -> bool:
-        """True if more came than is allowed."""
+        """True if more than the limit was read."""
         return self.total_bytes > self._limit
 
     def drain(self) -> bool:
-        """Read what is there; False once all writers have closed."""
+        """Read what is available; False once all writers have closed."""
         while not self.over_limit:
             try:
                 data = os.read(self.descriptor, 65536)
@@ -46,24 +46,24 @@ class Capture:
         return True
 
     def _keep(self, data: bytes) -> None:
-        room = self._keep_bytes - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
+        head_bytes = self._keep_bytes - len(self._head)
+        self._head += data[:head_bytes]
+        self._tail += data[head_bytes:]
         surplus = max(0, len(self._tail) - self._keep_bytes)
         del self._tail[:surplus]
         self._left_out += surplus
 
     def text(self, since: int = 0) -> str:
-        """Return what was kept of all but the first `since` bytes.
+        """Return the captured text without the first `since` bytes.
 
-        A line in the middle says how much was not kept.
+        A line in the middle states how many bytes were dropped.
         """
         middle = f"\n… {self._left_out} bytes left out …\n".encode() if self._left_out else b""
         tail = self._tail[max(0, since - len(self._head) - self._left_out) :]
         return bytes(self._head[since:] + middle + tail).decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Close our end."""
+        """Close the pipe."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1

@@ -1,15 +1,14 @@
-"""The kernel's own limit on the memory and the tasks of one program, where we may make one.
+"""Control groups: the kernel's limit on the memory and tasks of one program, where permitted.
 
-    version 2   a group beside the judge's, where the judge may write and the
-                parent hands the controller `memory` down (systemd does, to a
-                user's services and to root's)
+    version 2   a group beside the judge's, where the judge may write and the parent
+                delegates the controller `memory` (systemd does for services)
     version 1   a group below the judge's, in the hierarchies `memory` and `pids`
 
-A program enters its group before it gives up its rights (`grader.worker.confine`),
-and all it starts is in it as well, wherever it flees to: no process of it is
-missed by a limit, or by `kill`. Nothing of the machine's settings is changed: in
-a container, whose groups can mostly only be read, there is none, and memory and
-processes are watched instead (`grader.system.process_tree`), as they are beside it.
+A program enters its group before it gives up its rights (`grader.worker.confine`). All its
+descendants are in the group too, even in another session, so that no limit and no kill misses
+one. The machine's settings are not changed. Most containers mount their groups read-only: then
+there is no group, and `grader.sandbox.process` watches memory and processes instead, as it also
+does beside a group.
 
 Names and meaning of the files: Documentation/admin-guide/cgroup-v2.rst and
 cgroup-v1/ of the Linux kernel.
@@ -24,25 +23,25 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import GraderError
+from grader.system.process_tree import kill_until_none
 
 _NAME = "gpu-grade"
-# What the kernel counts in a group beside the program's own pages, and how coarsely
-# it counts: a program just below its limit is the watching's to judge.
+# The kernel counts more than the program's own pages, and coarsely: with this slack the polling
+# in `grader.sandbox.process` decides about a program near its limit.
 _SLACK_MIB = 64
-# Interpreter, driver and toolkit, before a line of a hand-in runs; `start_here` replaces it.
+# Interpreter, driver and toolkit, before student code runs; `start_here` replaces it.
 _START_MIB = 4096
-_KILL_S = 10.0
 _REMOVE_S = 1.0
 _POLL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A folder in which groups can be made, and what they can limit there."""
+    """A folder in which groups can be made, and what the groups can limit."""
 
     folder: Path
     version: int
@@ -54,7 +53,7 @@ class Place:
 class Group:
     """The groups of one program: one in version 2, one for each hierarchy in version 1.
 
-    `memory_mib` is what the hand-in may use beyond what its worker had before.
+    `memory_mib` is what the submission may use in addition to what its worker used before.
     """
 
     folders: tuple[tuple[Place, Path], ...]
@@ -64,11 +63,11 @@ class Group:
 
     @property
     def entrances(self) -> list[str]:
-        """The files that a process enters by, writing a 0."""
+        """The files to which a process writes a 0 to enter the group."""
         return [str(folder / "cgroup.procs") for _, folder in self.folders]
 
     def start_here(self) -> None:
-        """Count the hand-in's memory from what is used now."""
+        """Count the submission's memory from the present usage."""
         for place, folder in self.folders:
             if place.memory:
                 name = "memory.current" if place.version == 2 else "memory.usage_in_bytes"
@@ -76,21 +75,21 @@ class Group:
         self._limit()
 
     def grant(self, memory_mib: float) -> None:
-        """Leave room for so much beside: buffers that are not the hand-in's own."""
+        """Raise the limit by the size of shared buffers, which are not the submission's own."""
         self._granted_mib = memory_mib
         self._limit()
 
     def _limit(self) -> None:
         most_mib = self._start_mib + self._granted_mib + self.memory_mib + _SLACK_MIB
         for place, folder in self.folders:
-            # Less than is used by now cannot be set: the limit before it then holds.
+            # A limit below the present usage is refused: then the previous limit stays.
             with contextlib.suppress(OSError):
                 if place.memory:
                     _limit_memory(place, folder, most_mib)
 
     @property
     def ran_out_of_memory(self) -> bool:
-        """True if the kernel has killed a process of the group for its memory."""
+        """True if the kernel has killed a process of the group for lack of memory."""
         for place, folder in self.folders:
             name = "memory.events" if place.version == 2 else "memory.oom_control"
             if place.memory and _counts(folder / name).get("oom_kill", 0):
@@ -98,32 +97,33 @@ class Group:
         return False
 
     def end(self) -> None:
-        """Kill all that is in it, wait for that, and remove it. May be called again.
+        """Kill all processes in the group, wait for them, and remove it. May be called again.
 
         Raises GraderError if its processes multiply faster than they can be killed.
         """
-        deadline_s = time.monotonic() + _KILL_S
-        while members := {pid for _, folder in self.folders for pid in _processes(folder)}:
-            for place, folder in self.folders:
-                if place.tasks:
-                    (folder / "pids.max").write_text("0")  # none is started from here on
-                if place.version == 2:
-                    with contextlib.suppress(FileNotFoundError):  # before Linux 5.14
-                        (folder / "cgroup.kill").write_text("1")
-            for pid in members:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            if time.monotonic() > deadline_s:
-                raise GraderError("a hand-in's processes multiply faster than they can be ended")
-            time.sleep(_POLL_S)
+        kill_until_none(self._kill, _POLL_S)
         for _, folder in self.folders:
             _remove(folder)
 
+    def _kill(self) -> int:
+        """Kill all processes in the group; return how many there were."""
+        members = {pid for _, folder in self.folders for pid in _processes(folder)}
+        for place, folder in self.folders if members else ():
+            if place.tasks:
+                (folder / "pids.max").write_text("0")  # no process can start from now on
+            if place.version == 2:
+                with contextlib.suppress(FileNotFoundError):  # before Linux 5.14
+                    (folder / "cgroup.kill").write_text("1")
+        for pid in members:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        return len(members)
+
 
 def make(memory_mib: int, tasks: int) -> Group | None:
-    """Make a group for one program; None where it cannot be had.
+    """Make a group for one program; None if that is impossible here.
 
-    Until `start_here`, there is room for what starts before the hand-in does.
+    Until `start_here` is called, the limit includes the start of interpreter and driver.
     """
     name = f"{_NAME}-{os.getpid()}-{secrets.token_hex(4)}"
     made: list[tuple[Place, Path]] = []
@@ -145,9 +145,9 @@ def make(memory_mib: int, tasks: int) -> Group | None:
 
 @functools.cache
 def places() -> tuple[Place, ...]:
-    """Find out, once, where groups can be made: () if memory cannot be limited there.
+    """Return where groups can be made, () if memory cannot be limited there.
 
-    What judges that were killed have left there is removed.
+    The first call also removes the groups that killed judges have left.
     """
     found = tuple(_writable(_candidates()))
     if not any(place.memory for place in found):
@@ -158,11 +158,11 @@ def places() -> tuple[Place, ...]:
 
 
 def _writable(candidates: Iterator[Place]) -> Iterator[Place]:
-    """Those candidates in which a group can be made, one for each controller."""
-    taken: set[str] = set()
+    """Yield the candidates in which a group can be made, one for each controller."""
+    covered: set[str] = set()
     for place in candidates:
-        offers = {name for name in ("memory", "tasks") if getattr(place, name)} - taken
-        if not offers:
+        controllers = {name for name in ("memory", "tasks") if getattr(place, name)} - covered
+        if not controllers:
             continue
         trial = place.folder / f"{_NAME}-{os.getpid()}-trial"
         try:
@@ -170,38 +170,33 @@ def _writable(candidates: Iterator[Place]) -> Iterator[Place]:
         except OSError:
             continue
         _remove(trial)
-        taken |= offers
-        yield Place(
-            folder=place.folder,
-            version=place.version,
-            memory="memory" in offers,
-            tasks="tasks" in offers,
-        )
+        covered |= controllers
+        yield replace(place, memory="memory" in controllers, tasks="tasks" in controllers)
 
 
 def _candidates(proc: Path = Path("/proc/self")) -> Iterator[Place]:
-    """The folders where a group might be made, the likeliest first."""
+    """Yield the folders where a group might be made, the likeliest first."""
     try:
         lines = (proc / "cgroup").read_text().splitlines()
         mounts = (proc / "mountinfo").read_text().splitlines()
     except OSError:
         return
     # Each line: hierarchy:controllers:path, where version 2 is 0::path.
-    ours = {line.split(":", 2)[1]: line.split(":", 2)[2] for line in lines}
+    paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
     for mount in mounts:
         fields, _, rest = mount.partition(" - ")
         kind, _, options = rest.split(" ", 2)
         root, point = (_unescaped(word) for word in fields.split()[3:5])
-        if kind == "cgroup2" and "" in ours:
-            own = _below(Path(point), root, ours[""])
+        if kind == "cgroup2" and "" in paths:
+            own = _below(Path(point), root, paths[""])
             for folder in (own, own.parent):
-                handed_down = _words(folder / "cgroup.subtree_control")
-                if folder.is_relative_to(point) and "memory" in handed_down:
-                    tasks = "pids" in handed_down
+                delegated = _words(folder / "cgroup.subtree_control")
+                if folder.is_relative_to(point) and "memory" in delegated:
+                    tasks = "pids" in delegated
                     yield Place(folder=folder, version=2, memory=True, tasks=tasks)
         if kind == "cgroup":
             offered = set(options.split(" ")[-1].split(",")) & {"memory", "pids"}
-            for controllers, path in ours.items():
+            for controllers, path in paths.items():
                 if offered & set(controllers.split(",")):
                     folder = _below(Path(point), root, path)
                     memory, tasks = "memory" in offered, "pids" in offered
@@ -209,7 +204,7 @@ def _candidates(proc: Path = Path("/proc/self")) -> Iterator[Place]:
 
 
 def _below(point: Path, root: str, path: str) -> Path:
-    """Where the group `path` is seen, if a mount at `point` shows the group `root`."""
+    """Return where the group `path` appears, if a mount at `point` shows the group `root`."""
     if path == root or path.startswith(root.rstrip("/") + "/"):
         path = path[len(root.rstrip("/")) :]
     return point / path.lstrip("/")
@@ -234,7 +229,7 @@ def _limit_memory(place: Place, folder: Path, most_mib: float) -> None:
 
 
 def _processes(folder: Path) -> list[int]:
-    # A process that this one cannot see is a 0 there, and a signal to 0 would be for us.
+    # A process outside this pid namespace appears as 0, and a signal to 0 would reach the judge.
     return [pid for word in _words(folder / "cgroup.procs") if (pid := int(word)) > 0]
 
 
@@ -251,14 +246,14 @@ def _counts(file: Path) -> dict[str, int]:
 
 
 def _unescaped(path: str) -> str:
-    """A path of mountinfo, which writes blanks as octal numbers."""
+    """Return a path of mountinfo, which writes blanks as octal numbers."""
     for code in (r"\040", r"\011", r"\012", r"\134"):
         path = path.replace(code, chr(int(code[1:], 8)))
     return path
 
 
 def _remove(folder: Path) -> None:
-    """Remove an empty group; the kernel takes a moment to see that it is empty."""
+    """Remove an empty group; the kernel needs a moment to notice that it is empty."""
     deadline_s = time.monotonic() + _REMOVE_S
     while folder.exists():
         with contextlib.suppress(OSError):
@@ -270,29 +265,28 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_leftovers(place: Path) -> None:
-    """Remove the groups of judges that are gone, and end what has outlived them there."""
+    """Kill the processes that have outlived their judge, and remove their groups."""
     for folder in place.glob(f"{_NAME}-*"):
         judge = folder.name.split("-")[2]
         if not judge.isdigit() or Path(f"/proc/{judge}").exists():
             continue
         if any(map(_is_elsewhere, _processes(folder))):
             continue
-        of_version_1 = not (folder / "cgroup.events").exists()
         left = Place(
             folder=place,
-            version=1 if of_version_1 else 2,
+            version=2 if (folder / "cgroup.events").exists() else 1,
             memory=False,
             tasks=(folder / "pids.max").exists(),
         )
-        # Another user's, or another judge is faster: neither concerns this one.
+        # It fails for a group of another user, or when another judge removes it first.
         with contextlib.suppress(OSError, GraderError):
             Group(folders=((left, folder),), memory_mib=0).end()
 
 
 def _is_elsewhere(pid: int) -> bool:
-    """True for a process of a container in this machine: its judge's number is another here."""
+    """True for a process of a nested pid namespace, where its judge has a different pid."""
     with contextlib.suppress(OSError):
         status = Path(f"/proc/{pid}/status").read_text()
-        # Its number in each container, from ours inwards.
+        # The pid in each namespace, from this one inwards.
         return len(status.partition("\nNSpid:")[2].partition("\n")[0].split()) > 1
     return False

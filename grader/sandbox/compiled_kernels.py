@@ -1,26 +1,25 @@
-"""What Triton compiled in one worker of a hand-in, carried into the boxes of later ones.
+"""Reuse Triton's compiled kernels: copy them from one worker's folder into those of later workers.
 
-    worker 1 ── its box ── `keep` ──→ bytes here ── `into` ──→ box of worker 2, …
-                what looks like Triton's cache,     laid down before the
-                read while it waits, or is dead     hand-in is loaded
+    worker 1 ── its folder ── `keep` ──→ bytes here ── `into` ──→ folder of worker 2, …
+                   read while the worker waits,          written before the
+                   or after it has ended                 submission is loaded
 
-Every worker has a box of its own, and so a cache of its own: without this each
-compiles all kernels anew, which takes about a second a configuration.
+Every worker has a scratch folder of its own, and so a Triton cache of its own. Without this module
+each worker would compile all kernels again, which takes about a second per configuration.
 
-What is kept is of one built hand-in (`Built` owns it), for as long as that
-lives, in memory: never of another student, language or build, nor of another
-run. The folder that it comes from is not trusted. Only plain files are read, by
-name within descriptors, under names of Triton's own choosing:
+The kernels of one built submission stay in memory as long as its `Built` object: they never reach
+another student, language, build or run. The folder that they come from is untrusted. Only regular
+files are read, relative to open descriptors, and only under the names that Triton gives them:
 
     triton/FOLDER/KERNEL.source .ttir .ttgir .llir .ptx .cubin .json    one kernel
     triton/FOLDER/MODULE.cpython-….so                              part of a launcher
 
-and nothing in them is looked at. Triton's list of a kernel's files names them by
-their full paths, so it is written anew for each box, by us. The choices of its
-tuners (`.autotune.json`) stay behind: every worker measures for itself.
+Their content is not interpreted. Triton's list of a kernel's files names them by full path, so
+this module writes a new list for each folder. The choices of autotuners (`.autotune.json`) are not
+copied: every worker measures for itself.
 
-Who may leave something for others is decided where workers are started; why, is
-in docs/decisions/compiled-kernels.md.
+`grader.judge.session` decides which workers may contribute;
+docs/decisions/compiled-kernels.md explains why.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-CACHE = "triton"  # in a worker's box
+CACHE = "triton"  # the folder's name within a worker's scratch folder
 
-# More than GEMM with forty configurations leaves.
+# More than GEMM with forty configurations needs.
 _MOST_BYTES = 32 << 20
 _MOST_FILE_BYTES = 8 << 20
 _MOST_FILES = 2048
-_MOST_NAMES = 10_000  # that are looked at, in all folders together
+_MOST_NAMES = 10_000  # that are read, in all folders together
 _LIST = "__grp__"
 _FOLDER = re.compile(r"[A-Z2-7]{52}")  # a SHA-256 in base 32
 _KERNEL = re.compile(
@@ -54,26 +53,26 @@ Files = Mapping[str, bytes]
 
 
 class _NotPlainError(Exception):
-    """What stands where a file of a cache should is something else, or too large."""
+    """An entry of a cache is not a plain file, or is too large."""
 
 
-class Compiled:
-    """What workers of one built hand-in have compiled so far."""
+class CompiledKernels:
+    """The kernels that workers of one built submission have compiled so far."""
 
     def __init__(self) -> None:
-        # Replaced and never changed: others may be copying meanwhile.
+        # Replaced, never changed: other threads may be copying meanwhile.
         self._folders: Mapping[str, Files] = {}
 
     @property
     def folders(self) -> Mapping[str, Files]:
-        """The files by name, by the name of the folder that they lie in."""
+        """The files by folder name and file name."""
         return self._folders
 
     def into(self, box: Path) -> None:
-        """Lay it all down in the box of a worker in which nothing of the hand-in has run yet.
+        """Write all kernels into the folder of a worker that has not run student code yet.
 
-        It becomes the box's owner's. A box that holds a cache already is left as it is:
-        then the worker compiles for itself. Raises OSError if there is no room.
+        The files get the owner of `box`. If `box` already has a cache, nothing is written, and the
+        worker compiles for itself. Raises OSError if the disk is full.
         """
         folders = self._folders
         if not folders:
@@ -88,23 +87,21 @@ class Compiled:
                             _write(file, folder, data, owner)
 
     def keep(self, box: Path) -> None:
-        """Take over what is in the box of a worker that compiles nothing now.
+        """Add the kernels in the folder of a worker that is not compiling now.
 
-        What else of it runs may write meanwhile: into files that are its own.
-
-        What is known already stays as it is. A folder that holds anything but
-        plain files under a cache's names is left out, and so is all that would
-        be too much.
+        Folders that are already known are not replaced. A folder is skipped if its files are not
+        plain files with a cache's names, or if a bound would be exceeded. Other processes of the
+        submission may write meanwhile; that can change only its own files.
         """
         try:
             found = dict(_Reader(self._folders).read(box))
         except OSError:
-            return  # there is no cache, or what is there is none
+            return  # there is no cache
         self._folders = {**found, **self._folders}
 
 
 def _list_of(files: Files, folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield Triton's list of the kernel in the folder, under its name, if there is one."""
+    """Yield (name, content) of Triton's list of the files, if the folder holds a kernel."""
     for name in files:
         if name.endswith(".json"):
             paths = {file: str(folder / file) for file in files}
@@ -113,9 +110,9 @@ def _list_of(files: Files, folder: Path) -> Iterator[tuple[str, bytes]]:
 
 @contextlib.contextmanager
 def _made(name: str, outside: int, owner: os.stat_result) -> Iterator[int]:
-    """Make a folder in the folder `outside`; give its descriptor.
+    """Make a folder in the open folder `outside` and yield its descriptor.
 
-    Raises FileExistsError if anything stands there, a link too.
+    Raises FileExistsError if the name exists, also as a link.
     """
     os.mkdir(name, 0o700, dir_fd=outside)
     with _opened(os.open(name, _PLAIN_FOLDER, dir_fd=outside)) as folder:
@@ -124,14 +121,14 @@ def _made(name: str, outside: int, owner: os.stat_result) -> Iterator[int]:
 
 
 def _write(name: str, folder: int, data: bytes, owner: os.stat_result) -> None:
-    """Write a file that is not there yet into an open folder."""
+    """Write a new file into an open folder."""
     with os.fdopen(os.open(name, _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
         os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
         file.write(data)
 
 
 class _Reader:
-    """Reads the cache in a box, within what is left of the bounds."""
+    """Reads the cache in a worker's folder, within the bounds that `known` leaves."""
 
     def __init__(self, known: Mapping[str, Files]) -> None:
         self._known = known
@@ -142,7 +139,7 @@ class _Reader:
         )
 
     def read(self, box: Path) -> Iterator[tuple[str, Files]]:
-        """Yield the folders that are in order. Raises OSError if there is no cache."""
+        """Yield the valid folders by name. Raises OSError if there is no cache."""
         with _opened(os.open(box, _PLAIN_FOLDER)) as outside:
             owner = os.fstat(outside).st_uid
             with _opened(os.open(CACHE, _PLAIN_FOLDER, dir_fd=outside)) as cache:
@@ -156,7 +153,7 @@ class _Reader:
                             yield name, files
 
     def _names(self, folder: int) -> Iterator[str]:
-        """Yield the names in a folder, as long as so many may be looked at."""
+        """Yield the names in a folder, up to the bound for all folders together."""
         with os.scandir(folder) as listing:
             for entry in listing:
                 if self._names_left == 0:
@@ -165,7 +162,7 @@ class _Reader:
                 yield entry.name
 
     def _folder(self, folder: int, owner: int) -> Files:
-        """Return the files of one folder: of one whole kernel, or of one module."""
+        """Return the files of a folder with one complete kernel or one module, else {}."""
         names = set(self._names(folder))
         kernels = {found["kernel"] for name in names if (found := _KERNEL.fullmatch(name))}
         modules = {name for name in names if _MODULE.fullmatch(name)}
@@ -173,7 +170,7 @@ class _Reader:
             return {}
         wanted = modules or {name for name in names if _KERNEL.fullmatch(name)}
         for kernel in kernels:
-            # The list comes last: without it, the compiler was ended on its way.
+            # Triton writes the list last: without it, the compilation was interrupted.
             if not {f"{kernel}.json", f"{kernel}.cubin", f"{_LIST}{kernel}.json"} <= names:
                 return {}
         if len(wanted) > self._files_left:
@@ -197,11 +194,11 @@ def _opened(descriptor: int) -> Iterator[int]:
 
 
 def _read(folder: int, name: str, owner: int, most_bytes: int) -> bytes:
-    """Return the content of a plain file; see `_NotPlainError`."""
+    """Return the content of a plain file. Raises _NotPlainError."""
     descriptor = os.open(name, _PLAIN_FILE, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
-        # Another link, or another owner: then it is, or was, the file of somebody else.
+        # With a second link or another owner, it is the file of another user.
         plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_uid == owner
         if not plain or found.st_size > most_bytes:
             raise _NotPlainError(name)

@@ -1,17 +1,16 @@
-"""Which files a program that we do not trust may read, write and run.
+"""Which files an untrusted program may read, write and run: the rules for Landlock.
 
     read     the system's programs and libraries, the compilers, this Python, the
-             worker's own programs: what builds and runs a kernel, on any machine
-    write    its own folder, nothing else
-    device   /dev/null and its like; on a GPU the driver's device files
+             worker programs: what builds and runs a kernel, on any machine
+    write    the program's own folder, nothing else
+    device   /dev/null and similar; on a GPU the driver's device files
 
-Everything else is outside: home folders, the assignments, other hand-ins, the
-cache, /tmp, /dev/shm, other processes below /proc. What a GPU, or one tool,
-needs beyond that is a *relaxation*: `RELAXATIONS` names each with its reason,
-and the table in docs/security.md is made from it.
+Everything else is out of reach: home folders, the assignments, other submissions, the cache, /tmp,
+/dev/shm, other processes below /proc. What programs on a GPU need beyond that is a *relaxation*:
+`RELAXATIONS` names each with its reason, and the table in docs/security.md is made from it.
 
-A path that is not there grants nothing. A grant is for everything below it, so
-a folder of the staff's below a granted one would be readable: `uncovered` says.
+A path that does not exist grants nothing. A grant covers everything below its path, so a staff
+folder below a granted one would be readable: `uncovered` finds those.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ _SYSTEM = (
     "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/opt",
     "/nix/store", "/gnu/store",
 )  # fmt: skip
-# Not all of /etc: under root's own user its passwords would be readable.
+# Not all of /etc: a program of root could read the passwords there.
 _SETTINGS = (
     "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
     "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/os-release",
 )  # fmt: skip
-# What numerical libraries ask before they choose a kernel or a number of threads.
+# Numerical libraries read these to choose a kernel or a number of threads.
 _MACHINE = (
     "/proc/cpuinfo", "/proc/meminfo", "/proc/sys/vm/overcommit_memory",
     "/sys/devices/system/cpu", "/sys/devices/system/node",
@@ -50,7 +49,7 @@ _MACHINE = (
 _READ_DEVICES = ("/dev/random", "/dev/urandom")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
 
-# The parts of a prefix that hold programs; a prefix can be somebody's home folder.
+# The parts of a prefix that hold programs; the prefix itself can be a home folder.
 _PARTS = (
     "bin", "lib", "lib32", "lib64", "libexec", "include", "share", "nvvm", "targets", "extras",
     "compute-sanitizer", "pyvenv.cfg", "*-linux-gnu",
@@ -59,7 +58,7 @@ _PARTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relaxation:
-    """Something granted to some programs only: what, to which, and why."""
+    """A grant to some programs only: what, to which, and why."""
 
     grant: Grant
     paths: tuple[str, ...]
@@ -67,7 +66,7 @@ class Relaxation:
     why: str
 
 
-# How each was found out stands in docs/security.md.
+# docs/security.md tells how each was found.
 RELAXATIONS = (
     Relaxation(
         grant="change",
@@ -97,7 +96,7 @@ RELAXATIONS = (
 
 
 def granted(*, gpu: bool) -> dict[str, list[str]]:
-    """Return the paths by kind of grant, beside a program's own folder."""
+    """Return the paths by kind of grant, without the program's own folder."""
     paths: dict[str, list[str]] = {
         "read": list(_readable(gpu)),
         "write": [],
@@ -105,13 +104,13 @@ def granted(*, gpu: bool) -> dict[str, list[str]]:
         "device": list(_DEVICES),
     }
     for relaxation in RELAXATIONS if gpu else ():
-        found = (path for pattern in relaxation.paths for path in _expanded(pattern))
-        paths[relaxation.grant] += found
+        for pattern in relaxation.paths:
+            paths[relaxation.grant] += _expanded(pattern)
     return paths
 
 
 def uncovered(folders: Iterable[Path]) -> list[Path]:
-    """Return those folders that every program may read, because they lie below a grant."""
+    """Return those of `folders` that every program may read, because they lie below a grant."""
     grants = [Path(os.path.realpath(path)) for path in _readable(True)]
     real = ((folder, Path(os.path.realpath(folder))) for folder in folders)
     return [
@@ -120,10 +119,9 @@ def uncovered(folders: Iterable[Path]) -> list[Path]:
 
 
 def interpreter_files() -> list[str]:
-    """Return files that a worker must be able to read, whoever it runs as."""
+    """Return files that a worker must be able to read as any user."""
     packages = Path(sysconfig.get_path("purelib"))
-    wanted = (programs.CONFINE, *packages.glob("torch/__init__.py"))
-    return [str(path) for path in wanted]
+    return [str(programs.CONFINE), *map(str, packages.glob("torch/__init__.py"))]
 
 
 def _expanded(pattern: str) -> list[str]:
@@ -134,12 +132,12 @@ def _expanded(pattern: str) -> list[str]:
 
 @functools.cache
 def _readable(gpu: bool) -> tuple[str, ...]:
-    """Work out, once, what programs may read and run."""
+    """Return the folders and files that programs may read and run."""
     folders = [*_SYSTEM, *_SETTINGS, *_MACHINE, *_READ_DEVICES]
     folders.append(str(Path(grader.__file__).parent))
     folders += _python()
     folders += _tools(gpu)
-    # The loader looks here, and programs are given the variable.
+    # The dynamic loader searches these: programs get the variable.
     folders += [f for f in os.environ.get("LD_LIBRARY_PATH", "").split(":") if f.startswith("/")]
     return tuple(_without_the_contained(folders))
 
@@ -160,7 +158,7 @@ def _tools(gpu: bool) -> Iterator[str]:
     for tool in searches:
         if tool is not None:
             yield from _program(tool.path)
-    # Triton compiles its launcher with these on a GPU.
+    # On a GPU Triton compiles its launcher with one of these.
     for name in (os.environ.get("CC"), "gcc", "cc") if gpu else ():
         if name and (found := shutil.which(name)):
             yield from _program(Path(found))
@@ -170,11 +168,11 @@ def _tools(gpu: bool) -> Iterator[str]:
 
 
 def _program(path: Path) -> Iterator[str]:
-    """Yield a program, where a link leads to, and the parts of what it is installed in."""
-    for one in dict.fromkeys((path, Path(os.path.realpath(path)))):
-        yield str(one)
-        if one.parent.name == "bin":
-            yield from _parts(one.parent.parent)
+    """Yield a program, the target of its link, and the parts of the prefix of each."""
+    for program in dict.fromkeys((path, Path(os.path.realpath(path)))):
+        yield str(program)
+        if program.parent.name == "bin":
+            yield from _parts(program.parent.parent)
 
 
 def _parts(prefix: Path) -> Iterator[str]:
@@ -183,10 +181,10 @@ def _parts(prefix: Path) -> Iterator[str]:
 
 
 def _without_the_contained(folders: Sequence[str]) -> Iterator[str]:
-    """Yield the folders, in order, without those below another one and those not there."""
+    """Yield the folders that exist, in order, without those below another one."""
     real = {folder: os.path.realpath(folder) for folder in dict.fromkeys(folders)}
-    there = {folder: path for folder, path in real.items() if Path(path).exists()}
-    tops = set(there.values())
-    for folder, path in there.items():
+    existing = {folder: path for folder, path in real.items() if Path(path).exists()}
+    tops = set(existing.values())
+    for folder, path in existing.items():
         if not any(str(parent) in tops for parent in Path(path).parents):
             yield folder

@@ -1,7 +1,7 @@
-"""How well hand-ins are kept apart from everything else: the words, and the rule.
+"""The isolation level of a machine: how well submissions are confined there.
 
-`grader.sandbox.probe` finds out which holds on a machine, by trying. Nothing here
-needs Linux, so that `grade doctor` can be read everywhere.
+`grader.sandbox.probe` measures the level. Nothing here needs Linux, so that `grade doctor` runs
+everywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from grader.errors import ToolError
 
 
 class Level(str, Enum):
-    """How much of what a hand-in must not do is out of its reach; most first."""
+    """How well submissions are confined, best first; `grader.sandbox.probe` defines the levels."""
 
     FULL = "full"
     PARTIAL = "partial"
@@ -30,11 +30,11 @@ class Level(str, Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """What was found out about a machine.
+    """The isolation of a machine.
 
-    `layers` names what holds hand-ins back. `missing` are sentences: what a
-    hand-in can do here that it should not. `notes` say what is otherwise than
-    it could be, and why, at no loss of level.
+    `layers` names the protections in use. Each sentence of `missing` names something that a
+    submission can do and should not. `notes` say which protections are off, and why, without
+    lowering the level.
     """
 
     level: Level
@@ -44,7 +44,7 @@ class Isolation:
 
     @property
     def facts(self) -> dict[str, str | None]:
-        """What a report says of it."""
+        """The keys of a report's environment."""
         return {
             "sandbox": self.level.value,
             "sandbox_missing": "; ".join(self.missing) or None,
@@ -52,7 +52,7 @@ class Isolation:
         }
 
     def lesser(self, other: Isolation) -> Isolation:
-        """Return what holds where both count: the lesser level, and all that is missing."""
+        """Return the isolation where both count: the lower level, and all that is missing."""
         least = self if other.level.reaches(self.level) else other
         return replace(
             least,
@@ -62,7 +62,7 @@ class Isolation:
 
 
 def require(wanted: Level, found: Isolation) -> None:
-    """Raise ToolError if hand-ins are kept apart less well here than `wanted`."""
+    """Raise ToolError if the level that was found is below `wanted`."""
     if not found.level.reaches(wanted):
         raise ToolError(
             f"the sandbox reaches the level {found.level} here, not {wanted}: "

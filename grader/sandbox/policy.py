@@ -1,36 +1,38 @@
-"""What keeps an untrusted program from everything that is not its own.
+"""Which protections an untrusted program runs under: the layers, and one program's confinement.
 
-    fence      which files it may read, write and run (Landlock; `grader.sandbox.landlock`)
-    filter     which system calls it may not make (seccomp; `grader.sandbox.seccomp`)
-    own user   a user that nobody else is, where the judge is root (`grader.sandbox.users`)
-    own group  the kernel's limit on its memory and tasks (`grader.sandbox.cgroup`)
+    Landlock       which files it may read, write and run (`grader.sandbox.landlock`)
+    seccomp        which system calls it may not make (`grader.sandbox.seccomp`)
+    own user       a temporary user, where the judge is root (`grader.sandbox.users`)
+    control group  the kernel's limit on its memory and tasks (`grader.sandbox.cgroup`)
 
-Which of them work on a machine is found out once (`grader.sandbox.probe`) and said
-to `use_layers`; until then the kernel's own two are put up, which every recent
-kernel has. A program on a GPU needs more than others, so its layers are a choice
-of their own. `grader.worker.confine` applies them, in the program's own process.
+`grader.sandbox.probe` finds out once which of them work on a machine and calls `use_layers`. Until
+then Landlock and seccomp are on, which every recent kernel has. Programs on a GPU have layers of
+their own, because they need more. The layers in use are module state: they are a fact about the
+machine, and a compiler that runs deep inside a build must not run without them by mistake.
+`grader.worker.confine` applies the layers in the program's own process.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.sandbox import cgroup, landlock, users
+from grader.sandbox import cgroup, landlock, seccomp, users
 from grader.sandbox.cgroup import Group
-from grader.sandbox.seccomp import For, program
+from grader.sandbox.users import TemporaryUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """What a program is kept in. Without any of them it has limits and a session only."""
+    """The protections of a program. Without any of them it has limits and a session only."""
 
     landlock: bool = True
     filter: bool = True
     own_user: bool = False
     own_group: bool = False
-    powers: bool = False  # keep those of root, where the judge has them
+    powers: bool = False  # keep the capabilities of root, where the judge has them
 
     @property
     def words(self) -> str:
@@ -44,8 +46,8 @@ class Layers:
         return ", ".join(name for there, name in names if there) or "limits only"
 
 
-# For what runs no code of a hand-in's and starts programs that do: a child can
-# only change its user if its parent might have.
+# For a program that runs no student code and starts programs that do: a child can change its
+# user only if its parent could.
 UNCONFINED = Layers(landlock=False, filter=False, powers=True)
 
 # By whether the program uses a GPU.
@@ -53,65 +55,56 @@ _layers: dict[bool, Layers] = {False: Layers(), True: Layers()}
 
 
 def use_layers(layers: Layers, *, gpu: bool) -> None:
-    """Say what works on this machine."""
+    """Set the layers that work on this machine."""
     _layers[gpu] = layers
 
 
 def layers_in_use(*, gpu: bool) -> Layers:
-    """Return what programs are kept in from here on."""
+    """Return the layers of programs that are started from now on."""
     return _layers[gpu]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confinement:
-    """One program's own folder, the layers around it, its user and group, None for ours."""
+    """One program's folder, its layers, and its temporary user and control group, if any."""
 
     folder: Path
     layers: Layers
     gpu: bool
-    user: int | None
+    user: TemporaryUser | None
     group: Group | None
 
     def settings(self) -> dict[str, object]:
-        """Return what `confine.py` is told about the layers."""
-        code = program(For.GPU if self.gpu else For.PROCESSOR) if self.layers.filter else b""
+        """Return the settings of `confine.py` about the layers."""
+        code = seccomp.program(gpu=self.gpu) if self.layers.filter else b""
         return {
-            "user": self.user,
+            "user": None if self.user is None else self.user.uid,
             "groups": [] if self.group is None else self.group.entrances,
             "powers": self.layers.powers,
-            "fence": landlock.granted(gpu=self.gpu) if self.layers.landlock else None,
-            "filter": base64.b64encode(code).decode() if code else None,
+            "landlock": landlock.granted(gpu=self.gpu) if self.layers.landlock else None,
+            "seccomp": base64.b64encode(code).decode() if code else None,
         }
 
     def end(self) -> None:
-        """Kill what is left in the group and of the user's, and let another program have it."""
-        try:
+        """Kill every process left in the control group and of the user, and release both."""
+        with contextlib.ExitStack() as stack:
+            if self.user is not None:
+                stack.callback(self.user.end)
             if self.group is not None:
                 self.group.end()
-        finally:
-            if self.user is not None:
-                try:
-                    users.kill_all_of(self.user)
-                finally:
-                    users.give_back(self.user)
 
 
 def confinement(
-    cwd: Path,
-    *,
-    memory_mib: int,
-    tasks: int,
-    gpu: bool = False,
-    layers: Layers | None = None,
+    cwd: Path, *, memory_mib: int, tasks: int, gpu: bool = False, layers: Layers | None = None
 ) -> Confinement:
-    """Prepare the layers for one program, whose own folder `cwd` becomes.
+    """Prepare the layers for one program, which gets the folder `cwd`.
 
-    `layers` are for trying some out; else they are those that work here. Memory
-    and tasks, threads among them, are limited by its group, if it gets one.
+    `layers` overrides the layers in use. The control group, if there is one, limits memory and
+    tasks, that is processes and threads.
     """
     layers = _layers[gpu] if layers is None else layers
     user = users.take() if layers.own_user else None
     if user is not None:
-        users.hand_over(cwd, user)
+        users.hand_over(cwd, user.uid)
     group = cgroup.make(memory_mib, tasks) if layers.own_group else None
     return Confinement(folder=cwd, layers=layers, gpu=gpu, user=user, group=group)

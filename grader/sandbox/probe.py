@@ -1,16 +1,14 @@
-"""Find out how well hand-ins are kept apart from everything else here: by trying.
+"""Measure the isolation level of this machine by trying to escape from the sandbox.
 
     Level.FULL      no attempt to get out of the sandbox succeeds
     Level.PARTIAL   hidden files and the judge are out of reach; something else is not
-    Level.NONE      a hand-in can read hidden files or reach into the judge
+    Level.NONE      a submission can read hidden files or reach into the judge
 
-`isolation` starts the probe `grader.worker.escape_attempts` as a hand-in is
-started, once for programs on a processor and once for those on a GPU, and tells
-`confinement` which layers work. It begins with the most and takes what comes: a
-user of its own only if the judge is root and that user can read this Python; a
-fence only if what a hand-in needs still runs inside it. A layer that keeps an
-honest kernel from running is taken away and named; a student is never blamed
-for it, and the level says what it costs.
+`isolation` starts the program `grader.worker.escape_attempts` like a submission, once as a program
+on the CPU and once as one on a GPU, and tells `grader.sandbox.policy` which layers work. It tries
+the most layers first. A user of its own needs a judge that is root, and must be able to read this
+Python; Landlock must not stop what a submission needs. A layer that would stop an honest kernel is
+left out and named, so that no student is blamed for it; the level shows what that costs.
 """
 
 from __future__ import annotations
@@ -32,18 +30,17 @@ from typing import Any
 
 from grader.protocol import programs
 from grader.protocol.landlock import landlock_abi
-from grader.sandbox import cgroup, landlock, spawn
+from grader.sandbox import cgroup, landlock, seccomp, spawn
 from grader.sandbox.level import Isolation, Level
 from grader.sandbox.policy import Layers, use_layers
 from grader.sandbox.scratch_dir import box
-from grader.sandbox.seccomp import For, program
 from grader.system import process_tree
 
-_PROBE_S = 60.0  # it takes a tenth of a second; starting CUDA on a cold machine, some
-_SOCKET_FOLDER_BYTES = 90  # a socket's path has room for 107 in all
+_PROBE_S = 60.0  # the probe takes a tenth of a second; starting CUDA can take some seconds
+_SOCKET_FOLDER_BYTES = 90  # a socket's path has at most 107
 
-# With these in a hand-in's reach, nothing that it was graded for can be relied on.
-_GRAVE = frozenset(
+# A submission that can do one of these can forge its own grade.
+_SEVERE = frozenset(
     {
         "read a hidden file",
         "list a hidden folder",
@@ -61,18 +58,18 @@ _lock = threading.Lock()
 
 
 def isolation(*, gpu: bool = False) -> Isolation:
-    """Find out, once a run, what holds here; from then on the sandbox uses it.
+    """Return the isolation of this machine, measured once; the sandbox uses its layers after that.
 
-    On a GPU some programs, the compilers, do not use it: the lesser level counts.
+    With `gpu`, the compilers still run as programs on the CPU: the lower level counts.
     """
     with _lock:
         process_tree.become_subreaper()
-        found = _found(False)
-        return found.lesser(_found(True)) if gpu else found
+        on_cpu = _measured(False)
+        return on_cpu.lesser(_measured(True)) if gpu else on_cpu
 
 
 def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
-    """Return the isolation of a run whose folders `hidden` are for staff only."""
+    """Return the isolation for a run with folders that only staff may read."""
     readable = landlock.uncovered(hidden)
     if not readable:
         return found
@@ -82,14 +79,14 @@ def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
 
 
 @functools.cache
-def _found(gpu: bool) -> Isolation:
-    there, notes = _offered()
-    for layers in _candidates(there):
-        said = try_out(layers, gpu=gpu)
-        problem = said if isinstance(said, str) else _problem(said)
-        if problem is None and not isinstance(said, str):
+def _measured(gpu: bool) -> Isolation:
+    available, notes = _available()
+    for layers in _candidates(available):
+        result = try_out(layers, gpu=gpu)
+        problem = result if isinstance(result, str) else _problem(result)
+        if problem is None and not isinstance(result, str):
             use_layers(layers, gpu=gpu)
-            return _judged(layers, said["attempts"], tuple(notes))
+            return _judged(layers, result["attempts"], tuple(notes))
         notes.append(f"{_left_out(layers)}: {problem}")
     layers = Layers(landlock=False, filter=False)
     use_layers(layers, gpu=gpu)
@@ -101,45 +98,46 @@ def _found(gpu: bool) -> Isolation:
     )
 
 
-def _offered() -> tuple[Layers, list[str]]:
-    """Return the layers that this kernel has, so that no other is claimed, and what it lacks."""
-    fenced = landlock_abi(ctypes.CDLL(None)) > 0
-    filtered = program(For.PROCESSOR) != b""
-    lacks = []
-    if not fenced:
-        lacks.append("no fence: Landlock is not in this kernel, or not allowed")
-    if not filtered:
-        lacks.append(f"no filter: it is not written for {os.uname().machine}")
-    return Layers(landlock=fenced, filter=filtered), lacks
+def _available() -> tuple[Layers, list[str]]:
+    """Return the layers that this kernel has, and a note for each that it lacks."""
+    layers = Layers(
+        landlock=landlock_abi(ctypes.CDLL(None)) > 0, filter=seccomp.program(gpu=False) != b""
+    )
+    notes = []
+    if not layers.landlock:
+        notes.append("no fence: Landlock is not in this kernel, or not allowed")
+    if not layers.filter:
+        notes.append(f"no filter: it is not written for {os.uname().machine}")
+    return layers, notes
 
 
-def _candidates(there: Layers) -> Iterator[Layers]:
+def _candidates(available: Layers) -> Iterator[Layers]:
     for own_group in [True, False] if cgroup.places() else [False]:
         if os.geteuid() == 0:
-            yield replace(there, own_user=True, own_group=own_group)
-        yield replace(there, own_group=own_group)
+            yield replace(available, own_user=True, own_group=own_group)
+        yield replace(available, own_group=own_group)
 
 
 def _left_out(layers: Layers) -> str:
-    """What the candidate after this one does without."""
+    """Name the layer that the next candidate does without."""
     if layers.own_user:
         return "no user of its own"
     return "no control group" if layers.own_group else "no fence and no filter"
 
 
-def _problem(said: dict[str, Any]) -> str | None:
-    """Return why an honest program cannot run like this, None if it can."""
-    if said["unreadable"]:
-        return f"{said['unreadable'][0]} cannot be read there"
-    if said["cuda"] is not None:
-        return f"CUDA does not start there: {said['cuda']}"
+def _problem(result: dict[str, Any]) -> str | None:
+    """Return why an honest program cannot run under these layers, None if it can."""
+    if result["unreadable"]:
+        return f"{result['unreadable'][0]} cannot be read there"
+    if result["cuda"] is not None:
+        return f"CUDA does not start there: {result['cuda']}"
     return None
 
 
 def _judged(layers: Layers, outcomes: dict[str, str | None], notes: tuple[str, ...]) -> Isolation:
     ways_out = [name for name, outcome in outcomes.items() if outcome is not None]
     level = Level.PARTIAL if ways_out else Level.FULL
-    if _GRAVE & set(ways_out):
+    if _SEVERE & set(ways_out):
         level = Level.NONE
     return Isolation(
         level=level,
@@ -150,7 +148,7 @@ def _judged(layers: Layers, outcomes: dict[str, str | None], notes: tuple[str, .
 
 
 def try_out(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
-    """Run the probe; return what it said, or why it could not be run."""
+    """Run the probe; return its JSON result, or why it could not run."""
     with contextlib.ExitStack() as undo:
         hidden = undo.enter_context(box("grade-hidden-"))
         (hidden / "secret").write_text(secrets.token_hex())
@@ -176,16 +174,16 @@ def try_out(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
             return error.strerror or str(error)
     last = ended.output.strip().splitlines()[-1:] or [f"it ended with {ended.end.value}"]
     try:
-        said = json.loads(last[0])
+        result = json.loads(last[0])
     except ValueError:
         return last[0][:300]
-    return said if ended.ok and isinstance(said, dict) else last[0][:300]
+    return result if ended.ok and isinstance(result, dict) else last[0][:300]
 
 
 def _listeners(folder: Path, undo: contextlib.ExitStack) -> dict[str, object]:
-    """Listen in all the ways that a hand-in must not connect in."""
+    """Listen on every kind of socket that a submission must not connect to."""
     port = 9
-    with contextlib.suppress(OSError):  # no network at all: being refused is asked all the same
+    with contextlib.suppress(OSError):  # without a network the probe still tries to connect
         tcp = undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         tcp.bind(("127.0.0.1", 0))
         tcp.listen()

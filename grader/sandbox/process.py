@@ -1,13 +1,12 @@
-"""A running untrusted program: watch it, end it, and say how it ended.
+"""A running untrusted program: watch its limits, end it, and report how it ended.
 
-A program ends in one of two ways: by itself (exit code or signal), or by us,
-for a reason that is a verdict: time, output, memory or processes. Its end is
-seen by pidfd, never by end-of-file: a grandchild can hold a pipe open for ever.
+A program ends by itself (exit code or signal), or the judge ends it for a reason that is a
+verdict: time, output, memory or processes. A pidfd reports its end, never end-of-file: a
+grandchild can hold a pipe open for ever.
 
-When it has ended, everything it started is ended too: its process group is
-killed while the dead leader still holds the group's number, `family` sweeps up
-what fled into another session, and where it had a control group or a user of
-its own, all that is left there is killed and counted.
+When it has ended, all its descendants are killed too: its process group, while the dead leader
+still holds the group's number; processes that moved into another session, by
+`grader.system.process_tree`; and all processes in its control group or of its temporary user.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from grader.sandbox.capture import Capture
 from grader.sandbox.policy import Confinement, Layers, confinement
 from grader.system import process_tree
 
-_POLL_S = 0.05  # between two looks at memory and processes
+_POLL_S = 0.05  # between two checks of memory and processes
 _FOLDER_POLL_S = 0.5
 REPORT_BYTES = 1 << 20
 
@@ -48,10 +47,10 @@ class End(Enum):
 class Limits:
     """What one program may use.
 
-    There is no limit on address space: CUDA and the device arena reserve far
-    more of it than they use. Memory is watched instead, and limited by the kernel
-    where the program has a control group; so are processes, for the kernel's other
-    limit counts all of a user's.
+    Address space is not limited: CUDA and the emulation's device arena reserve far more than they
+    use. The judge polls memory instead, and the kernel limits it where the program has a control
+    group. The same holds for processes, because RLIMIT_NPROC counts all processes of a user.
+    `report_s` is the time that a tool gets after a time limit to write its report.
     """
 
     memory_mib: int = 4096
@@ -65,13 +64,13 @@ class Limits:
     report_s: float = 0.0
 
     def confine(self, cwd: Path, *, gpu: bool, layers: Layers | None = None) -> Confinement:
-        """Prepare what one program is kept in; see `grader.sandbox.policy`."""
+        """Prepare the confinement of one program; see `grader.sandbox.policy`."""
         return confinement(
             cwd, memory_mib=self.memory_mib, tasks=self.threads, gpu=gpu, layers=layers
         )
 
     def settings(self, keep: Sequence[int], confinement: Confinement) -> dict[str, object]:
-        """Return what `confine.py` is told."""
+        """Return the settings of `confine.py`."""
         return {
             "cwd": str(confinement.folder),
             "judge": os.getpid(),
@@ -81,7 +80,7 @@ class Limits:
                 "file_bytes": self.file_mib << 20,
                 "open_files": self.open_files,
                 "cpu_s": self.cpu_s,
-                # The kernel counts a user's threads, all of them: only with a user of its own.
+                # The kernel counts all threads of a user: only for a user of the program's own.
                 **({} if confinement.user is None else {"threads": self.threads}),
             },
             **confinement.settings(),
@@ -90,10 +89,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A finished run: the positive record that a verdict can rest on.
-
-    `signal` is a number: real-time signals have no name.
-    """
+    """How a program ended. `signal` is a number: real-time signals have no name."""
 
     end: End
     exit_code: int | None
@@ -109,7 +105,7 @@ class Ended:
 
 @dataclass(slots=True, kw_only=True)
 class Program:
-    """A running untrusted program and our ends of its pipes."""
+    """A running untrusted program and the judge's ends of its pipes."""
 
     pid: int
     pidfd: int
@@ -121,13 +117,13 @@ class Program:
     _died: os.waitid_result | None = None
     _baseline_mib: float = 0.0
     _granted_mib: float = 0.0
-    _look_at_folder_s: float = 0.0
+    _next_folder_check_s: float = 0.0
 
     def wait_for(self, channel: int | None, deadline_s: float) -> End | None:
-        """Wait until `channel` is readable (None), or for the end that came instead.
+        """Wait until `channel` is readable and return None, or return how the program ended.
 
-        `deadline_s` is on the monotonic clock. An answer that is there counts
-        even if the program has died since: it is looked at first.
+        `deadline_s` is on the monotonic clock. The channel is checked first: an answer counts
+        even if the program has died since.
         """
         check_s = time.monotonic() + _POLL_S
         with selectors.DefaultSelector() as selector:
@@ -148,7 +144,7 @@ class Program:
                 if channel is not None and channel in ready:
                     return None
                 if self.pidfd in ready:
-                    death = self._look_at_death()
+                    death = self._observe_death()
                     killed = death is End.SIGNALED and self._ran_out_of_memory
                     return End.MEMORY_LIMIT if killed else death
                 now = time.monotonic()
@@ -161,7 +157,7 @@ class Program:
                     check_s = time.monotonic() + _POLL_S
 
     def drain(self) -> None:
-        """Read what the program has written by now."""
+        """Read what the program has written so far."""
         for capture in self._captures():
             capture.drain()
 
@@ -169,20 +165,20 @@ class Program:
         return [self.output] if self.report is None else [self.output, self.report]
 
     def mark_memory(self) -> None:
-        """Count memory from here: what the worker holds now is not the hand-in's."""
+        """Count the submission's memory from now on, without what the worker already uses."""
         self._baseline_mib = self._usage().memory_mib
         if self.confinement.group is not None:
             self.confinement.group.start_here()
 
     def grant_memory(self, memory_mib: float) -> None:
-        """Leave so much out of its memory: shared buffers, which are not the program's own."""
+        """Exclude the size of shared buffers, which are not the program's own memory."""
         self._granted_mib = memory_mib
         if self.confinement.group is not None:
             self.confinement.group.grant(memory_mib)
 
     @property
     def processes(self) -> int:
-        """How many processes the program is by now."""
+        """The number of processes of the program."""
         return len(process_tree.members(self.pid))
 
     def _usage(self) -> process_tree.Usage:
@@ -205,23 +201,23 @@ class Program:
             return End.MEMORY_LIMIT
         if usage.processes > self.limits.processes:
             return End.PROCESS_LIMIT
-        if time.monotonic() >= self._look_at_folder_s:
-            self._look_at_folder_s = time.monotonic() + _FOLDER_POLL_S
+        if time.monotonic() >= self._next_folder_check_s:
+            self._next_folder_check_s = time.monotonic() + _FOLDER_POLL_S
             if scratch_dir.size_mib(self.confinement.folder) > self.limits.folder_mib:
                 return End.FOLDER_LIMIT
         return None
 
-    def _look_at_death(self) -> End:
-        """See how it died and leave it a zombie: that keeps its number ours."""
+    def _observe_death(self) -> End:
+        """Return how the program died, and leave it a zombie, so that its pid is not reused."""
         if self._died is None:
             self._died = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         assert self._died is not None  # None would mean WNOHANG
         return End.EXITED if self._died.si_code == os.CLD_EXITED else End.SIGNALED
 
     def finish(self, end: End) -> Ended:
-        """End whatever still runs, collect the last output and say how it ended."""
+        """Kill whatever still runs, collect the last output and return how the program ended."""
         if end is End.TIME_LIMIT and self.limits.report_s and self.pidfd >= 0:
-            self._leave_the_last_word()
+            self._let_tool_report()
         self.kill()
         assert self._died is not None
         by_itself = end in (End.EXITED, End.SIGNALED)
@@ -234,23 +230,23 @@ class Program:
             wall_s=time.monotonic() - self.started_s,
         )
 
-    def _leave_the_last_word(self) -> None:
-        """End what the program runs, and wait until it has ended of that."""
+    def _let_tool_report(self) -> None:
+        """Kill the processes below a tool, and wait until the tool has written its report."""
         for pid in process_tree.below(self.pid):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         self.wait_for(None, time.monotonic() + self.limits.report_s)
 
     def kill(self) -> None:
-        """Kill the program and all it started; wait for it. May be called again."""
+        """Kill the program and all its descendants, and wait for them. May be called again."""
         if self.pidfd < 0:
             return
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
-        # Its group is its own only once it has confined itself.
+        # It leads its own process group only after it has confined itself.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._look_at_death()
+        self._observe_death()
         process_tree.reap(self.pid)
         os.close(self.pidfd)
         self.pidfd = -1

@@ -1,11 +1,10 @@
-"""A folder for a program that we do not trust, removed whatever it left there.
+"""Scratch folders for untrusted programs: make, measure, read and remove them.
 
-Folders nested thousands deep end Python's own removal by recursion, and a
-folder without permissions stops it: then `rm` does it, after the owner's
-rights have been restored.
+Folders nested thousands deep make Python's own removal fail with a RecursionError, and a folder
+without permissions stops it. Then `chmod` and `rm` remove them.
 
-What such a program leaves is read with `read`: a link in the place of a file
-would have the judge read, with its own rights, whatever it leads to.
+Use `read` for a file that such a program left: an ordinary `open` would follow a link and read,
+with the judge's rights, whatever it leads to.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MOST_FILES = 50_000  # compilers and caches make hundreds
 
 @contextmanager
 def box(prefix: str) -> Iterator[Path]:
-    """Make a folder for the time of the block."""
+    """Make a folder that exists for the duration of the block."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
         yield folder
@@ -42,22 +41,19 @@ def remove(folder: Path) -> None:
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):
-        for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
-            _do([*command, str(folder)])
-
-
-def _do(command: list[str]) -> None:
-    # No room for a process: the folder stays, as one that cannot be removed does.
-    with contextlib.suppress(GraderError):
-        patiently(lambda: subprocess.run(command, check=False, capture_output=True))
+        script = 'chmod -R u+rwX "$0"; rm -rf "$0"'
+        # The folder stays if the machine cannot start a process.
+        with contextlib.suppress(GraderError):
+            command = ["/bin/sh", "-c", script, str(folder)]
+            patiently(lambda: subprocess.run(command, check=False, capture_output=True))
 
 
 def size_mib(folder: Path) -> float:
-    """Return what the files below take up on the disk, MiB; infinite if there are too many."""
+    """Return the disk space of all files below, MiB; infinite if there are too many files."""
     total_kib, entries = 0.0, 0
     waiting = [str(folder)]
     while waiting:
-        # What goes away while it is looked at, or may not be looked at, counts nothing.
+        # An entry that vanishes meanwhile, or cannot be inspected, does not count.
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listing:
             for entry in listing:
                 entries += 1
@@ -73,10 +69,10 @@ def size_mib(folder: Path) -> float:
 def read(path: Path, most_bytes: int) -> bytes:
     """Return the content of a regular file that an untrusted program left in its folder.
 
-    Raises OSError if it is not there, is anything but a regular file, or is
-    larger than `most_bytes`. The program must have ended.
+    Raises OSError if the file is absent, not regular, or larger than `most_bytes`. The program
+    must have ended.
     """
-    # Without waiting: opening a named pipe would.
+    # Non-blocking: opening a named pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

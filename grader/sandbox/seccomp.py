@@ -1,15 +1,14 @@
-"""The system calls that a hand-in may not make, as a filter that the kernel runs.
+"""The system calls that an untrusted program may not make, as a seccomp filter.
 
-A seccomp filter is a program for the kernel's own small machine (classic BPF).
-It sees the number of a call and its six arguments as numbers; what an argument
-points to it cannot see. So paths are left to Landlock, and this filter closes
-what Landlock has no rule for: sockets other than those between a program's own
-processes, looking into other processes, the kernel's keyrings, namespaces,
-changing the rights of files, memory that outlives a process.
+A seccomp filter is a classic BPF program that the kernel runs. It sees the number of a call and
+its six arguments as numbers; it cannot follow pointers. So Landlock restricts paths, and this
+filter refuses what Landlock has no rule for: sockets except those between a program's own
+processes, access to other processes, the kernel's keyrings, namespaces, changing the modes of
+files, memory that outlives a process.
 
-The filter allows whatever it does not name: toolchains and drivers of the next
-year may use calls of the next year. What a refused call returns is in the table.
-`program` is pure; `grader.worker.confine` hands its result to the kernel.
+The filter allows all calls that it does not name: next year's toolchains and drivers may use new
+calls. The tables state the error that a refused call returns. `program` is pure;
+`grader.worker.confine` passes its result to the kernel.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 # What the kernel calls the machine (linux/audit.h).
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -39,21 +37,14 @@ _SOCKET_KIND = 0xF  # the rest of a socket's type are flags
 _EVERYTHING = 0xFFFF_FFFF  # -1: every process that may be signalled
 
 
-class For(Enum):
-    """What a filter is for: a GPU's driver needs calls that nothing else needs."""
-
-    PROCESSOR = "processor"
-    GPU = "gpu"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Calls that are always refused, in the same way and for the same reason."""
+    """Calls that are always refused, with the same error and for the same reason."""
 
     why: str
     calls: tuple[str, ...]
     error: int = errno.EPERM
-    on_gpu: bool = True  # refused to programs that use a GPU, too
+    on_gpu: bool = True  # False if a GPU's driver needs the calls
 
 
 REFUSED = (
@@ -74,7 +65,7 @@ REFUSED = (
             "open_tree_attr",
         ),
     ),
-    # glibc falls back to clone, whose flags can be looked at.
+    # glibc falls back to clone, whose flags the filter can see.
     Refused(why="flags that a filter cannot see", calls=("clone3",), error=errno.ENOSYS),
     Refused(
         why="calls that go past a filter",
@@ -93,7 +84,7 @@ REFUSED = (
     ),
     Refused(why="files by number, past their paths",
             calls=("open_by_handle_at", "name_to_handle_at")),
-    # Landlock has no rule for these, and under the judge's own user they would work.
+    # Landlock has no rule for these, and they would succeed for a program of the judge's user.
     Refused(
         why="rights, owners, times and attributes of files",
         calls=(
@@ -102,7 +93,7 @@ REFUSED = (
             "setxattr", "lsetxattr", "fsetxattr", "setxattrat",
             "removexattr", "lremovexattr", "fremovexattr", "removexattrat", "file_setattr",
         ),
-        # Drivers make shared files, and caches of what they compile: not seen without.
+        # GPU drivers make shared files and caches: not tested without these calls.
         on_gpu=False,
     ),
     Refused(
@@ -116,11 +107,11 @@ REFUSED = (
             "semget", "semop", "semtimedop", "semctl", "mq_open", "mq_unlink",
         ),
     ),
-    # Not seen by the watch over memory until it is mapped. Drivers may use it.
+    # The memory limit does not count this memory until it is mapped. GPU drivers may use it.
     Refused(
         why="memory that nobody counts", calls=("memfd_create", "memfd_secret"), on_gpu=False
     ),
-    # Sockets with names: Landlock knows those without a path only. MPS has one.
+    # Sockets with a path: Landlock restricts only those without. MPS uses one on a GPU.
     Refused(
         why="sockets of other programs", calls=("connect",), error=errno.EACCES, on_gpu=False
     ),
@@ -129,9 +120,9 @@ REFUSED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
-    """A call that is refused for some values of one argument.
+    """Calls that are refused for some values of one argument.
 
-    Refused is `argument & mask` if that is (`equal`), or is not, `value`.
+    A call is refused if `argument & mask` equals `value`, or without `equal` if it differs.
     """
 
     why: str
@@ -153,7 +144,7 @@ BOUNDED = (
         equal=False,
         error=errno.EACCES,
     ),
-    # These can be sent to a name without being connected to it.
+    # A datagram socket can send to a name without `connect`.
     Bounded(
         why="sockets of other programs",
         calls=("socket", "socketpair"),
@@ -189,7 +180,7 @@ BOUNDED = (
         value=0,
         equal=False,
     ),
-    # A thread's number looks like a process's: drivers may place their own threads.
+    # A thread id looks like a process id, and GPU drivers may place their own threads.
     Bounded(
         why="limits and priorities of other processes",
         calls=("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"),
@@ -200,7 +191,7 @@ BOUNDED = (
     ),
 )
 
-# Name: (x86_64, aarch64); None where the machine has no such call.
+# Name: (x86_64, aarch64); None where the architecture has no such call.
 NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280),
     "chmod": (90, None), "chown": (92, None), "chroot": (161, 51), "clock_adjtime": (305, 266),
@@ -238,47 +229,44 @@ NUMBERS: dict[str, tuple[int | None, int | None]] = {
 
 
 @functools.cache
-def program(purpose: For, machine: str = platform.machine()) -> bytes:
-    """Return the filter for the kernel, b"" for a machine whose numbers are not known."""
+def program(*, gpu: bool, machine: str = platform.machine()) -> bytes:
+    """Return the filter for the kernel, b"" for an architecture that has no table.
+
+    `gpu` leaves out the rules that would stop a GPU's driver.
+    """
     if machine not in _ARCHITECTURES:
         return b""
-    return b"".join(struct.pack("=HBBI", *one) for one in _instructions(purpose, machine))
+    instructions = _instructions(gpu=gpu, machine=machine)
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
 
 
-def _instructions(purpose: For, machine: str) -> Iterator[tuple[int, int, int, int]]:
+def _instructions(*, gpu: bool, machine: str) -> Iterator[tuple[int, int, int, int]]:
     """Yield (code, jump if true, jump if false, operand); jumps count instructions."""
     column = list(_ARCHITECTURES).index(machine)
-    refuse = _REFUSE
-    # Numbers mean other calls in another ABI of the same machine: those are closed.
+    # In another ABI of the same machine the numbers mean other calls: such calls are refused.
     yield _LOAD, 0, 0, _ARCHITECTURE_AT
     yield _JUMP_EQUAL, 1, 0, _ARCHITECTURES[machine]
     yield _RETURN, 0, 0, _KILL_PROCESS
     yield _LOAD, 0, 0, _NUMBER_AT
     yield _JUMP_AT_LEAST, 0, 1, _X32
-    yield _RETURN, 0, 0, refuse | errno.ENOSYS
-    for rule in REFUSED:
-        if purpose is For.GPU and not rule.on_gpu:
+    yield _RETURN, 0, 0, _REFUSE | errno.ENOSYS
+    for rule in (*REFUSED, *BOUNDED):
+        if gpu and not rule.on_gpu:
             continue
-        for number in _numbers(rule.calls, column):
-            yield _JUMP_EQUAL, 0, 1, number
-            yield _RETURN, 0, 0, refuse | rule.error
-    for bound in BOUNDED:
-        if purpose is For.GPU and not bound.on_gpu:
-            continue
-        for number in _numbers(bound.calls, column):
+        for call in rule.calls:
+            number = NUMBERS[call][column]
+            if number is None:
+                continue
+            if isinstance(rule, Refused):
+                yield _JUMP_EQUAL, 0, 1, number
+                yield _RETURN, 0, 0, _REFUSE | rule.error
+                continue
             yield _JUMP_EQUAL, 0, 5, number
-            # The kernel looks at the low half of these arguments only; so do we.
-            yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * bound.argument
-            yield _AND, 0, 0, bound.mask
-            yield _JUMP_EQUAL, *((0, 1) if bound.equal else (1, 0)), bound.value
-            yield _RETURN, 0, 0, refuse | bound.error
-            # Another rule may ask about the same call.
+            # Only the low half, as the kernel reads no more of these arguments.
+            yield _LOAD, 0, 0, _ARGUMENTS_AT + 8 * rule.argument
+            yield _AND, 0, 0, rule.mask
+            yield _JUMP_EQUAL, *((0, 1) if rule.equal else (1, 0)), rule.value
+            yield _RETURN, 0, 0, _REFUSE | rule.error
+            # Another rule may test the same call.
             yield _LOAD, 0, 0, _NUMBER_AT
     yield _RETURN, 0, 0, _ALLOW
-
-
-def _numbers(calls: tuple[str, ...], column: int) -> Iterator[int]:
-    for call in calls:
-        number = NUMBERS[call][column]
-        if number is not None:
-            yield number

@@ -1,4 +1,4 @@
-"""Run an untrusted program: start it under limits, and keep it from all that is not its own.
+"""Start an untrusted program, confined and under limits.
 
     judge (this process, subreaper)
       │ posix_spawn
@@ -6,12 +6,11 @@
              stdin /dev/null · stdout+stderr ──pipe──→ `Capture` here (capped)
              descriptor 3… as given (channel, report pipe)
 
-What keeps it from everything that is not its own is its `confinement`: a fence
-of files, a filter of system calls, where possible a user and a control group of
-its own. How it is watched and ended: `grader.sandbox.process`.
+`grader.sandbox.policy` confines the program: Landlock for files, seccomp for system calls, and
+where possible a user and a control group of its own. `grader.sandbox.process` watches and ends it.
 
-Threads: the kernel kills a program when the thread that spawned it ends: spawn
-from threads that live as long as the program.
+Threads: the kernel kills a program when the thread that spawned it ends. Spawn from threads that
+live as long as the program.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from grader.sandbox.compiled_kernels import CACHE
 from grader.sandbox.policy import Confinement, Layers
 from grader.sandbox.process import REPORT_BYTES, End, Ended, Limits, Program
 from grader.system import process_tree
-from grader.system.child_process import launch
 
 __all__ = [
     "REPORT_BYTES",
@@ -55,12 +53,11 @@ def spawn(
     gpu: bool = False,
     layers: Layers | None = None,
 ) -> Program:
-    """Start `argv` confined. `descriptors` maps its numbers to ours.
+    """Start `argv` confined. `descriptors` maps numbers in the program to numbers here.
 
-    The program owns the folder `cwd` and sees nothing else of ours. With
-    `report`, it gets a pipe of its own for what it has to tell, on the number
-    that follows the given ones. `gpu` and `layers` are `confinement`'s. Raises
-    GraderError if the machine has no room for a process.
+    The program owns the folder `cwd`. With `report`, it gets a report pipe on the number that
+    follows the given ones. `gpu` and `layers` are parameters of `policy.confinement`. Raises
+    GraderError if the machine cannot start a process.
     """
     confined = limits.confine(cwd, gpu=gpu, layers=layers)
     descriptors = dict(descriptors or {})
@@ -70,9 +67,9 @@ def spawn(
         descriptors[max(descriptors, default=2) + 1] = report_ends[1]
     settings = limits.settings(sorted(descriptors), confined)
     command = [sys.executable, "-I", "-S", str(programs.CONFINE), json.dumps(settings), *argv]
-    moves = [(writing, 1), (writing, 2), *((ours, its) for its, ours in descriptors.items())]
+    moves = [(writing, 1), (writing, 2), *((here, there) for there, here in descriptors.items())]
     try:
-        pid = launch(command, environment, moves)
+        pid = process_tree.start(command, environment, moves)
         pidfd = os.pidfd_open(pid)
     except BaseException:
         os.close(reading)
@@ -99,7 +96,10 @@ def spawn(
 def adopt(
     pid: int, pidfd: int, output: int, report: int, limits: Limits, confined: Confinement
 ) -> Program:
-    """Take charge of a worker that a fork server orphaned to us (inside `family.hold`)."""
+    """Take charge of a worker that a fork server orphaned to the judge.
+
+    Call it inside `process_tree.hold`.
+    """
     process_tree.register(pid)
     return Program(
         pid=pid,
@@ -121,7 +121,7 @@ def run(
     gpu: bool = False,
     layers: Layers | None = None,
 ) -> Ended:
-    """Run `argv` to its end, or to a limit; see `spawn`."""
+    """Run `argv` until it ends or reaches a limit; see `spawn`."""
     limits = limits or Limits()
     program = spawn(argv, cwd=cwd, environment=environment, limits=limits, gpu=gpu, layers=layers)
     try:
@@ -134,8 +134,8 @@ def run(
 
 def clean_environment(scratch: Path) -> dict[str, str]:
     """Return the environment of an untrusted program: an allow-list, and its own folder."""
-    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
-    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    allowed = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME")
+    environment = {name: os.environ[name] for name in allowed if name in os.environ}
     environment.setdefault("PATH", os.defpath)
     environment.update(
         HOME=str(scratch),

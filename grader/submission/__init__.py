@@ -1,1 +1,1 @@
-"""What one student handed in: a folder or an archive, read with care."""
+"""Read one student's source files from a folder or an archive."""

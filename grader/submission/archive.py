@@ -1,9 +1,8 @@
 """Read files out of a zip or tar archive that a student made.
 
-Nothing is unpacked: of the members only those whose names are asked for are
-read, into memory, up to a cap; so a name such as `../../x` leads nowhere, and
-a bomb is cut off. Whatever else a forged archive does to the standard
-library's parsers ends as a sentence.
+Nothing is unpacked. Only members with wanted names are read, into memory, up to a cap: a name such
+as `../../x` leads nowhere, and a decompression bomb is cut off. Whatever else a forged archive does
+to the standard library's parsers becomes a UsageError.
 """
 
 from __future__ import annotations
@@ -26,16 +25,17 @@ from grader.errors import UsageError
 _MOST_BYTES = 64 << 20  # of the archive itself
 _MOST_UNPACKED_BYTES = 256 << 20  # of a tar archive on the way to its end
 _MOST_MEMBERS = 10_000
-_MOST_OTHERS = 1000  # names among which a wrong one is looked for
-_MOST_PATH = 1000  # characters; a longer one is nobody's slip
-_HIDDEN = (".", "__MACOSX")  # what a system put there
-_ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")  # a member, none, one of several volumes
-_IS_ENCRYPTED = 1  # of a zip member's flags
+_MOST_OTHERS = 1000  # names that are searched for a misnamed file
+_MOST_PATH = 1000  # characters; no mistyped path is longer
+_HIDDEN = (".", "__MACOSX")  # names that operating systems add
+_ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")  # a member, an empty zip, a multi-volume zip
+_IS_ENCRYPTED = 1  # a bit of a zip member's flags
+_TIP = "name a folder, or a zip or tar archive, with --from"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in an archive: its first bytes, or what it is instead of a file."""
+    """A member of an archive: its first bytes, or what it is if it is no regular file."""
 
     data: bytes = b""
     instead: str | None = None
@@ -43,19 +43,18 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The wanted files that are there, by wanted path, and the names of the others."""
+    """The wanted files in the archive, by wanted path, and the names of the other files."""
 
     files: Mapping[str, Member]
     others: tuple[str, ...]
 
 
 def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes: int) -> Contents:
-    """Return what is there, each wanted file cut to `most_bytes`.
+    """Return the wanted files, each cut to `most_bytes`, and the other names.
 
-    A file may lie below other folders; the one below `folder` comes first, then the
-    one with the shortest path. What lies beside `folder`, in a folder of its own, is
-    another assignment's: each may have a `main.cu`. Raises UsageError if `source` is
-    no archive that can be read.
+    A wanted file may lie below other folders. Of several, the one below `folder` is chosen, then
+    the one with the shortest path. A file in a folder beside `folder` belongs to another
+    assignment: each may have a `main.cu`. Raises UsageError if `source` cannot be read.
     """
     try:
         if not source.is_file():
@@ -68,7 +67,7 @@ def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes:
         members = _members(source, wanted, most_bytes)
     except UsageError:
         raise
-    except Exception as error:  # parsers of hostile bytes raise whatever they like
+    except Exception as error:  # on hostile bytes the parsers raise many kinds of exceptions
         words = str(error) or type(error).__name__
         raise UsageError(f"cannot read the archive {source}: {words}", tip=_TIP) from error
     if members is None and _looks_zipped(source):
@@ -84,15 +83,13 @@ def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes:
     )
 
 
-_TIP = "name a folder, or a zip or tar archive, with --from"
-
-
-def _plain(name: str) -> str:
+def _with_slashes(name: str) -> str:
     """Return a member's name with slashes: some programs on Windows write `silu\\\\silu.cu`."""
     return name.replace("\\", "/")
 
 
-def _asked_for(name: str, wanted: Collection[str]) -> bool:
+def _is_wanted(name: str, wanted: Collection[str]) -> bool:
+    """True if the name ends in a wanted path."""
     parts = PurePosixPath(name).parts
     return any(parts[-len(tail) :] == tail for tail in (PurePosixPath(p).parts for p in wanted))
 
@@ -102,19 +99,19 @@ def _best(
 ) -> Iterator[tuple[str, str]]:
     ordered = sorted(members, key=lambda n: (folder not in PurePosixPath(n).parts, len(n), n))
     for path in wanted:
-        names = [name for name in ordered if _asked_for(name, (path,))]
-        if names and not _beside(names[0], ordered[0], folder):
+        names = [name for name in ordered if _is_wanted(name, (path,))]
+        if names and not _is_beside(names[0], ordered[0], folder):
             yield path, names[0]
 
 
-def _beside(name: str, own: str, folder: str) -> bool:
-    """True if `own` is below `folder` and the other neither there nor on the way to it."""
-    place, home = PurePosixPath(name).parent, PurePosixPath(own).parent
+def _is_beside(name: str, best: str, folder: str) -> bool:
+    """True if `best` is below `folder`, and `name` is neither there nor in a folder above it."""
+    place, home = PurePosixPath(name).parent, PurePosixPath(best).parent
     return folder in home.parts and folder not in place.parts and not home.is_relative_to(place)
 
 
 def _others(paths: Iterable[str]) -> list[str]:
-    """Return the names of files that a student may have taken for a wanted one."""
+    """Return the names of files that may be a wanted file under a wrong name."""
     plain = (PurePosixPath(path) for path in paths if len(path) <= _MOST_PATH)
     seen = {p.name for p in plain if not any(part.startswith(_HIDDEN) for part in p.parts)}
     return sorted(seen)[:_MOST_OTHERS]
@@ -124,7 +121,7 @@ def _members(
     source: Path, wanted: Collection[str], most_bytes: int
 ) -> dict[str, Member | None] | None:
     """Return the wanted members, and None for each other file; None if it is no archive."""
-    # A zip is known by its end, and may stand behind anything: a tar that holds one ends alike.
+    # A zip is recognised by its end, and a tar whose last member is a zip ends the same way.
     for read in (_zip, _tar) if _looks_zipped(source) else (_tar, _zip):
         members = read(source, wanted, most_bytes)
         if members is not None:
@@ -143,13 +140,13 @@ def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
     found: dict[str, Member | None] = {}
     with zipfile.ZipFile(source) as archive:
         for info in archive.infolist()[:_MOST_MEMBERS]:
-            name = _plain(info.filename)
+            name = _with_slashes(info.filename)
             if name.endswith("/"):
                 continue
-            if not _asked_for(name, wanted):
+            if not _is_wanted(name, wanted):
                 found[name] = None
                 continue
-            # The upper half of the attributes is the Unix mode, 0 if made elsewhere.
+            # The upper half of the attributes is the Unix mode, 0 from other systems.
             if stat.S_ISLNK(info.external_attr >> 16):
                 found[name] = Member(instead="a symbolic link")
             elif info.flag_bits & _IS_ENCRYPTED:
@@ -176,7 +173,7 @@ def _tar(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
     with contextlib.ExitStack() as stack:
         unpacked = stack.enter_context(_unpacked(source))
         try:
-            # One pass, forwards: what lies between is skipped by reading it.
+            # A stream, read once: `_Capped` counts skipped members too.
             archive = stack.enter_context(
                 tarfile.open(fileobj=_Capped(unpacked), mode="r|", errorlevel=0)
             )
@@ -184,10 +181,10 @@ def _tar(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
             return None
         found: dict[str, Member | None] = {}
         for count, info in enumerate(archive):
-            name = _plain(info.name)
+            name = _with_slashes(info.name)
             if count >= _MOST_MEMBERS:
                 break
-            if not _asked_for(name, wanted):
+            if not _is_wanted(name, wanted):
                 if not info.isdir():
                     found[name] = None
                 continue
@@ -210,7 +207,7 @@ def _unpacked(source: Path) -> IO[bytes]:
 
 
 class _Capped(io.RawIOBase):
-    """A stream that ends in an error rather than go on for ever."""
+    """A stream that raises OSError after a limit, against decompression bombs."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

@@ -1,13 +1,12 @@
-"""A folder or an archive → the files that one assignment asks for.
+"""Read the source files of one assignment from a submission, a folder or an archive.
 
-Only what the spec names is looked at, only regular files are read, and never
-more than a cap: what is not a plain, small, readable file is a problem with a
-sentence for the student, never an exception. No link is followed below the
-folder that was named: it could lead to what the student may not read.
+Only regular files that the spec names are read, up to a cap. For any other kind of file the result
+is a problem with a sentence for the student, never an exception. Below the folder that was named no
+link is followed: it could lead to files that the student may not read.
 
-A hand-in is laid out as `NAME/file` (a folder per assignment) or as `file`
-(one assignment's files), or either below a single folder; or it is the whole
-course as students get it, where their work is in `student_template/`.
+A submission contains `NAME/file` (a folder per assignment) or `file` (one assignment's files), or
+either below a single folder; or it is the whole course as students get it, with their work in
+`student_template/`.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from grader.submission.archive import read_archive
 
 MAX_FILE_BYTES = 1 << 20
 _MOST_NAMES = 1000
-# What students read of a hand-in that is in a platform's or the staff's own folders.
+# What students read instead of the path of a platform's or the staff's own folder.
 ELSEWHERE = "the hand-in"
-# Where a file is looked for that is not at its place, so as to say where it is.
+# The bounds of the search for a wanted file in deeper folders.
 _MOST_FOLDERS = 100
 _DEEPEST = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """One file of a hand-in: its text, or what is wrong with it."""
+    """One source file: its text, or what is wrong with it."""
 
     path: str
     text: str = ""
@@ -46,12 +45,12 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What one student handed in for one assignment, by path in the spec.
+    """One student's source files for one assignment, by path in the spec.
 
-    `others` are names of other files there, one of which may be a wanted one
-    under a wrong name; where nothing wanted was found also paths of files
-    deeper down that have a wanted name. `called` is what a report calls the hand-in
-    where its place says nothing to the reader; with it the advice is to hand in anew.
+    `others` are the names of other files, one of which may be a wanted file under a wrong name; if
+    no wanted file was found, also paths of deeper files with a wanted name. `called` is the
+    submission's name in a report whose reader does not know its path; then the advice is to hand in
+    again.
     """
 
     source: Path
@@ -63,7 +62,7 @@ class Submission:
         return path in self.files
 
     def misnamed(self, path: str) -> str:
-        """Return "; did you mean …?" if a file is there that `path` may be, else ""."""
+        """Return "; did you mean …?" if another file may be `path`, else ""."""
         name = PurePosixPath(path).name
         alike = [n for n in self.others if n.lower().startswith(name.lower())]
         if alike:
@@ -80,16 +79,16 @@ class Submission:
 
 
 def own_folder(source: Path, name: str) -> Path | None:
-    """Return the folder of that assignment, in the course as students get it, too; None if none."""
-    ways = (source / name, source / TEMPLATES / name)
-    return next((way for way in ways if way.is_dir()), None)
+    """Return the folder of the assignment, directly or in `student_template/`; None if absent."""
+    places = (source / name, source / TEMPLATES / name)
+    return next((place for place in places if place.is_dir()), None)
 
 
 def read_submission(source: Path, assignment: Assignment) -> Submission:
     """Read the files that `assignment` names from a folder or archive.
 
-    Files that are absent are absent from the result. Raises UsageError if
-    `source` itself is not there or cannot be read.
+    Absent files are absent from the result. Raises UsageError if `source` itself does not exist or
+    cannot be read.
     """
     wanted = [file for kernel in assignment.parts for file in kernel.files.values()]
     others: tuple[str, ...] = ()
@@ -112,19 +111,17 @@ def _from_folder(
     with contextlib.ExitStack() as stack:
         base = os.open(source, os.O_RDONLY | os.O_DIRECTORY)
         stack.callback(os.close, base)
-        found, others = _look(base, name, wanted, stack)
-        if found:
-            return found, others
-        for inner in _inner_folders(base, stack):
-            below, names = _look(inner, name, wanted, stack)
-            if below:
-                return below, names
+        others: tuple[str, ...] = ()
+        for folder in (base, *_inner_folders(base, stack)):
+            found, names = _read_wanted(folder, name, wanted, stack)
+            if found:
+                return found, names
             others += names
         return [], (*others, *_deeper(base, wanted))
 
 
 def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[int]:
-    """Open what may hold the work in the open folder: the course's own, or all in one folder."""
+    """Open the folders below `base` that may hold the work: the template's, or the only folder."""
     with contextlib.suppress(OSError):
         yield _opened(TEMPLATES, base, stack)
     with contextlib.suppress(OSError):
@@ -133,31 +130,34 @@ def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[int]:
         yield _opened(TEMPLATES, only, stack)
 
 
-def _look(
+def _read_wanted(
     base: int, name: str, wanted: list[str], stack: contextlib.ExitStack
 ) -> tuple[list[SourceFile], tuple[str, ...]]:
-    """Read what is wanted from the assignment's folder in an open one, or from that itself."""
+    """Read the wanted files from the assignment's folder in `base`, or from `base` itself.
+
+    Returns them, and the names of all other files there.
+    """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         kind = _kind(os.lstat(name, dir_fd=base))
         if kind == "a symbolic link":
-            # Theirs is not followed; what it hides is told for each file.
+            # The link is not followed; each wanted file is a problem.
             return [_unfit(path, f"{name}/ is {kind}, not a folder") for path in wanted], ()
         if kind == "a directory":
             base = _opened(name, base, stack)
     found = [file for path in wanted if (file := _read(base, path)) is not None]
-    names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # of an open folder
+    names = sorted(os.listdir(base))[:_MOST_NAMES]  # noqa: PTH208 # a descriptor
     return found, tuple(n for n in names if n not in wanted)
 
 
 def _opened(folder: str, base: int, stack: contextlib.ExitStack) -> int:
-    """Open a folder below an open one, no link. Raises OSError."""
+    """Open a folder below an open one. Raises OSError, also for a link."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
     stack.callback(os.close, descriptor)
     return descriptor
 
 
 def _only_folder(base: int) -> str:
-    """The one thing in the open folder that is not hidden. Raises FileNotFoundError."""
+    """Return the only name in the open folder that is not hidden. Raises FileNotFoundError."""
     names = [n for n in os.listdir(base) if not n.startswith((".", "__MACOSX"))]
     if len(names) != 1:
         raise FileNotFoundError
@@ -165,7 +165,7 @@ def _only_folder(base: int) -> str:
 
 
 def _deeper(base: int, wanted: list[str]) -> Iterator[str]:
-    """Yield paths below the open folder that end in a wanted name; links are not followed."""
+    """Yield paths below the open folder that end in a wanted path; links are not followed."""
     for number, (folder, folders, files, _) in enumerate(os.fwalk(".", dir_fd=base)):
         if number >= _MOST_FOLDERS:
             return
@@ -182,18 +182,16 @@ def _read(base: int, path: str) -> SourceFile | None:
     with contextlib.ExitStack() as stack:
         for folder in folders:
             try:
-                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-                base = os.open(folder, flags, dir_fd=base)
+                base = _opened(folder, base, stack)
             except FileNotFoundError:
                 return None
             except OSError:
                 return _unfit(path, f"{folder}/ is not a folder")
-            stack.callback(os.close, base)
         try:
             kind = _kind(os.lstat(name, dir_fd=base))
             if kind is not None:
                 return _unfit(path, f"{path} is {kind}, not a file")
-            # Not through a link, not blocking on a pipe: it may have been swapped.
+            # It may have been replaced by a link, or by a pipe that would block.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(name, flags, dir_fd=base)
         except FileNotFoundError:
@@ -213,7 +211,7 @@ def _unfit(path: str, problem: str) -> SourceFile:
 
 
 def _kind(status: os.stat_result) -> str | None:
-    """Return what it is if it is no regular file."""
+    """Name the kind of a file; None for a regular file."""
     for is_kind, what in (
         (stat.S_ISREG, None),
         (stat.S_ISLNK, "a symbolic link"),

@@ -1,1 +1,1 @@
-"""Processes, signals, files and tools of this machine."""
+"""The operating system: processes, signals, file modes, the build cache, installed tools."""

@@ -1,10 +1,9 @@
-"""A content-addressed store of build products, safe for runs side by side.
+"""A content-addressed cache of build products, safe for concurrent runs.
 
-An entry is a folder, complete from the moment it has its name: it is made in a
-temporary folder beside it and renamed into place. Two runs that make the same
-entry at once do the work twice and keep either result, which are equal; of what
-is dear, one makes it and the others wait. Only the judge writes here; no
-student process is ever given this path to write.
+An entry is a folder, complete from the moment it has its name: it is made in a temporary folder
+beside it and renamed into place. Two runs that make the same entry at once do the work twice and
+keep one of the two equal results; for an expensive entry, one run makes it and the others wait.
+Only the judge writes here; no student process is ever given this path to write.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ import platformdirs
 
 from grader.errors import GraderError
 
-# One place to point elsewhere: CI images bake a warm cache, tests use a fresh one.
+# CI images contain a filled cache, and tests use a fresh one.
 CACHE_DIR_VARIABLE = "GRADE_CACHE_DIR"
 
-# No build takes as long: a temporary folder older than this was left by a killed run.
+# No build takes this long: an older temporary folder was left by a killed run.
 _ABANDONED_S = 24 * 3600
-# The runtime takes seconds, on a slow machine most of a minute.
-_TURN_S = 120.0
-_TURN_POLL_S = 0.05
+# The emulation's runtime compiles in seconds, on a slow machine in most of a minute.
+_LOCK_S = 120.0
+_LOCK_POLL_S = 0.05
 
 
 def cache_root() -> Path:
     """Return the folder that holds all entries (not created here)."""
     chosen = os.environ.get(CACHE_DIR_VARIABLE)
-    # Absolute, as compilers run in folders of their own.
+    # Absolute: compilers run in other folders.
     folder = Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("gpu-grade"))
     return folder.absolute()
 
@@ -57,12 +56,11 @@ def content_key(*parts: str | bytes) -> str:
 def cached_folder(
     kind: str, key: str, make: Callable[[Path], None], *, alone: bool = False
 ) -> Path:
-    """Return the folder of an entry, calling `make(folder)` if it is not there.
+    """Return the folder of an entry, calling `make(folder)` if it does not exist.
 
-    `kind` groups entries for a reader of the cache ("host-runtime", "nvcc").
-    If `make` raises, nothing is stored and the exception goes on. With `alone`,
-    who wants the same entry meanwhile waits for it: for what is dear, and wanted
-    by all at once.
+    `kind` groups entries for a reader of the cache ("host-runtime", "nvcc"). If `make` raises,
+    nothing is stored and the exception propagates. With `alone`, other runs that need the same
+    entry wait for it: for an expensive entry that all runs need at once.
     """
     entry = cache_root() / kind / key
     if entry.is_dir():
@@ -71,7 +69,7 @@ def cached_folder(
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
         if alone:
-            stack.enter_context(_turn(entry))
+            stack.enter_context(_locked(entry))
         if not entry.is_dir():
             make(scratch)
             _put(scratch, entry)
@@ -79,16 +77,16 @@ def cached_folder(
 
 
 @contextlib.contextmanager
-def _turn(entry: Path) -> Iterator[None]:
-    """Wait until nobody else makes the entry, but not for ever: two of it do no harm."""
-    deadline_s = time.monotonic() + _TURN_S
+def _locked(entry: Path) -> Iterator[None]:
+    """Wait until no other run makes the entry, with a limit: making it twice does no harm."""
+    deadline_s = time.monotonic() + _LOCK_S
     with entry.with_name(f".{entry.name}.lock").open("wb") as lock:
         while time.monotonic() < deadline_s:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                time.sleep(_TURN_POLL_S)
+                time.sleep(_LOCK_POLL_S)
             except OSError:  # a file system without locks
                 break
         yield
@@ -105,7 +103,7 @@ def _put(scratch: Path, entry: Path) -> None:
 
 
 def _scratch(entry: Path) -> Path:
-    """Return a new temporary folder beside an entry to be."""
+    """Return a new temporary folder beside the future entry."""
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         _sweep(entry.parent)

@@ -1,13 +1,14 @@
-"""Which processes are ours, what they use, and how none of them is left.
+"""The judge's child processes: start, list, measure and kill them, and leave none behind.
 
     judge (subreaper)
-      ├── worker                 started by us, registered, in a session of its own
-      │     └── child            found below it, killed with its group
-      └── daemon                 left its session; its parent died, so it is ours now
+      ├── worker                 started here, registered, in a session of its own
+      │     └── child            found below the worker, killed with its group
+      └── daemon                 left its session; its parent died, so it is the judge's child
 
-A daemon is recognised as a child that we did not start and that is not in our
-session: `sweep` kills such children until there are none. `hold` keeps sweeps
-off while a child is on its way that is not registered yet.
+A stray process is a child that the judge did not start and that is not in the judge's session:
+`sweep` kills strays until there are none. `hold` delays sweeps while a child that is not
+registered yet is being started. The set of registered children belongs to this process, as its
+children do, and so is module state.
 """
 
 from __future__ import annotations
@@ -19,29 +20,30 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from grader.errors import GraderError
+from grader.system.retry import patiently
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
-# A chain of processes that fork faster than we kill must not keep us for ever.
-_SWEEP_S = 10.0
+# A chain of processes that fork faster than they are killed must not hold the judge for ever.
+_KILL_S = 10.0
 
 _lock = threading.Lock()
 _started: set[int] = set()
 
 
 def become_subreaper() -> None:
-    """Make orphans of our programs our children, and ourselves unreadable to them.
+    """Make orphans of the judge's programs its children, and the judge unreadable to them.
 
-    Call once, early: a process that is not dumpable cannot be traced, nor its
-    memory and environment be read, by another of the same user.
+    Call once, early. Another process of the same user cannot trace a process that is not
+    dumpable, nor read its memory or environment.
     """
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -52,51 +54,88 @@ def end_with_parent(parent: int) -> None:
     """Have the kernel end this process by SIGTERM when the thread that started it is gone."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != parent:
-        sys.exit(128 + signal.SIGTERM)  # it died before the kernel was told
+        sys.exit(128 + signal.SIGTERM)  # the parent died before the call above
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], moves: Sequence[tuple[int, int]]
+) -> int:
+    """Start `command` as a registered child and return its pid.
+
+    `moves` are pairs of a descriptor of this process and its number in the child. The child's
+    standard input is /dev/null. Raises GraderError if the machine cannot start a process.
+    """
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    # Two steps through high numbers, so that no source is overwritten before it is copied.
+    moves = [(null, 0), *moves]
+    high = max(200, *(source + 1 for source, _ in moves))
+    actions = [(os.POSIX_SPAWN_DUP2, source, high + i) for i, (source, _) in enumerate(moves)]
+    actions += [(os.POSIX_SPAWN_DUP2, high + i, target) for i, (_, target) in enumerate(moves)]
+
+    def spawn() -> int:
+        with hold():
+            pid = os.posix_spawn(
+                command[0], tuple(command), dict(environment), file_actions=actions
+            )
+            register(pid)
+        return pid
+
+    try:
+        return patiently(spawn)
+    finally:
+        os.close(null)
 
 
 @contextlib.contextmanager
 def hold() -> Iterator[None]:
-    """Hold off sweeps until the child started in the block is registered."""
+    """Delay sweeps until the child started in the block is registered."""
     with _lock:
         yield
 
 
 def register(pid: int) -> None:
-    """Say, inside `hold`, that this child is no stray."""
+    """Mark a child as started by the judge; call it inside `hold`."""
     _started.add(pid)
 
 
 def reap(pid: int) -> None:
-    """Wait for a registered child that has died; from here on its number is free."""
+    """Wait for a registered child that has died; the kernel may reuse its pid afterwards."""
     with _lock:
         os.waitpid(pid, 0)
         _started.discard(pid)
 
 
 def kill_all() -> None:
-    """Kill everything that we started; whoever waits for it sees its end."""
+    """Kill every registered child; the thread that waits for it sees its end."""
     with _lock:
         for pid in _started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
-            # It may not be the leader of a group yet.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+            # The child may not lead a process group yet.
+            for kill in (os.killpg, os.kill):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    kill(pid, signal.SIGKILL)
+
+
+def kill_until_none(kill: Callable[[], int], poll_s: float = 0.0) -> int:
+    """Call `kill`, which returns how many processes it found, until that is 0; return the sum.
+
+    Raises GraderError if the processes multiply faster than they can be killed.
+    """
+    deadline_s = time.monotonic() + _KILL_S
+    total = 0
+    while count := kill():
+        total += count
+        if time.monotonic() > deadline_s:
+            raise GraderError("a hand-in's processes multiply faster than they can be ended")
+        time.sleep(poll_s)
+    return total
 
 
 def sweep() -> int:
-    """Kill the children that we did not start and that left our session; return how many.
+    """Kill stray processes until there are none; return how many were killed.
 
     Raises GraderError if they multiply faster than they can be killed.
     """
-    deadline_s = time.monotonic() + _SWEEP_S
-    killed = 0
-    while strays := _kill_strays():
-        killed += strays
-        if time.monotonic() > deadline_s:
-            raise GraderError("a hand-in's processes multiply faster than they can be ended")
-    return killed
+    return kill_until_none(_kill_strays)
 
 
 def _kill_strays() -> int:
@@ -112,14 +151,14 @@ def _kill_strays() -> int:
 
 
 def strays() -> list[int]:
-    """Return our children that we did not start and that are not in our session."""
-    ours = os.getsid(0)
+    """Return the children that the judge did not start and that are not in its session."""
+    session = os.getsid(0)
     found = []
     for pid in children(os.getpid()):
         if pid in _started:
             continue
         with contextlib.suppress(ProcessLookupError):
-            if os.getsid(pid) != ours:
+            if os.getsid(pid) != session:
                 found.append(pid)
     return found
 
@@ -137,12 +176,12 @@ def children(pid: int) -> list[int]:
 
 
 def members(pid: int) -> list[int]:
-    """Return the process, all below it, and whatever has fled from there."""
+    """Return the process, its descendants, and all stray processes with their descendants."""
     return [pid, *below(pid), *(each for stray in strays() for each in (stray, *below(stray)))]
 
 
 def below(pid: int) -> list[int]:
-    """Return the children of a process, and theirs, [] if it is gone."""
+    """Return the descendants of a process, [] if it is gone."""
     found: list[int] = []
     waiting = children(pid)
     while waiting:
@@ -153,7 +192,7 @@ def below(pid: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a program and all that it started use."""
+    """What a program and all its descendants use."""
 
     processes: int
     memory_mib: float
@@ -162,47 +201,45 @@ class Usage:
 def usage(pid: int, *, granted_mib: float = 0.0) -> Usage:
     """Measure the members of `pid`, quickly and never too low.
 
-    Memory is what they have for themselves, and what they share beyond the
-    `granted_mib` of buffers that each was given to map. Pages of files are the
-    kernel's to take back. Pages that a fork shares are counted for each member.
+    Memory is private memory plus shared memory beyond the `granted_mib` of buffers that each
+    member may map. The page cache does not count: the kernel can take it back. Pages that a
+    fork shares are counted for each member.
     """
     pids = members(pid)
-    total_kib = 0.0
-    for member in pids:
-        sizes = _sizes_kib(Path(f"/proc/{member}/status"), "RssAnon", "RssShmem")
-        total_kib += sizes[0] + max(0.0, sizes[1] - granted_mib * 1024)
-    return Usage(processes=len(pids), memory_mib=total_kib / 1024)
+    sizes = [_status_sizes_kib(member) for member in pids]
+    return Usage(processes=len(pids), memory_mib=_total_mib(sizes, granted_mib))
 
 
 def exact_memory_mib(pid: int, *, granted_mib: float = 0.0) -> float:
-    """Measure memory like `usage`, slowly, every page counted once in all."""
-    total_kib = 0.0
-    for member in members(pid):
-        rollup = Path(f"/proc/{member}/smaps_rollup")
-        if _readable(rollup):
-            sizes = _sizes_kib(rollup, "Pss_Anon", "Pss_Shmem")
-        else:
-            # A process may hide its mappings from us, but not how many pages it has.
-            sizes = _sizes_kib(Path(f"/proc/{member}/status"), "RssAnon", "RssShmem")
-        total_kib += sizes[0] + max(0.0, sizes[1] - granted_mib * 1024)
-    return total_kib / 1024
+    """Measure memory like `usage`, slowly, with every page counted once in total."""
+    sizes = [
+        # A process can hide its mappings from the judge, but not its number of pages.
+        _sizes_kib(Path(f"/proc/{member}/smaps_rollup"), "Pss_Anon", "Pss_Shmem")
+        or _status_sizes_kib(member)
+        for member in members(pid)
+    ]
+    return _total_mib(sizes, granted_mib)
 
 
-def _readable(file: Path) -> bool:
-    """True if a file below /proc can be read, which only opening it tells."""
-    try:
-        file.open().close()
-    except OSError:
-        return False
-    return True
+def _total_mib(sizes_kib: Sequence[tuple[int, int]], granted_mib: float) -> float:
+    """Add up (private, shared) sizes; `granted_mib` of each shared size is free."""
+    granted_kib = granted_mib * 1024
+    return sum(own + max(0.0, shared - granted_kib) for own, shared in sizes_kib) / 1024
 
 
-def _sizes_kib(file: Path, *keys: str) -> list[int]:
-    """Return the figures behind `keys`; zeros for a process that is gone."""
+def _status_sizes_kib(pid: int) -> tuple[int, int]:
+    return _sizes_kib(Path(f"/proc/{pid}/status"), "RssAnon", "RssShmem") or (0, 0)
+
+
+def _sizes_kib(file: Path, *keys: str) -> tuple[int, int] | None:
+    """Return the figures behind the two `keys`, 0 for one that is absent; None if unreadable."""
     sizes = dict.fromkeys(keys, 0)
-    with contextlib.suppress(OSError):
+    try:
         for line in file.read_text().splitlines():
             key, _, rest = line.partition(":")
             if key in sizes:
                 sizes[key] = int(rest.split()[0])
-    return list(sizes.values())
+    except OSError:
+        return None
+    private, shared = sizes.values()
+    return private, shared

@@ -1,8 +1,7 @@
-"""Patience with a machine that has no room for another process or thread at the moment.
+"""Retry the start of a process or thread that the kernel refuses for the moment.
 
-A fork flood elsewhere, which somebody else is about to end, makes the kernel
-refuse what a grading needs to start. `patiently` tries again for some seconds;
-`Pool` is a thread pool that does.
+A fork bomb in another grading makes the kernel refuse new processes until that grading's judge
+kills it. `patiently` retries for some seconds; `Pool` is a thread pool that does the same.
 """
 
 from __future__ import annotations
@@ -21,21 +20,20 @@ _LONGEST_WAIT_S = 0.5
 # EAGAIN: a limit on processes. ENOMEM: no memory for another one.
 _REFUSALS = frozenset({errno.EAGAIN, errno.ENOMEM})
 _Result = TypeVar("_Result")
-_Asked = ParamSpec("_Asked")
+_Parameters = ParamSpec("_Parameters")
 
 
 def refused(error: Exception) -> bool:
-    """True if the kernel refused a process or a thread for want of room."""
+    """True if the kernel refused a process or a thread for lack of resources."""
     if isinstance(error, OSError):
         return error.errno in _REFUSALS
     return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def patiently(start: Callable[[], _Result]) -> _Result:
-    """Call `start`, again and again while the machine has no room for what it starts.
+    """Call `start`, and retry while the kernel refuses the process or thread that it starts.
 
-    Raises GraderError if there is still none after some seconds. Whatever else
-    `start` raises goes on.
+    Raises GraderError if the kernel still refuses after PATIENCE_S. Other exceptions propagate.
     """
     deadline_s = time.monotonic() + PATIENCE_S
     wait_s = _FIRST_WAIT_S
@@ -46,26 +44,22 @@ def patiently(start: Callable[[], _Result]) -> _Result:
             if not refused(error):
                 raise
             if time.monotonic() + wait_s > deadline_s:
-                raise no_room() from error
+                raise GraderError(
+                    "this machine has no room for more processes: "
+                    "for some seconds it refused to start one",
+                    tip="end what fills it (`ps -eL | wc -l` counts processes and threads), or "
+                    "raise the limit: `ulimit -u`, or pids.max of the container",
+                ) from error
         time.sleep(wait_s)
         wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
 
-def no_room() -> GraderError:
-    """Return the error that says so."""
-    return GraderError(
-        "this machine has no room for more processes: for some seconds it refused to start one",
-        tip="end what fills it (`ps -eL | wc -l` counts processes and threads), or raise the "
-        "limit: `ulimit -u`, or pids.max of the container",
-    )
-
-
 class Pool(ThreadPoolExecutor):
-    """A thread pool that is patient when it starts a thread.
+    """A thread pool that retries when the kernel refuses it a thread.
 
-    A pool that has a thread does without another one: the work only waits.
-    `first` is done ahead of each piece of work, by the same thread: it should
-    take its time once only. What it raises, the piece of work raises.
+    A pool that has a thread does without another one: the work only waits. Before each piece of
+    work the same thread calls `first`, which should be slow at most once. An exception of
+    `first` is the exception of the piece of work.
     """
 
     def __init__(
@@ -79,9 +73,13 @@ class Pool(ThreadPoolExecutor):
         self._first = first
 
     def submit(
-        self, fn: Callable[_Asked, _Result], /, *args: _Asked.args, **kwargs: _Asked.kwargs
+        self,
+        fn: Callable[_Parameters, _Result],
+        /,
+        *args: _Parameters.args,
+        **kwargs: _Parameters.kwargs,
     ) -> Future[_Result]:
-        """Have a thread call `fn`, after `first`."""
+        """Have a thread call `first` and then `fn`."""
         first = self._first
         if first is None:
             return super().submit(fn, *args, **kwargs)
@@ -93,7 +91,7 @@ class Pool(ThreadPoolExecutor):
         return super().submit(both)
 
     def _adjust_thread_count(self) -> None:
-        # In `submit`, after the work was queued: `submit` again would do it twice.
+        # `submit` calls this after it queued the work: a second `submit` would do the work twice.
         try:
             super()._adjust_thread_count()
         except RuntimeError as error:

@@ -1,21 +1,20 @@
-"""Where the compilers and NVIDIA's tools are, and whether they run.
+"""Find the compilers and NVIDIA's tools, and check that they run.
 
-A tool is looked for in the order of how deliberately it was put there:
+The search order goes from the most to the least deliberate choice:
 
     1. the environment        CXX for the host compiler; CUDACXX for nvcc, where an empty
-                              one means that there shall be none; CUDA_HOME, CUDA_PATH
+                              value switches nvcc off; CUDA_HOME, CUDA_PATH
     2. this Python            site-packages/nvidia/cu*/bin (`pip install gpu-grade[nvcc]`)
     3. PATH
     4. /usr/local/cuda*/bin   the administrator's choice (`cuda`) first, then the newest
 
-This Python comes before PATH because a distribution's nvcc is often too old
-for the GPU, and installing one from PyPI is how `grade doctor` mends that.
-Being there is not enough: each candidate is run, and one that fails, or whose
-version cannot be read, is *broken*. The search goes on behind it, and keeps
-the reason for doctor.
+This Python comes before PATH because a distribution's nvcc is often too old for the GPU, and
+`grade doctor` advises to install nvcc from PyPI then. Each candidate is run; one that fails, or
+whose version cannot be read, is *broken*. The search continues after it and keeps the reason for
+`grade doctor`.
 
-Paths are never resolved through symlinks: nvcc and g++ find their own parts by
-the path they were called by, and a wrapper script is a legal compiler.
+Paths are never resolved through symlinks: nvcc and g++ find their own parts by the path they were
+called by, and a wrapper script is a legal compiler.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ from grader.system.retry import patiently
 # A cold nvcc on a network file system takes seconds; a hanging wrapper takes for ever.
 PROBE_TIMEOUT_S = 20.0
 
-_LAUNCHER = "TreeLauncherSubreaper"  # of compute-sanitizer, a program
+_LAUNCHER = "TreeLauncherSubreaper"  # a program that compute-sanitizer needs
 LOCAL_PREFIX = Path("/usr/local")
 
 # Programs that may stand before the compiler in CXX ("ccache g++").
-_LAUNCHERS = frozenset({"ccache", "distcc", "icecc", "sccache"})
+_COMPILER_WRAPPERS = frozenset({"ccache", "distcc", "icecc", "sccache"})
 
-# The GNU compiler by its own account: every clang claims to be GCC 4.2 as well.
+# The macros by which the GNU compiler states its version; every clang claims to be GCC 4.2.
 _MACRO = re.compile(r"^#define (__GNUC__|__GNUC_MINOR__|__GNUC_PATCHLEVEL__) (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A program that was run and said its version ("13.0.88", "12.2.0")."""
+    """A program that ran and printed its version ("13.0.88", "12.2.0")."""
 
     name: str
     path: Path
@@ -63,7 +62,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """A program that is there and does not work, with the reason."""
+    """A program that exists and does not work, with the reason."""
 
     path: Path
     reason: str
@@ -71,14 +70,14 @@ class Broken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """The first candidate that works, and the broken ones met before it."""
+    """The first candidate that works, and the broken ones before it."""
 
     tool: Tool | None
     broken: tuple[Broken, ...] = ()
 
 
 class _UnfitError(Exception):
-    """Why a candidate is not the tool looked for."""
+    """Why a candidate is not the tool that is searched for."""
 
 
 def find_cxx() -> Tool | None:
@@ -111,7 +110,7 @@ def search_cxx() -> Search:
 
 @functools.cache
 def search_nvcc() -> Search:
-    """Look for nvcc: `CUDACXX`, then in the usual places; without a GPU it can be done without."""
+    """Look for nvcc: `CUDACXX`, then the usual places; on the CPU, grading works without it."""
     if nvcc_is_switched_off():
         return Search(tool=None)
     named = shutil.which(os.environ.get("CUDACXX", ""))
@@ -120,7 +119,7 @@ def search_nvcc() -> Search:
 
 
 def nvcc_is_switched_off() -> bool:
-    """True if `CUDACXX` is there and empty."""
+    """True if `CUDACXX` is set and empty."""
     return os.environ.get("CUDACXX") == ""
 
 
@@ -138,22 +137,21 @@ def search_ncu() -> Search:
 
 
 def forget() -> None:
-    """Search afresh next time: for tests, and after something was installed."""
-    for search in (search_cxx, search_nvcc, search_compute_sanitizer, search_ncu):
-        search.cache_clear()
-    nvcc_link_flags.cache_clear()
-    nvcc_architectures.cache_clear()
+    """Clear the cached results: for tests, and after something was installed."""
+    searches = (search_cxx, search_nvcc, search_compute_sanitizer, search_ncu)
+    for cached in (*searches, nvcc_link_flags, nvcc_architectures):
+        cached.cache_clear()
 
 
 @functools.cache
 def nvcc_link_flags(tool: Tool) -> tuple[str, ...]:
     """Return the flags without which this nvcc cannot link.
 
-    The packages on PyPI keep the runtime's static library in `lib`, while nvcc
-    looks in `lib64` and `targets/*/lib`. The folder is asked of nvcc itself,
-    because what was found may be a wrapper that stands elsewhere.
+    The packages on PyPI keep the static runtime library in `lib`, while nvcc searches `lib64` and
+    `targets/*/lib`. nvcc itself reports its folder, because `tool` may be a wrapper script in
+    another folder.
     """
-    # The input need not exist: a dry run prints the settings and runs nothing.
+    # The input file need not exist: a dry run prints the settings and runs nothing.
     text = _output([str(tool.path), "--dryrun", "settings.cu"], accept_failure=True)
     top = re.search(r"^#\$ TOP=(.+)$", text, re.MULTILINE)
     if top is None:
@@ -176,9 +174,9 @@ def nvcc_architectures(tool: Tool) -> tuple[int, ...]:
 def _compiler_of(environment: Mapping[str, str]) -> list[str]:
     try:
         words = shlex.split(environment.get("CXX", ""))
-    except ValueError:  # an unbalanced quote: the shell could not use it either
+    except ValueError:  # an unbalanced quote: a shell could not use it either
         return []
-    return [word for word in words if Path(word).name not in _LAUNCHERS][:1]
+    return [word for word in words if Path(word).name not in _COMPILER_WRAPPERS][:1]
 
 
 def _cuda_candidates(name: str) -> Iterator[Path]:
@@ -219,28 +217,24 @@ def _newest_first(paths: Iterable[Path]) -> list[Path]:
 def _first_that_works(
     name: str, candidates: Iterable[Path], version_of: Callable[[Path], str]
 ) -> Search:
-    broken: dict[Path, str] = {}
+    broken: dict[Path, Broken] = {}
+    tool = None
     for path in candidates:
         if path in broken:
             continue
         try:
-            version = version_of(path)
+            tool = Tool(name=name, path=path, version=version_of(path))
+            break
         except _UnfitError as unfit:
-            broken[path] = str(unfit)
-            continue
-        return Search(tool=Tool(name=name, path=path, version=version), broken=_listed(broken))
-    return Search(tool=None, broken=_listed(broken))
-
-
-def _listed(broken: Mapping[Path, str]) -> tuple[Broken, ...]:
-    return tuple(Broken(path=path, reason=reason) for path, reason in broken.items())
+            broken[path] = Broken(path=path, reason=str(unfit))
+    return Search(tool=tool, broken=tuple(broken.values()))
 
 
 def _gnu_version(path: Path) -> str:
-    """Return the version, from the macros the compiler predefines.
+    """Return the version, from the macros that the compiler predefines.
 
-    The text of `--version` differs by distribution and language; the macros do
-    not, and to print them the compiler proper has to be there and run.
+    The text of `--version` differs by distribution and language; the macros do not, and printing
+    them needs a working compiler proper, not only the driver.
     """
     text = _output([str(path), "-dM", "-E", "-x", "c++", os.devnull])
     if "#define __clang__ " in text:
@@ -259,8 +253,8 @@ def _nvcc_version(path: Path) -> str:
     found = re.search(r"release \d+\.\d+, V(\d+\.\d+\.\d+)", text)
     if found is None:
         raise _UnfitError("its version cannot be read")
-    # nvcc says its version without the parts that do the work; on PyPI they are
-    # packages of their own, and easily forgotten.
+    # nvcc prints its version without the parts that do the work; on PyPI those are separate
+    # packages, and easily forgotten.
     toolkit = path.parent.parent
     from_pypi = toolkit.parent.name == "nvidia"
     if from_pypi and not (toolkit / "nvvm" / "bin" / "cicc").exists():
@@ -281,10 +275,10 @@ def _version_after(word: str) -> Callable[[Path], str]:
 
 
 def _sanitizer_version(path: Path) -> str:
-    """Return the version, of one that can start programs.
+    """Return the version of a compute-sanitizer that can start programs.
 
-    The packages on PyPI before 13.4.92 lack the launcher that it starts them by: it ends with
-    255, and says that the target terminated before its first call.
+    The packages on PyPI before 13.4.92 lack its launcher: it then ends with exit code 255 and
+    reports that the target terminated before its first call.
     """
     package = path.parent.parent
     complete = any(
@@ -296,7 +290,7 @@ def _sanitizer_version(path: Path) -> str:
 
 
 def _output(command: list[str], *, accept_failure: bool = False) -> str:
-    """Run a probe and return what it printed on both streams; raise `_UnfitError` if it failed."""
+    """Run a command and return what it printed on both streams; `_UnfitError` if it failed."""
     try:
         done = patiently(
             lambda: subprocess.run(

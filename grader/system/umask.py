@@ -1,11 +1,10 @@
-"""While the judge works, what it makes is for nobody else to read: umask 077.
+"""Umask 077 while the judge works, so that no other user can read what it makes.
 
-That holds for scratch folders, boxes, builds and the cache, and is a second
-lock beside the rights that each of them has. A result that is written
-meanwhile is the user's own and goes by the user's own umask.
+This protects scratch folders, builds and the cache, in addition to the mode that each of them is
+made with. A result file that is written meanwhile gets the user's own umask.
 
-The umask belongs to the process, not to a thread: the first to begin sets it,
-the last to end puts it back.
+The umask belongs to the process, not to a thread, and so does the state here: the first thread
+that enters sets it, the last one that leaves restores it.
 """
 
 from __future__ import annotations
@@ -15,31 +14,31 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OWN = 0o077
+_PRIVATE = 0o077
 _lock = threading.Lock()
-_judging = 0
-_users = 0
+_entered = 0
+_user_umask = 0
 
 
 @contextmanager
 def private_files() -> Iterator[None]:
-    """Let files made in the block be readable by their owner alone."""
-    global _judging, _users
+    """Make files created in the block readable by their owner only."""
+    global _entered, _user_umask
     with _lock:
-        if _judging == 0:
-            _users = os.umask(_OWN)
-        _judging += 1
+        if _entered == 0:
+            _user_umask = os.umask(_PRIVATE)
+        _entered += 1
     try:
         yield
     finally:
         with _lock:
-            _judging -= 1
-            if _judging == 0:
-                os.umask(_users)
+            _entered -= 1
+            if _entered == 0:
+                os.umask(_user_umask)
 
 
 def give_to_user(descriptor: int) -> None:
-    """Give a file that was just made the rights that it has outside of `private_files`."""
+    """Give a new file the mode that it would have outside of `private_files`."""
     with _lock:
-        if _judging:
-            os.fchmod(descriptor, 0o666 & ~_users)
+        if _entered:
+            os.fchmod(descriptor, 0o666 & ~_user_umask)

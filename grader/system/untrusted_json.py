@@ -1,8 +1,8 @@
-"""JSON that a hand-in may have written: plain values of ordinary size and nothing else.
+"""Parse JSON that a submission may have written: ordinary values of bounded size.
 
-Python's parser takes `Infinity`, `1e400` and integers of any length, and returns
-what has no place in a report: `int()` of it raises an OverflowError, and other
-readers refuse the file. None of our programs writes such a thing.
+Python's parser accepts `Infinity`, `1e400` and integers of any length. Such a number has no
+place in a report: `int()` of it raises OverflowError, and other JSON readers refuse the file.
+No program of the grader writes one.
 """
 
 from __future__ import annotations
@@ -11,42 +11,51 @@ import json
 import math
 from typing import Any
 
-_BITS = 64  # as many as an address has, and a sign
-_MOST_DIGITS = 20  # of a number of so many bits
-_DEEPEST = 20
+_MAX_BITS = 64  # of an integer without its sign; an address has as many
+_MAX_DIGITS = 21  # of such an integer, with its sign
+_MAX_DEPTH = 20
+_SHOWN_CHARACTERS = 200
 
 
-def parse(text: str) -> Any:
-    """Return the value of a JSON text, with None for each number that is none of ours.
+def parse(text: str, *, strict: bool = False) -> Any:
+    """Return the value of a JSON text.
 
-    So a forged record stays one that can be told from a true one. Whatever else
-    is wrong with the text is a ValueError.
+    A number that is not finite, or an integer of more than 64 bits, becomes None, so that a
+    forged record stays recognisable. With `strict` it is a ValueError that names the number.
+    Everything else that is wrong with the text is a ValueError, a JSONDecodeError where the
+    syntax is wrong.
     """
+
+    def too_large(digits: str) -> Any:
+        if strict:
+            raise ValueError(f"{digits[:_SHOWN_CHARACTERS]} is too large a number")
+        return None
+
+    def integer(digits: str) -> int | None:
+        fits = len(digits) <= _MAX_DIGITS and int(digits).bit_length() <= _MAX_BITS
+        return int(digits) if fits else too_large(digits)
+
+    def number(digits: str) -> float | None:
+        value = float(digits)
+        return value if math.isfinite(value) else too_large(digits)
+
+    def constant(name: str) -> None:
+        if strict:
+            raise ValueError(f"JSON has no number {name}")
+
     try:
-        value = json.loads(
-            text, parse_int=_integer, parse_float=_number, parse_constant=lambda _: None
-        )
+        value = json.loads(text, parse_int=integer, parse_float=number, parse_constant=constant)
     except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+        raise ValueError("it is nested too deeply") from error
     level = [value]
-    for _ in range(_DEEPEST):
-        level = [inner for outer in level for inner in _inside(outer)]
+    for _ in range(_MAX_DEPTH):
+        level = [inner for outer in level for inner in _children(outer)]
         if not level:
             return value
-    raise ValueError("nested too deeply")
+    raise ValueError("it is nested too deeply")
 
 
-def _inside(value: Any) -> list[Any]:
+def _children(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
-
-
-def _integer(digits: str) -> int | None:
-    value = int(digits) if len(digits) <= _MOST_DIGITS + 1 else None
-    return value if value is not None and value.bit_length() <= _BITS else None
-
-
-def _number(digits: str) -> float | None:
-    value = float(digits)
-    return value if math.isfinite(value) else None

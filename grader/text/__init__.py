@@ -1,1 +1,1 @@
-"""Text for and from people: numbers, printable characters, near misses."""
+"""Text for people: formatted numbers, and untrusted text made printable."""

@@ -1,12 +1,9 @@
-"""Text from anywhere, made safe to print.
+"""Make untrusted text safe to print.
 
-What a student's program or a compiler wrote can hold anything: escape
-sequences that repaint the screen or set its title, NULs, right-to-left
-overrides that show a line backwards. `printable` spells such characters out
-(`\\x1b`, `\\u202e`), so that a reader sees that they were there and a terminal
-obeys none. `encodable` spells out what the reader's encoding lacks.
-
-Imports nothing of ours.
+The output of a student's program or a compiler can contain anything: escape sequences that repaint
+the screen or set its title, NULs, right-to-left overrides that show a line backwards. `printable`
+spells such characters out (`\\x1b`, `\\u202e`), so that the reader sees them and the terminal does
+not obey them. `encodable` spells out characters that the reader's encoding lacks.
 """
 
 from __future__ import annotations
@@ -16,14 +13,14 @@ import unicodedata
 
 TAB = 4
 
-# Colours say nothing worth reading; all other sequences are spelt out.
+# Colours are dropped; all other escape sequences are spelt out.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _LINE_END = re.compile(r"\r\n|\r")
-# A letter takes two or three marks in the scripts that use most; a heap of them paints over
-# the lines above and below.
+# No script needs more than three combining marks on a letter; a heap of them paints over the
+# lines above and below.
 _HEAP_OF_MARKS = re.compile(r"(?<=[\u0300-\u036f]{4})[\u0300-\u036f]+")
 
-_PLAINER = str.maketrans(
+_ASCII_FORMS = str.maketrans(
     {
         "·": "-",
         "…": "...",
@@ -49,7 +46,7 @@ _PLAINER = str.maketrans(
 
 
 class _Spelling(dict[int, str]):
-    """Code point → what to print for it, worked out when first met."""
+    """Code point → the text to print for it, computed on first use and kept."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -74,30 +71,30 @@ def _spelt(char: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text with line feeds kept and no other character that a terminal obeys.
+    """Return the text without control characters except line feeds.
 
-    Tabs become spaces and carriage returns line feeds: what was overwritten on
-    the student's screen is shown as well.
+    Tabs become spaces. Carriage returns become line feeds, so that text that was overwritten on
+    the student's screen is visible too.
     """
     text = _LINE_END.sub("\n", _COLOUR.sub("", text)).expandtabs(TAB)
     return _HEAP_OF_MARKS.sub("", text.translate(_SPELLING))
 
 
 def one_line(text: str) -> str:
-    """Return the text as `printable` does, on one line."""
+    """Return the result of `printable` on one line."""
     return " ".join(printable(text).split())
 
 
 def encodable(text: str, encoding: str) -> str:
     """Return the text in characters that the encoding has.
 
-    Typographic signs become their plain relatives (`≤` is `<=`), all others are
-    spelt out (`\\u4e2d`).
+    Typographic characters get their ASCII forms (`≤` becomes `<=`); all others that the encoding
+    lacks are spelt out (`\\u4e2d`).
     """
     try:
         text.encode(encoding)
         return text
     except UnicodeEncodeError:
-        return text.translate(_PLAINER).encode(encoding, "backslashreplace").decode(encoding)
-    except LookupError:  # an encoding that Python does not know
+        return text.translate(_ASCII_FORMS).encode(encoding, "backslashreplace").decode(encoding)
+    except LookupError:  # Python does not know the encoding
         return encodable(text, "ascii")

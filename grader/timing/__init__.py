@@ -1,1 +1,1 @@
-"""Time relative to torch: how it is estimated and what is concluded from it."""
+"""The statistics of timing relative to torch: estimates, decisions about tiers, proposals."""

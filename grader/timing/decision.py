@@ -1,11 +1,11 @@
-"""An estimate and the tiers → which tier, and whether that is certain.
+"""Decide from an estimate which speedup tier is reached, and whether that is certain.
 
-                tier                      the interval is clear of it: decided
+                tier                      the interval excludes the tier: decided
 ──────[───•───]──┼─────────────────────
 
-──────────[──•───┼──]──────────────────   within NOISE of it: inconclusive, the tier counts
+──────────[──•───┼──]──────────────────   the median is within NOISE: inconclusive, tier granted
 
-───[─•───────────┼───────────────]─────   too wide to say: measure again
+───[─•───────────┼───────────────]─────   the interval is too wide: measure again
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 from grader.timing.estimate import Estimate
 
-# How near a tier the median must be for the student to get the benefit of the doubt.
+# The student gets the benefit of the doubt if the median is this near to the tier.
 NOISE = 0.03
-# Rounds go on until the interval is this narrow, or this narrow and far from every tier.
+# Rounds continue until the interval is this narrow, or this narrow and far from every tier.
 WIDTH = 0.01
 FAR_WIDTH = 0.015
 
@@ -26,8 +26,8 @@ FAR_WIDTH = 0.015
 class Tier:
     """A speedup that earns `share` of the points, 0 < share ≤ 1.
 
-    With `accepted` the verdict on a kernel that reaches it is accepted; below
-    it is too slow, whatever its share.
+    A kernel that reaches a tier with `accepted` is accepted; a kernel that reaches only other
+    tiers is too slow.
     """
 
     speedup: float
@@ -37,11 +37,11 @@ class Tier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What the estimate says of the tiers.
+    """Which tier is reached.
 
-    `tier` is the best one reached, None if none is; `open` is one that the
-    interval leaves open. With `certain` neither more rounds nor luck would
-    change it but for the interval's own 5 %.
+    `tier` is the best one reached, None if none is; `open` is a tier inside the interval. With
+    `certain`, no tier is inside the interval, so that repeating the measurement would change the
+    decision in at most 5 % of cases.
     """
 
     tier: Tier | None
@@ -57,9 +57,8 @@ class Decision:
 def decide(found: Estimate, tiers: Sequence[Tier]) -> Decision:
     """Return the best tier that `found` reaches.
 
-    Of tiers that the interval holds the best within NOISE of the median is
-    given to the student; if there is one that it holds further away, the
-    interval is too wide to say anything.
+    If every tier inside the interval is within NOISE of the median, the best of them is granted;
+    otherwise the interval is too wide to decide.
     """
     ordered = sorted(tiers, key=lambda tier: tier.speedup)
     reached = [tier for tier in ordered if tier.speedup <= found.low]
@@ -72,10 +71,10 @@ def decide(found: Estimate, tiers: Sequence[Tier]) -> Decision:
 
 
 def settled(found: Estimate, tiers: Sequence[Tier], width: float = WIDTH) -> bool:
-    """True if more rounds are not worth their time.
+    """True if more rounds would not change the points.
 
-    Narrow enough, or so far from every tier that twice the interval would not
-    reach one: what decides the points is then known, whatever the last per cent.
+    The interval is narrow enough, or narrow and so far from every tier that an interval of three
+    times its width would not reach one.
     """
     if found.width <= width:
         return True

@@ -1,16 +1,14 @@
-"""How much faster than torch, and how sure that is.
+"""Estimate the speedup over torch and its confidence interval.
 
-A round times both sides, one after the other, on the same work, and gives one
-ratio: baseline's seconds ÷ submission's seconds, above 1 if the submission is
-faster. What disturbs a machine for longer than a round (clocks, temperature, a
-neighbour) disturbs both sides and cancels.
+A round times baseline and submission, one after the other, on the same work, and gives one ratio:
+baseline's seconds ÷ submission's seconds, above 1 if the submission is faster. A disturbance that
+lasts longer than a round (clocks, temperature, a neighbour) affects both and cancels.
 
-The figure is the median of the rounds' ratios. Its interval is the one of order
-statistics: the median of n values lies between the k-th smallest and the k-th
-largest with a probability that is a sum of binomial coefficients, whatever the
-distribution (e.g. Conover, Practical Nonparametric Statistics, 3.2). Nothing is
-drawn at random, so that equal samples give equal intervals; outliers do not
-widen it.
+The estimate is the median of the rounds' ratios, with the interval from order statistics: the
+median of n values lies between the k-th smallest and the k-th largest with a probability that is a
+sum of binomial coefficients, for any distribution (e.g. Conover, Practical Nonparametric
+Statistics, 3.2). Nothing is random, so that equal samples give equal intervals; outliers do not
+widen the interval.
 """
 
 from __future__ import annotations
@@ -34,27 +32,27 @@ class Estimate:
 
     @property
     def width(self) -> float:
-        """The interval's width as a share of the median."""
+        """The interval's width divided by the median."""
         return (self.high - self.low) / self.median
 
     def holds(self, speedup: float) -> bool:
-        """True if the interval leaves open on which side of `speedup` the truth is.
+        """True if `speedup` lies inside the interval.
 
-        A tier is reached by what equals it, so that only the lower end is open.
+        A ratio that equals a tier reaches it, and so the interval excludes its lower end.
         """
         return self.low < speedup <= self.high
 
 
 def fewest_rounds(confidence: float = CONFIDENCE) -> int:
-    """Return how many rounds an interval of this confidence needs (6 for 0.95)."""
+    """Return the number of rounds that an interval of this confidence needs (6 for 0.95)."""
     return math.ceil(1 - math.log2(1 - confidence))
 
 
 def estimate(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimate:
     """Return the median of `ratios` with its interval.
 
-    Raises ValueError for fewer than `fewest_rounds` or for a ratio that is not
-    a positive finite number: such a time was not measured.
+    Raises ValueError for fewer than `fewest_rounds`, and for a ratio that is not positive and
+    finite: a measured time never gives one.
     """
     if len(ratios) < fewest_rounds(confidence):
         raise ValueError(f"{len(ratios)} rounds say too little")
@@ -71,10 +69,10 @@ def estimate(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
 
 
 def _rank(count: int, confidence: float) -> int:
-    """Return how many values may be left out at each end.
+    """Return how many values the interval leaves out at each end.
 
-    The median is below the smallest but r of n values with the probability
-    that at most r of n fair coins show heads.
+    The median is below the (r+1)-th smallest of n values with the probability that at most r of
+    n fair coins show heads.
     """
     tail, rank = 0.0, -1
     while True:
@@ -85,5 +83,5 @@ def _rank(count: int, confidence: float) -> int:
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:
-    """Return the mean that treats twice as fast and half as fast alike."""
+    """Return the geometric mean, in which twice as fast and half as fast cancel."""
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))

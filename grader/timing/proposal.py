@@ -1,12 +1,12 @@
-"""From measured speedups to tiers: what staff could ask for on a GPU, and how safely.
+"""Propose speedup tiers for a GPU from measured speedups, with warnings about narrow margins.
 
     too slow          accepted              full
     ───•────────────────┼─────────────────────┼──•──────→ times torch
      sample                                     reference
 
-Full points leave the reference a margin, because another GPU of the same name
-is not quite the same. The accepted tier stands between the reference and the
-samples that must be too slow, in the middle by ratio.
+The tier for full points is a margin below the reference, because GPUs of one model differ a
+little. The accepted tier is the geometric mean of the full tier and the fastest sample that must
+be too slow.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dataclasses import dataclass
 
 from grader.timing.decision import Tier
 
-# Of the reference's speedup: for all points, and for the verdict without slow samples.
+# Shares of the reference's speedup: for all points, and for acceptance without slow samples.
 FULL = 0.92
 ACCEPTED = 0.7
 ACCEPTED_SHARE = 0.6
-# A figure this near a tier could fall on its other side on another day or GPU.
+# A figure this near a tier could be on the other side on another day or GPU.
 MARGIN = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Tiers for one kernel in one language, and why they may not hold elsewhere."""
+    """Tiers for one kernel in one language, and why they may fail on another GPU."""
 
     tiers: tuple[Tier, ...]
     sensitive: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ def propose(reference: float, slow: Sequence[tuple[str, float]]) -> Proposal:
 def sensitivities(
     tiers: Sequence[Tier], reference: float, slow: Sequence[tuple[str, float]]
 ) -> list[str]:
-    """Say which figures come too near the tiers, or stand on the wrong side of them."""
+    """Return a sentence for each figure that is too near a tier, or on its wrong side."""
     found = []
     best = max((tier.speedup for tier in tiers), default=0.0)
     if reference < best:
@@ -71,7 +71,7 @@ def sensitivities(
 
 
 def round_down(speedup: float) -> float:
-    """Return a figure that people can remember: two digits, never more than asked."""
+    """Return the figure rounded down to two significant digits."""
     step: float = 10.0 ** (math.floor(math.log10(speedup)) - 1)
-    # What is a multiple up to the last bits is one.
+    # The small term keeps an exact multiple from being rounded down a whole step.
     return round(math.floor(speedup / step + 1e-9) * step, 6)

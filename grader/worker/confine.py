@@ -1,30 +1,29 @@
-"""Give up what a hand-in must not have, then become the program to run.
+"""Confine this process, then execute the untrusted program.
 
     python -I -S confine.py SETTINGS PROGRAM ARGUMENT...
 
 SETTINGS is JSON: {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core": n, ...},
-"groups": [file to enter by...], "user": uid or null, "powers": whether to keep root's,
-"fence": {"write": [path...], ...} or null, "filter": base64 or null}.
-Runs between the judge's spawn and the untrusted program, in a process of its
-own, because code between fork and exec is not safe in a judge with threads.
-The Triton server calls `confine` in its forked children for the same reason:
-one list of steps for every worker.
+"groups": [cgroup.procs file...], "user": uid or null, "powers": keep root's capabilities?,
+"landlock": {"write": [path...], ...} or null, "seccomp": base64 or null}.
 
-    own session      killable as a group, recognisable as ours
-    parent's death   the kernel kills us when the judge is gone
-    descriptors      everything above 2 that was not given is closed: CUDA, for
-                     one, opens device files without close-on-exec
-    control groups   entered first, while nothing keeps us from it
+This runs in a process of its own between the judge's spawn and the untrusted program, because
+code between fork and exec is not safe in a judge with threads. `python_server` calls `confine` in
+its forked children: every worker takes the same steps.
+
+    control groups   entered first, before the other steps forbid it
+    own session      the program and its children can be killed as a group
+    parent's death   the kernel kills this process when the judge is gone
+    descriptors      all above 2 that were not given are closed: CUDA, for example, opens
+                     device files without close-on-exec
     limits           core files, file size, open files, CPU time
-    another user     where the judge is root and the settings name one; without
-                     the powers of root in any case
-    no new rights    set-uid programs lose their power
-    fence            Landlock: files, TCP, signals and sockets beyond our own
-    filter           seccomp: system calls (`grader.sandbox.seccomp` wrote it)
+    another user     where the judge is root and the settings name one; root's capabilities
+                     are dropped in any case
+    no new rights    set-uid programs have no effect
+    Landlock         files, TCP, signals and abstract sockets
+    seccomp          system calls (`grader.sandbox.seccomp` compiles the filter)
 
-A kernel without Landlock or seccomp leaves that step out: how much of all this
-holds on a machine is found out by trying it (`grader.sandbox.probe`), not by a claim
-of this program.
+On a kernel without Landlock or seccomp that step is left out. `grader.sandbox.probe` tests what
+the confinement achieves on a machine.
 """
 
 import base64
@@ -71,18 +70,18 @@ _PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHAR, _MAKE_BLOCK = 1 << 6, 1 << 11
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
-# The rights that files have; the others are those of folders.
+# The rights that apply to files; all others apply to folders only.
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
-# How many rights an ABI knows, from its number.
+# The number of rights by ABI version.
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _NEWEST_RIGHTS = 16
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 GRANTS = {
     "read": _READ,
-    # Not device files: those would open a way around all other rules.
+    # No device files: they would bypass all other rules.
     "write": ((1 << 15) - 1) & ~(_MAKE_CHAR | _MAKE_BLOCK),
-    # What is there can be read and written, nothing made or removed.
+    # Existing files can be read and written; nothing can be made or removed.
     "change": _READ | _WRITE_FILE | _TRUNCATE,
     "device": _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV,
 }
@@ -102,7 +101,7 @@ def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
         if hard != resource.RLIM_INFINITY:
             value = min(value, hard)
         resource.setrlimit(_LIMITS[name], (value, value))
-    # Where memory runs out the kernel should take the hand-in, not the judge.
+    # If the machine runs out of memory, the kernel should kill the submission, not the judge.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")
     os.umask(0o077)
@@ -110,18 +109,18 @@ def confine(settings: dict) -> None:  # type: ignore[type-arg] # plain JSON
     if not settings["powers"]:
         _give_up_rights(settings["user"], libc)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    # The kernel forgets it when the user changes.
+    # The kernel clears this setting when the user changes.
     _die_with(settings["judge"], libc)
-    if settings["fence"] is not None:
-        _fence(settings["fence"], libc)
-    if settings["filter"] is not None:
-        _filter(base64.b64decode(settings["filter"]), libc)
+    if settings["landlock"] is not None:
+        _restrict_paths(settings["landlock"], libc)
+    if settings["seccomp"] is not None:
+        _filter_calls(base64.b64decode(settings["seccomp"]), libc)
 
 
 def _die_with(judge: int, libc: ctypes.CDLL) -> None:
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != judge:
-        os._exit(0)  # it died before the kernel was told
+        os._exit(0)  # the judge died before the call above
 
 
 def _close_all_but(keep: list[int]) -> None:
@@ -133,10 +132,10 @@ def _close_all_but(keep: list[int]) -> None:
 
 
 def _give_up_rights(user: int | None, libc: ctypes.CDLL) -> None:
-    """Become `user`, if there is one, and no longer be almighty."""
+    """Become `user`, if there is one, and drop the capabilities of root."""
     for capability in range(64):
         if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-            break  # beyond the last one, or no power to drop any
+            break  # beyond the last capability, or not permitted
     if user is not None:
         os.setgroups([])
         os.setresgid(user, user, user)
@@ -145,21 +144,21 @@ def _give_up_rights(user: int | None, libc: ctypes.CDLL) -> None:
     header, nothing = struct.pack("=Ii", 0x20080522, 0), bytes(24)
     if libc.capset(header, nothing) != 0:
         raise OSError(ctypes.get_errno(), "the powers of root could not be given up")
-    # A process that changed its user may not look at itself, which CUDA does.
+    # A process that changed its user cannot read its own /proc files, which CUDA does.
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
-def _fence(granted: dict[str, list[str]], libc: ctypes.CDLL) -> None:
-    """Deny every path that is not below a granted one, TCP, and what lies outside of us."""
+def _restrict_paths(granted: dict[str, list[str]], libc: ctypes.CDLL) -> None:
+    """Deny paths that are not below a granted one, TCP, and signals and sockets to others."""
     abi = landlock_abi(libc)
     if abi < 1:
         return
     handled = (1 << _FILE_RIGHTS.get(abi, _NEWEST_RIGHTS)) - 1
-    # Files; TCP both ways; abstract sockets and signals. An older kernel takes a shorter one.
+    # Files; TCP; abstract sockets and signals. An older kernel takes a shorter structure.
     attributes = struct.pack("=QQQ", handled, 3, 3)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     size = ctypes.c_size_t(len(attributes))
     ruleset = _checked(libc.syscall(CREATE_RULESET, attributes, size, 0))
-    # Where we are already may lie where our user could not come by its path.
+    # By ".": this user may have no access to the path of its own folder.
     _grant(ruleset, ".", GRANTS["write"] & handled, libc)
     for kind, paths in granted.items():
         for path in paths:
@@ -172,7 +171,7 @@ def _grant(ruleset: int, path: str, rights: int, libc: ctypes.CDLL) -> None:
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
-        return  # not on this machine, or not for us
+        return  # absent on this machine, or not accessible to this user
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _OF_FILES
@@ -182,21 +181,21 @@ def _grant(ruleset: int, path: str, rights: int, libc: ctypes.CDLL) -> None:
         os.close(descriptor)
 
 
-def _filter(program: bytes, libc: ctypes.CDLL) -> None:
+def _filter_calls(program: bytes, libc: ctypes.CDLL) -> None:
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
-    given = Program(len(program) // 8, program)
-    if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(given), 0, 0) != 0:
+    argument = Program(len(program) // 8, program)
+    if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(argument), 0, 0) != 0:
         number = ctypes.get_errno()
         if number not in (errno.EINVAL, errno.ENOSYS):  # a kernel without filters
-            raise OSError(number, "the filter of system calls was not taken")
+            raise OSError(number, "the kernel refused the filter of system calls")
 
 
 def _checked(result: int) -> int:
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"the fence could not be put up: {os.strerror(number)}")
+        raise OSError(number, f"Landlock could not be set up: {os.strerror(number)}")
     return result
 
 

@@ -1,16 +1,16 @@
-"""Run a built CUDA C++ hand-in: a shared library with one entry, `grader_call`.
+"""The worker for CUDA C++: run a submission built as a shared library with the entry `grader_call`.
 
-    python -I -S cuda_worker.py LIBRARY cpu [SETTINGS of the host runtime]
+    python -I -S cuda_worker.py LIBRARY cpu [SETTINGS of the emulation's runtime]
     python -I -S cuda_worker.py LIBRARY cuda [context]
 
-With `context` it opens the GPU before its first command: it may have to wait for that one.
+With `context` it opens the GPU before its first command, so that the first command does not wait.
 
-Standard library only: it starts in a twentieth of the time of one that imports
-torch, runs with the system's python under another uid, and offers the hand-in
-nothing to call. On the CPU the library carries our host runtime, which maps
-buffers into its device arena; on a GPU they are mapped through the driver.
+It imports only the standard library: it starts in a twentieth of the time of a worker that imports
+torch, runs with the system's python under another uid, and offers the submission nothing to call.
+On the CPU the library contains the emulation's runtime, which maps buffers into its device arena;
+on a GPU the driver maps them.
 
-Every command is answered, or this process has died; the judge sees which.
+Every command is answered, unless this process dies; the judge sees which.
 """
 
 import contextlib
@@ -27,11 +27,9 @@ if __name__ == "__main__":
 from grader.protocol import programs, wire
 from grader.worker import host_memory, worker_log
 
-_HOST_TO_DEVICE, _DEVICE_TO_HOST = 1, 2
-
 
 class Buffer:
-    """One attached buffer: where the kernel sees it, and how to fill a private one."""
+    """One attached buffer: its address for the kernel, and its file."""
 
     def __init__(self, fields: tuple, descriptor: int) -> None:  # type: ignore[type-arg]
         self.slot: int = fields[0]
@@ -47,7 +45,7 @@ class Buffer:
         self.file_address = 0
 
     def map_file(self, *, writable: bool) -> int:
-        """Map the judge's file here and return where its data begins."""
+        """Map the judge's file and return the address of its data."""
         self.file_address = host_memory.map_file(
             self.descriptor, self.file_bytes, writable=writable
         )
@@ -55,9 +53,9 @@ class Buffer:
 
 
 class CpuDevice:
-    """Device memory in the host runtime's arena, inside the library.
+    """Device memory in the arena of the emulation's runtime, inside the library.
 
-    The runtime knows the bounds of shared buffers: there is no private transport here.
+    The runtime knows the bounds of shared buffers, so that private buffers are not needed.
     """
 
     def __init__(self, library: ctypes.CDLL, settings: str) -> None:
@@ -74,10 +72,7 @@ class CpuDevice:
             ctypes.c_char_p,
         ]
         library.grader_attach_host.restype = None
-        library.grader_attach_host.argtypes = [
-            ctypes.c_void_p,
-            *library.grader_attach.argtypes[1:],
-        ]
+        library.grader_attach_host.argtypes = [ctypes.c_void_p, *library.grader_attach.argtypes[1:]]
         library.grader_open_report(wire.REPORT_FD)
 
     def attach(self, buffer: Buffer) -> int:
@@ -97,7 +92,7 @@ class CpuDevice:
         return int(address)
 
     def attach_host(self, buffer: Buffer) -> None:
-        """Tell the runtime of an array in host memory: kernels may not access it."""
+        """Register an array in host memory with the runtime: kernels may not access it."""
         self._library.grader_attach_host(
             buffer.file_address,
             buffer.file_bytes,
@@ -108,20 +103,18 @@ class CpuDevice:
         )
 
     def release(self, buffers: list[Buffer]) -> None:
-        """Forget all buffers."""
+        """Unmap all buffers."""
         self._library.grader_detach_all()
 
     def before_call(self, *, repeat: bool) -> None:
-        """Let the runtime know, for its rule of leaks."""
+        """Announce the call to the runtime, which looks for leaks in repeated calls."""
         self._library.grader_call_begins(int(repeat))
 
     def after_call(self) -> None:
-        """Let the runtime write what it saw."""
+        """Make the runtime write its report."""
         self._library.grader_flush_report()
 
-    def finish(self) -> None:
-        """Let the runtime write the rest."""
-        self._library.grader_flush_report()
+    finish = after_call
 
 
 class GpuDevice:
@@ -140,18 +133,21 @@ class GpuDevice:
         """Nothing to do: a kernel cannot access host memory."""
 
     def allocate(self, size: int) -> int:
-        """Allocate exactly `size` bytes, so that a sanitizer knows the bounds."""
+        """Allocate exactly `size` bytes, so that compute-sanitizer knows the bounds."""
         return self._driver.allocate(size)
 
-    def copy(self, target: int, source: int, size: int, kind: int) -> None:
-        """Copy between host and device."""
-        if kind == _HOST_TO_DEVICE:
-            self._driver.copy_to_device(target, source, size)
-        else:
-            self._driver.copy_to_host(target, source, size)
+    def copy_in(self, buffer: Buffer) -> None:
+        """Fill a private allocation from its file."""
+        file_data = buffer.file_address + buffer.offset
+        self._driver.copy_to_device(buffer.address, file_data, buffer.size)
+
+    def copy_out(self, buffer: Buffer) -> None:
+        """Write a private allocation to its file."""
+        file_data = buffer.file_address + buffer.offset
+        self._driver.copy_to_host(file_data, buffer.address, buffer.size)
 
     def release(self, buffers: list[Buffer]) -> None:
-        """Forget all buffers."""
+        """Free or unmap the buffers."""
         for buffer in buffers:
             if buffer.where == wire.PRIVATE:
                 self._driver.free(buffer.address)
@@ -159,13 +155,13 @@ class GpuDevice:
                 self._driver.unmap(buffer.address - buffer.offset, buffer.file_bytes)
 
     def before_call(self, *, repeat: bool) -> None:
-        """Nothing to do: a tool sees the frame of `grader_call_again`."""
+        """Nothing to do: a tool recognises a repeated call by the frame `grader_call_again`."""
 
     def after_call(self) -> None:
-        """Nothing to do: `grader_call` synchronised."""
+        """Nothing to do: `grader_call` has synchronised."""
 
     def finish(self) -> None:
-        """Destroy the context, so that a leak checker can look."""
+        """Destroy the context, so that compute-sanitizer can check for leaks."""
         self._driver.reset()
 
 
@@ -187,7 +183,7 @@ class Worker:
     def load(self) -> int:
         """Load the library; its static constructors run here."""
         try:
-            # Now, not lazily: an undefined function should fail here, by name.
+            # RTLD_NOW: an undefined function fails here, with its name.
             self._library = ctypes.CDLL(self._path, os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as error:
             worker_log.tell("load", message=str(error)[-2000:])
@@ -203,7 +199,7 @@ class Worker:
         return wire.OK
 
     def attach(self, payload: bytes, descriptor: int) -> None:
-        """Map one buffer where its kind says."""
+        """Map one buffer in host memory, in device memory, or for a private allocation."""
         assert self._device is not None
         buffer = Buffer(wire.BUFFER.unpack_from(payload), descriptor)
         if buffer.where == wire.HOST:
@@ -243,29 +239,28 @@ class Worker:
         self._prepared = (ctypes.c_ulonglong * len(values))(*values), per_call, len(calls)
 
     def run(self) -> int:
-        """Call the entry on set after set and wait once; return the CUDA error code."""
+        """Call the entry on one buffer set after the other, synchronise once; return the error."""
         assert self._library is not None
         return int(self._library.grader_calls(*self._prepared))
 
     def _private_device(self) -> "GpuDevice":
-        assert isinstance(self._device, GpuDevice), "private memory is a GPU's"
+        assert isinstance(self._device, GpuDevice), "only a GPU has private memory"
         return self._device
 
-    def copy(self, kind: int) -> None:
-        """Fill private allocations from their files, or the reverse for outputs."""
+    def copy_in(self) -> None:
+        """Fill private allocations from their files."""
         for buffer in self._buffers.values():
-            if buffer.where != wire.PRIVATE:
-                continue
-            data = buffer.file_address + buffer.offset
-            if kind == _HOST_TO_DEVICE and buffer.bare:
-                continue
-            if kind == _HOST_TO_DEVICE:
-                self._private_device().copy(buffer.address, data, buffer.size, kind)
-            elif buffer.writable:
-                self._private_device().copy(data, buffer.address, buffer.size, kind)
+            if buffer.where == wire.PRIVATE and not buffer.bare:
+                self._private_device().copy_in(buffer)
+
+    def copy_out(self) -> None:
+        """Write private outputs to their files."""
+        for buffer in self._buffers.values():
+            if buffer.where == wire.PRIVATE and buffer.writable:
+                self._private_device().copy_out(buffer)
 
     def detach(self) -> None:
-        """Forget all buffers."""
+        """Unmap all buffers."""
         assert self._device is not None
         self._device.release(list(self._buffers.values()))
         for buffer in self._buffers.values():
@@ -275,9 +270,9 @@ class Worker:
         self._calls = 0
 
     def finish(self) -> None:
-        """Give everything back, as a program in good order would."""
+        """Free all resources, as a correct program does before it exits."""
         assert self._device is not None
-        # After an error of the hand-in's, nothing can be freed any more.
+        # After a CUDA error nothing can be freed any more.
         with contextlib.suppress(RuntimeError, OSError):
             self.detach()
             self._device.finish()
@@ -303,9 +298,9 @@ def serve(channel: socket.socket, worker: Worker) -> None:
             code = worker.run()
             status = wire.CUDA_ERROR if code else wire.OK
         elif command == wire.COPY_IN:
-            worker.copy(_HOST_TO_DEVICE)
+            worker.copy_in()
         elif command == wire.COPY_OUT:
-            worker.copy(_DEVICE_TO_HOST)
+            worker.copy_out()
         elif command == wire.DETACH:
             worker.detach()
         elif command == wire.FINISH:
@@ -324,7 +319,7 @@ def main() -> None:
     try:
         serve(channel, Worker(library, device, *settings))
     except EOFError:
-        # The judge is done. No destructors of the hand-in: they owe us nothing.
+        # The judge is done. The submission's destructors must not run.
         os._exit(0)
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

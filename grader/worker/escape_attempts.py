@@ -1,13 +1,12 @@
-"""Try to get out of the sandbox, and say what went: the judge's probe of its own walls.
+"""Try to escape from the sandbox and report which attempts succeed.
 
-    python -I -S try_to_escape.py '{"judge": pid, "secret": path, ...}'
+    python -I -S escape_attempts.py '{"judge": pid, "secret": path, ...}'
 
-Prints one JSON object: for each attempt null if it was refused, else what came
-of it. Nothing is harmed: a signal is number 0, a limit is only read, a file that
-could be made is removed again. Only a refusal is a refusal: whatever else
-becomes of an attempt (nobody listens, no such address) counts as a way out.
+Prints one JSON object: for each attempt null if the kernel refused it, else its outcome. The
+attempts do no harm: the signal is number 0, the limit is only read, and a file that could be made
+is removed again. Any error but a refusal (nobody listens, no such address) counts as success.
 
-Runs as a hand-in runs, before the first hand-in does.
+`grader.sandbox.probe` runs this program like a submission, before the first submission.
 """
 
 import ctypes
@@ -21,7 +20,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-# Refused: by rights, by rules, because there is no such call, or on a read-only mount.
+# Permissions, rules, an absent system call, a read-only mount.
 _REFUSALS = (errno.EACCES, errno.EPERM, errno.ENOSYS, errno.EROFS, errno.EAFNOSUPPORT)
 
 _PTRACE_SEIZE = 0x4206
@@ -41,7 +40,7 @@ def _called(result: int) -> str:
 
 
 def attempts(about: dict[str, str]) -> dict[str, Callable[[], object]]:
-    """Return the attempts by name; `about` says where the judge has put what to reach."""
+    """Return the attempts by name; `about` has the pid, path and addresses to reach."""
     judge, secret = int(about["judge"]), Path(about["secret"])
     number = platform.machine()
 
@@ -52,13 +51,13 @@ def attempts(about: dict[str, str]) -> dict[str, Callable[[], object]]:
         return f"made and removed {path}"
 
     def udp() -> int:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-            return one.sendto(b"probe", ("127.0.0.1", int(about["port"])))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            return client.sendto(b"probe", ("127.0.0.1", int(about["port"])))
 
     def connect(family: int, address: tuple[str, int] | str) -> str:
-        with socket.socket(family, socket.SOCK_STREAM) as one:
-            one.settimeout(2)
-            one.connect(address)
+        with socket.socket(family, socket.SOCK_STREAM) as client:
+            client.settimeout(2)
+            client.connect(address)
             return "connected"
 
     def open_for_writing(path: str) -> str:
@@ -126,7 +125,7 @@ def _outcome(attempt: Callable[[], object]) -> str | None:
 
 
 def start_cuda() -> str | None:
-    """Start the driver as a kernel's process does; return what went wrong."""
+    """Start the CUDA driver as a worker does; return the error, None if it works."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -137,15 +136,15 @@ def start_cuda() -> str | None:
 
 
 def main() -> None:
-    """Make all attempts and print what came of them."""
+    """Make all attempts and print their outcomes."""
     about = json.loads(sys.argv[1])
-    said: dict[str, object] = {}
-    # What a worker cannot do without, before anything else.
-    said["unreadable"] = [path for path in about["needed"] if not os.access(path, os.R_OK)]
-    said["user"] = os.getuid()
-    said["cuda"] = start_cuda() if about["gpu"] else None
-    said["attempts"] = {name: _outcome(one) for name, one in attempts(about).items()}
-    print(json.dumps(said))
+    result = {
+        "unreadable": [path for path in about["needed"] if not os.access(path, os.R_OK)],
+        "user": os.getuid(),
+        "cuda": start_cuda() if about["gpu"] else None,
+        "attempts": {name: _outcome(attempt) for name, attempt in attempts(about).items()},
+    }
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Map a buffer that the judge shares as a file."""
+"""Map buffers that the judge shares as files."""
 
 import ctypes
 import mmap
@@ -21,7 +21,7 @@ def map_file(descriptor: int, size: int, *, writable: bool) -> int:
         ctypes.c_long,
     ]
     protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
-    # Populated: a page fault in the first call would be charged to the kernel.
+    # MAP_POPULATE: otherwise page faults would slow down the first call.
     flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
     address = libc.mmap(None, size, protection, flags, descriptor, 0)
     if address in (None, ctypes.c_void_p(-1).value):

@@ -1,8 +1,8 @@
-"""Say what a Python hand-in defines, without running it.
+"""Report what a Python source file defines, without running it.
 
     python -I -S inspect_python.py FILE ENTRY      prints one JSON object
 
-A process of its own because parsing a hostile file may take the parser down.
+This is a process of its own because a hostile file may crash the parser.
 """
 
 import ast
@@ -14,27 +14,27 @@ from pathlib import Path
 _MOST_CALLS = 5
 _TRITON = "triton"
 _DECORATORS = ("jit", "constexpr_function")
-_TILES_OWN = "handle"  # where the interpreter keeps a tile's numpy array
+_TILE_ARRAY = "handle"  # the attribute in which the interpreter keeps a tile's numpy array
 
 
 def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
-    """Return {"syntax": …} or what the file has, as JSON.
+    """Return {"syntax": …}, or what the file defines:
 
         {"functions": […], "assigned": […], "entry": {…}|None, "foreign": […]}
 
-    What the parser takes may still be too deep for those who walk the tree.
+    A file that parses may still be nested too deeply for a walk over the tree.
     """
     try:
         return _inspect(ast.parse(source), entry)
     except SyntaxError as error:
         return {"syntax": {"message": error.msg, "line": error.lineno, "column": error.offset}}
     except (RecursionError, MemoryError):
-        return _no_python("too deeply nested")
+        return _syntax_error("too deeply nested")
     except ValueError as error:
-        return _no_python(str(error) or type(error).__name__)
+        return _syntax_error(str(error) or type(error).__name__)
 
 
-def _no_python(message: str) -> dict:  # type: ignore[type-arg] # plain JSON
+def _syntax_error(message: str) -> dict:  # type: ignore[type-arg] # plain JSON
     return {"syntax": {"message": message, "line": None, "column": None}}
 
 
@@ -83,17 +83,17 @@ def _parameters(node: ast.FunctionDef) -> dict:  # type: ignore[type-arg] # plai
     }
 
 
-# ---- calls that no GPU's compiler knows ----
+# ---- calls in kernels that are not Triton's ----
 
 
 def _foreign(tree: ast.Module) -> list:  # type: ignore[type-arg] # plain JSON
-    """Return {"line", "what"} of what in a kernel is not Triton's, five at most.
+    """Return up to five {"line", "what"} of calls in kernels that are not Triton's.
 
-    In the interpreter a kernel is Python and may have numpy do its work; the
-    compiler refuses that. Names can be bound to anything, so it proves nothing.
+    In the interpreter a kernel is Python and can let numpy do its work; the compiler refuses that.
+    Names can be bound to anything, so a call is only a hint.
     """
-    kernels = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _is_tritons(f)]
-    names = _names_from_elsewhere(tree) if kernels else set()
+    kernels = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _is_kernel(f)]
+    names = _foreign_names(tree) if kernels else set()
     found = [
         {"line": node.lineno, "what": f"the kernel `{kernel.name}` {what}"}
         for kernel in kernels
@@ -102,8 +102,8 @@ def _foreign(tree: ast.Module) -> list:  # type: ignore[type-arg] # plain JSON
     return found[:_MOST_CALLS]
 
 
-def _is_tritons(function: ast.FunctionDef) -> bool:
-    """True if a decorator has the name of one of Triton's."""
+def _is_kernel(function: ast.FunctionDef) -> bool:
+    """True if a decorator has the name of a decorator of Triton."""
     parts = [part for decorator in function.decorator_list for part in ast.walk(decorator)]
     return any(
         (isinstance(part, ast.Name) and part.id in _DECORATORS)
@@ -112,9 +112,9 @@ def _is_tritons(function: ast.FunctionDef) -> bool:
     )
 
 
-def _names_from_elsewhere(tree: ast.Module) -> set[str]:
+def _foreign_names(tree: ast.Module) -> set[str]:
     """Return the names of other packages, and of ordinary functions of the file."""
-    names = {f.name for f in tree.body if isinstance(f, ast.FunctionDef) and not _is_tritons(f)}
+    names = {f.name for f in tree.body if isinstance(f, ast.FunctionDef) and not _is_kernel(f)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             packages = [name for name in node.names if name.name.split(".")[0] != _TRITON]
@@ -134,13 +134,13 @@ def _foreign_in(kernel: ast.FunctionDef, names: set[str]) -> list[tuple[ast.expr
                 if root in names - own:
                     name = ".".join([root, *rest])[:60]
                     found.append((node, f"calls `{name}`, which is not of Triton's language"))
-            elif isinstance(node, ast.Attribute) and node.attr == _TILES_OWN:
-                found.append((node, f"reaches into a tile (`.{_TILES_OWN}`)"))
+            elif isinstance(node, ast.Attribute) and node.attr == _TILE_ARRAY:
+                found.append((node, f"reaches into a tile (`.{_TILE_ARRAY}`)"))
     return found
 
 
 def _dotted(called: ast.expr) -> list[str]:
-    """Return ["a", "b", "c"] of `a.b.c`; [""] of what is no such name."""
+    """Return ["a", "b", "c"] for `a.b.c`, and [""] for any other expression."""
     names: list[str] = []
     while isinstance(called, ast.Attribute):
         names.append(called.attr)

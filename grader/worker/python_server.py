@@ -1,18 +1,17 @@
-"""A process with torch and triton imported, from which workers are forked.
+"""The fork server for Python workers: a process that has imported torch and triton.
 
     python -I python_server.py cuda|cpu
 
-    judge ── "fork one" + channel, report, output ──→ server (holds no secret,
+    judge ── request + channel, report, output ─────→ server (holds no secret,
                                                         runs no student code)
-                                                        fork ─→ go-between
+                                                        fork ─→ intermediate process
                                                                   fork ─→ worker
       ←── pid, pidfd of the worker ──────────────────
 
-Importing torch and triton takes a second or two; a fork takes a few
-hundredths. The go-between exits at once, so that the worker becomes the
-judge's own child (the judge is a subreaper) and is waited for like any other.
-The worker confines itself before it touches the hand-in. CUDA is not
-initialised here: a context does not survive a fork, an import does.
+Importing torch and triton takes a second or two; a fork takes some 10 ms. The intermediate process
+exits at once, so that the worker becomes the judge's own child (the judge is a subreaper). The
+worker confines itself before it reads the submission. CUDA is not initialised here: a context does
+not survive a fork, an import does.
 """
 
 import ctypes
@@ -37,7 +36,7 @@ _FORK_S = 5.0
 def prepare(device: str) -> dict[str, str]:
     """Import what workers need and return the versions."""
     if device == "cpu":
-        # Read when triton is imported: set later, reductions and more fail.
+        # triton reads this while it is imported: set later, reductions and more fail.
         os.environ["TRITON_INTERPRET"] = "1"
         os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     import torch
@@ -46,6 +45,7 @@ def prepare(device: str) -> dict[str, str]:
 
     # Threads started here would be missing in the forked workers.
     torch.set_num_threads(1)
+    versions = {"torch": str(torch.__version__), "triton": str(triton.__version__)}
     if device == "cpu":
         import numpy
         import triton.runtime.interpreter
@@ -58,42 +58,38 @@ def prepare(device: str) -> dict[str, str]:
         except canary.CanaryError as error:
             raise SystemExit(str(error)) from error  # the judge shows the last line
         assert checks and triton_host  # imported here once, not in every worker
-        # A GPU does not remark on infinities; the interpreter's numpy should not either.
+        # A GPU gives no warnings about infinities, and so the interpreter's numpy must not.
         numpy.seterr(all="ignore")
-        return {
-            "torch": torch.__version__,
-            "triton": triton.__version__,
-            "numpy": numpy.__version__,
-        }
-    return {"torch": torch.__version__, "triton": triton.__version__}
+        versions["numpy"] = numpy.__version__
+    return versions
 
 
 def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # type: ignore[type-arg]
     """Fork a worker, orphan it to the judge, and return (pid, pidfd)."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    between = _fork()
-    if between == 0:
+    parent_end, child_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    intermediate = _fork()
+    if intermediate == 0:
         try:
-            # Asked before the fork: it may be gone when the worker first runs.
-            go_between = os.getpid()
+            # Before the fork: this process may be gone when the worker first runs.
+            parent = os.getpid()
             worker = _fork()
             if worker == 0:
-                _become_worker(request, descriptors, go_between)
+                _become_worker(request, descriptors, parent)
             pidfd = os.pidfd_open(worker)
-            socket.send_fds(theirs, [str(worker).encode()], [pidfd])
+            socket.send_fds(child_end, [str(worker).encode()], [pidfd])
         finally:
-            os._exit(0)  # never back into the server's loop
-    theirs.close()
-    data, pidfds, _, _ = socket.recv_fds(ours, 64, 1)
-    ours.close()
-    os.waitpid(between, 0)  # from here on the worker is the judge's child
+            os._exit(0)  # never return into the server's loop
+    child_end.close()
+    data, pidfds, _, _ = socket.recv_fds(parent_end, 64, 1)
+    parent_end.close()
+    os.waitpid(intermediate, 0)  # from now on the worker is the judge's child
     if not pidfds:
-        raise SystemExit("no worker could be forked")  # the judge tries with another server
+        raise SystemExit("no worker could be forked")  # the judge starts another server
     return int(data), pidfds[0]
 
 
 def _fork() -> int:
-    """Fork, and try again for a while where the machine has no room for a process."""
+    """Fork, and retry for a while if the kernel refuses a process."""
     deadline_s = time.monotonic() + _FORK_S
     while True:
         try:
@@ -104,16 +100,13 @@ def _fork() -> int:
         time.sleep(0.05)
 
 
-def _become_worker(request: dict, descriptors: list[int], between: int) -> None:  # type: ignore[type-arg]
+def _become_worker(request: dict, descriptors: list[int], parent: int) -> None:  # type: ignore[type-arg]
     try:
-        # "Die with the parent" must mean the judge, not the go-between.
-        while os.getppid() == between:
+        # "Die with the parent" must mean the judge, not the intermediate process.
+        while os.getppid() == parent:
             time.sleep(0.0002)
-        channel, report, output = descriptors
-        # Out of the way first: one of them may sit on a number we are to fill.
-        channel, report, output = (
-            os.dup2(fd, 100 + i) for i, fd in enumerate((channel, report, output))
-        )
+        # To high numbers first: one of them may have a number that is a target below.
+        channel, report, output = (os.dup2(fd, 100 + i) for i, fd in enumerate(descriptors))
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in (
             (null, 0),
@@ -123,7 +116,7 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
             (report, wire.REPORT_FD),
         ):
             os.dup2(source, target)
-        # Triton looks for its own variables again at every kernel.
+        # Triton reads its variables again at every kernel.
         kept = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
         os.environ.clear()
         os.environ.update({**kept, **request["environment"]})
@@ -145,9 +138,9 @@ def _become_worker(request: dict, descriptors: list[int], between: int) -> None:
 
 
 def main() -> None:
-    """Prepare, say so, and fork workers until the judge closes the channel."""
+    """Send the versions when ready, and fork workers until the judge closes the channel."""
     channel = socket.socket(fileno=wire.CHANNEL_FD)
-    # Not to be traced or read by a hand-in that runs under the same user.
+    # A submission of the same user must not trace or read this process.
     ctypes.CDLL(None).prctl(confine.PR_SET_DUMPABLE, 0, 0, 0, 0)
     versions = prepare(sys.argv[1])
     channel.send(json.dumps(versions).encode())

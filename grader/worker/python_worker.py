@@ -1,8 +1,8 @@
-"""Run a Python hand-in (Triton): import its file, call its entry on tensors.
+"""The worker for Python (Triton): import a submission's file and call its entry on tensors.
 
-Runs in a process that `python_server` forked. The tensors lie over the judge's
-memory (shared transport) or are filled from it (private); outputs are written
-in place, so that a return value means nothing.
+It runs in a process that `python_server` forked. The tensors lie over the judge's memory (shared
+transport) or are filled from it (private); outputs are written in place, and a return value is
+ignored.
 """
 
 import contextlib
@@ -20,20 +20,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
-from grader.protocol import wire
+from grader.protocol import cuda_driver, wire
 from grader.worker import host_memory, worker_log
-
-
-class _CudaBytes:
-    """Raw device memory as torch understands it, without a copy."""
-
-    def __init__(self, address: int, size: int) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": (size,),
-            "typestr": "|u1",
-            "data": (address, False),
-            "version": 3,
-        }
 
 
 class Worker:
@@ -63,74 +51,59 @@ class Worker:
         self._buffers: dict[int, tuple[str, Any, bool, bool]] = {}
         self._checks: Any = None
         self._prepared: list[list[Any]] = []
-        if checks is None and not tuning:
-            self._replace_autotuners()
+        self._host_mode: Any = contextlib.nullcontext
+        self._torch_log: Any = contextlib.nullcontext
+        # Each import is here because it is slow or patches triton.
         if checks is not None:
-            from grader.worker.interpreter import checks as triton_checks
+            from grader.worker.interpreter import checks as interpreter_checks
 
-            self._checks = triton_checks.install(file, **checks)
-        self._host: Any = contextlib.nullcontext
+            self._checks = interpreter_checks.install(file, **checks)
+        elif not tuning:
+            from grader.worker import triton_autotune
+
+            triton_autotune.install()
         if device == "cuda":
-            self._shorten_cache_names()
+            from grader.worker import triton_cache_key
+
+            triton_cache_key.install()
         else:
-            self._answer_for_a_gpu()
-        self._watched: Any = contextlib.nullcontext
+            from grader.worker import triton_host
+
+            self._host_mode = triton_host.install(file)
         if idle:
-            self._leave_out_launches()
+            from grader.worker import triton_no_launch
 
-    def _replace_autotuners(self) -> None:
-        """Outside timing a tuner's choice would hide all other configurations from the tests."""
-        from grader.worker import triton_autotune
-
-        triton_autotune.install()
-
-    def _shorten_cache_names(self) -> None:
-        """Where kernels are compiled: a cache in a box needs no hash of all of Triton."""
-        from grader.worker import triton_cache_key
-
-        triton_cache_key.install()
-
-    def _answer_for_a_gpu(self) -> None:
-        """In the interpreter: host code may ask about a GPU all the same."""
-        from grader.worker import triton_host
-
-        self._host = triton_host.install(self._file)
-
-    def _leave_out_launches(self) -> None:
-        """For the rules check: what is written then, no kernel wrote."""
-        from grader.worker import triton_no_launch
-
-        triton_no_launch.install()
-        self._watched = triton_no_launch.torch_watched
+            triton_no_launch.install()
+            self._torch_log = triton_no_launch.torch_watched
 
     def load(self) -> int:
-        """Import the hand-in; its module-level code runs here."""
+        """Import the submission; its module-level code runs here."""
         name = Path(self._file).stem
         spec = importlib.util.spec_from_file_location(name, self._file)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        # Pickling and Triton's source look-up go through sys.modules.
+        # Pickling and Triton look up the source through sys.modules.
         sys.modules[name] = module
         try:
-            with self._host():
+            with self._host_mode():
                 spec.loader.exec_module(module)
         except BaseException as error:
             worker_log.tell_exception(error, self._file)
             return wire.LOAD_FAILED
         self._function = getattr(module, self._entry, None)
-        unfit = self._unfit(self._function)
-        if unfit:
-            worker_log.tell("entry", problem=unfit)
+        problem = self._entry_problem(self._function)
+        if problem:
+            worker_log.tell("entry", problem=problem)
             return wire.LOAD_FAILED
         try:
             self.open_device()
-        except Exception as error:  # torch has many for it
+        except Exception as error:  # torch raises many kinds
             worker_log.tell_no_gpu(error)
             return wire.LOAD_FAILED
         return wire.OK
 
-    def _unfit(self, function: Any) -> str | None:
-        """Say why this cannot be called, None if it can."""
+    def _entry_problem(self, function: Any) -> str | None:
+        """Return why the entry cannot be called, None if it can."""
         from triton.runtime.jit import KernelInterface
 
         if function is None:
@@ -140,11 +113,9 @@ class Worker:
         return None if callable(function) else type(function).__name__
 
     def open_device(self) -> None:
-        """Open the GPU, if there is one to use and it is not open yet."""
+        """Open the GPU, unless the device is the CPU or the GPU is open already."""
         if self._device != "cuda" or self._driver is not None:
             return
-        from grader.protocol import cuda_driver
-
         self._torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
         self._driver = cuda_driver.Driver()
 
@@ -159,12 +130,13 @@ class Worker:
         if where == wire.DEVICE and self._device == "cuda":
             address = self._driver.import_shared(descriptor, file_bytes)
             self._mapped.append(("cuda", address, file_bytes))
-            whole = self._torch.as_tensor(_CudaBytes(address, file_bytes), device="cuda")
+            memory = cuda_driver.CudaBytes(address, file_bytes)
+            whole = self._torch.as_tensor(memory, device="cuda")
         else:
             address = host_memory.map_file(descriptor, file_bytes, writable=writable)
             self._mapped.append(("host", address, file_bytes))
-            memory = (ctypes.c_uint8 * file_bytes).from_address(address)
-            whole = self._torch.frombuffer(memory, dtype=self._torch.uint8)
+            array = (ctypes.c_uint8 * file_bytes).from_address(address)
+            whole = self._torch.frombuffer(array, dtype=self._torch.uint8)
         tensor = whole[offset : offset + size].view(torch_type).view(shape)
         if where == wire.PRIVATE:
             self._files[slot] = (tensor, writable, bool(flags & wire.BARE))
@@ -179,7 +151,7 @@ class Worker:
         if self._checks is not None:
             self._checks.begin(self._buffers.values())
         try:
-            with self._host(), self._watched():
+            with self._host_mode(), self._torch_log():
                 returned = self._function(*arguments)
             if returned is not None:
                 worker_log.tell("returned")
@@ -195,7 +167,7 @@ class Worker:
                 try:
                     stream.flush()
                 except (OSError, ValueError, AttributeError):
-                    continue  # closed or replaced by the hand-in
+                    continue  # closed or replaced by the submission
         return wire.OK
 
     def prepare(self, payload: bytes) -> None:
@@ -204,7 +176,7 @@ class Worker:
         self._prepared = [[self._argument(*pair) for pair in call] for call in calls]
 
     def run(self) -> int:
-        """Call the entry on set after set and wait once, for the judge's clock."""
+        """Call the entry on one buffer set after the other and synchronise once."""
         function, prepared = self._function, self._prepared
         try:
             for arguments in prepared:
@@ -251,7 +223,7 @@ class Worker:
         self._mapped.clear()
 
     def finish(self) -> None:
-        """Give everything back, as a program in good order would."""
+        """Free all resources, as a correct program does before it exits."""
         with contextlib.suppress(RuntimeError, OSError):
             self.detach()
             if self._device == "cuda":
@@ -266,24 +238,24 @@ def serve(
     *,
     tuning: bool = False,
     idle: bool = False,
-    ahead: bool = False,
+    prestart: bool = False,
 ) -> None:
     """Carry out commands until the judge closes the channel, then end the process.
 
-    With `ahead` it opens the GPU before its first command: it may have to wait for that one.
+    With `prestart` it opens the GPU before its first command, so that the command does not wait.
     """
     channel = socket.socket(fileno=wire.CHANNEL_FD)
-    # A crash tells its stack on its way out, and so the student's line.
+    # A crash reports its stack, and so the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
     worker = Worker(file, entry, device, checks, tuning=tuning, idle=idle)
-    if ahead:
+    if prestart:
         worker.open_device()
     eager_s = 0.0
     while True:
         try:
             number, command, payload, descriptors = wire.receive(channel, eager_s)
         except EOFError:
-            os._exit(0)  # no clean-up code of the hand-in: it owes us nothing
+            os._exit(0)  # the submission's exit handlers must not run
         eager_s = wire.EAGER_S if command == wire.PREPARE else 0.0
         status = wire.OK
         if command == wire.LOAD:
@@ -312,5 +284,5 @@ def serve(
 
 
 if __name__ == "__main__":
-    # By itself, not forked: under a tool that watches a process from its start.
-    serve(sys.argv[1], sys.argv[2], sys.argv[3], ahead=True)
+    # Not forked: a tool observes this process from its start.
+    serve(sys.argv[1], sys.argv[2], sys.argv[3], prestart=True)

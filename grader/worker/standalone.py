@@ -1,8 +1,8 @@
-"""Lets a program of this package run as a file, without the rest of the grader.
+"""Let a program of this package run as a file, without the rest of the grader.
 
-A worker's program starts as `python -I …/worker/PROGRAM.py`. Importing this module puts an empty
-`grader` into place that holds `grader.protocol` and `grader.worker` and nothing else: whatever the
-program can import, the student code in its process can import too.
+A worker program starts as `python -I …/worker/PROGRAM.py`. Importing this module defines a `grader`
+package with `grader.protocol` and `grader.worker` only: whatever the program can import, the
+student code in its process can import too.
 """
 
 import sys
@@ -20,5 +20,5 @@ for _name, _path in _PARTS.items():
     _module = ModuleType(_name)
     _module.__path__ = _path
     sys.modules.setdefault(_name, _module)
-# It was put there to find this module, and isolated mode leaves it out.
+# The program added it to find this module; isolated mode has it left out.
 sys.path.remove(str(_WORKER))

@@ -1,26 +1,25 @@
-"""Autotuning outside timing: each call takes the next configuration.
+"""Replace autotuning outside of timing: each call takes the next configuration.
 
-A tuner times all its configurations once and uses the fastest for ever, so
-that a test on one machine sees one of them. Here nothing is timed: calls go
-round the configurations, and a hand-in that is wrong for one of them is found
-out. Works without a GPU too, where a tuner has no driver to time with.
+An autotuner times all its configurations once and then uses only the fastest, so that a test on one
+machine sees one of them. Here nothing is timed: calls rotate through the configurations, so that
+the tests find a submission that is wrong for one of them. This also works without a GPU, where
+an autotuner cannot time.
 
-Kept as in triton: the pruning, each configuration's own `pre_hook`, heuristics
-(they are another decorator), and that `reset_to_zero` acts on the first call
-with a key only, so that a kernel which relies on it every time fails here as
-it fails later on.
+As in triton: pruning, each configuration's own `pre_hook`, and heuristics (another decorator).
+`reset_to_zero` acts only on the first call with a key, so that a kernel that relies on it in every
+call fails here, as it would outside the grader.
 """
 
 from typing import Any
 
 from grader.worker import worker_log
 
-# A configuration that needs too much of a GPU is passed over, as the tuner does.
+# A configuration that needs more than the GPU has is skipped, as the autotuner does.
 _UNFIT = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 
 
 def install() -> None:
-    """Replace the choice of configurations in every tuner."""
+    """Replace the choice of configurations in every autotuner."""
     from triton.runtime.autotuner import Autotuner
 
     Autotuner.run = _run
@@ -46,7 +45,7 @@ def _run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _reset_once(tuner: Any, configs: list[Any], args: Any, kwargs: Any) -> None:
-    """Do what tuning does to the arguments before the first real launch with a key."""
+    """Reset arguments as tuning does before the first launch with a key."""
     everything = {**tuner.nargs, **kwargs}
     key = [everything[name] for name in tuner.keys if name in everything]
     key += [str(value.dtype) for value in everything.values() if hasattr(value, "dtype")]

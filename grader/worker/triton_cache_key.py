@@ -1,22 +1,21 @@
-"""Spare each worker the fingerprint of Triton itself, a read of half a gigabyte.
+"""Shorten Triton's cache key, so that a worker need not read half a gigabyte.
 
-Triton files what it compiled under a hash of, among other things, all of its
-own code. A cache in a worker's box outlives no installation of Triton: its
-version is enough of a name there. Takes the place of one function, where that
-is found; where it is not, nothing changes but the time.
+Triton's cache key includes a hash of all of its own code. The cache in a worker's scratch folder
+never outlives an installation of Triton, so that the version suffices there. This replaces one
+function of Triton; if a version of Triton lacks it, only time is lost.
 """
 
 import importlib
 
 
 def install() -> None:
-    """Have the cache's names begin with Triton's version."""
+    """Use Triton's version in place of the hash of its code."""
     import triton
 
     def version() -> str:
         return str(triton.__version__)
 
-    # By the module that looks it up: the first up to Triton 3.4, the second since.
+    # The modules that call it: the first up to Triton 3.4, the others since.
     for name in ("triton.compiler.compiler", "triton.runtime.cache", "triton.runtime.autotuner"):
         try:
             module = importlib.import_module(name)

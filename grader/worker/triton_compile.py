@@ -1,13 +1,12 @@
-"""Compile a hand-in's kernels for a GPU that need not be there: the compile gate.
+"""The compile gate's program: compile a submission's Triton kernels without a GPU.
 
     python triton_compile.py FILE [CAPABILITY] < launches.json > results.json
 
-The interpreter runs what the compiler rejects: types that do not fit, a tile
-that is no power of two, `break`, a Python list. So the launches that
-`triton_recorder` told are compiled here, in a process without TRITON_INTERPRET,
-down to the machine code of a GPU (sm_80 by default). Takes about a second and
-needs no GPU. The hand-in's module-level code runs here: use the sandbox, and
-a TRITON_CACHE_DIR that can be written.
+The interpreter accepts code that the compiler rejects: types that do not fit, a tile that is no
+power of two, `break`, a Python list. So the launches that `triton_recorder` logged are compiled
+here, in a process without TRITON_INTERPRET, down to the machine code of a GPU (sm_80 by default).
+That takes about a second and needs no GPU. The submission's module-level code runs here: use the
+sandbox, and a writable TRITON_CACHE_DIR.
 
 Standard input: a JSON list of launch records. Standard output: one JSON object
 
@@ -16,9 +15,8 @@ Standard input: a JSON list of launch records. Standard output: one JSON object
                      "error": null | {"type", "message", "hint", "line"},
                      "problem": null | why it could not be tried } ] }
 
-An `error` is the compiler's verdict on the hand-in, at its own line; its hint
-may be empty. A `problem` is nobody's fault: a launch that cannot be rebuilt, a
-tool that fails.
+An `error` is the compiler's verdict on the submission, at the student's line; its hint may be
+empty. A `problem` is not the student's fault: a launch that cannot be rebuilt, a tool that fails.
 """
 
 import ast
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from grader.worker.triton_kernels import Kernels
 
 _MESSAGE = 2000
-# Verdicts on the source; whatever else is raised may be a fault of the tool.
+# Verdicts on the source; any other exception may be a fault of the tool.
 _VERDICTS = (
     "CompilationError",
     "CompileTimeAssertionFailure",
@@ -51,13 +49,13 @@ _VERDICTS = (
 
 
 def compile_all(file: str, launches: list[dict[str, Any]], capability: int) -> dict[str, Any]:
-    """Import the hand-in and compile each launch."""
+    """Import the submission and compile each launch."""
     import triton
 
     from grader.worker import triton_cache_key
     from grader.worker.triton_kernels import Kernels
 
-    triton_cache_key.install()  # the cache is gone when this program is
+    triton_cache_key.install()  # the cache does not outlive this program
     report: dict[str, Any] = {"triton": triton.__version__, "load": None, "results": []}
     name = Path(file).stem
     spec = importlib.util.spec_from_file_location(name, file)
@@ -78,10 +76,10 @@ def compile_all(file: str, launches: list[dict[str, Any]], capability: int) -> d
 
 
 def _host(file: str) -> AbstractContextManager[object]:
-    """Answer what the file asks about a GPU: one that cannot be imported is not compiled."""
+    """Answer the file's queries about a GPU, without which it may not be importable."""
     text = Path(file).read_bytes()
     if b"torch" not in text and b"driver" not in text:
-        return contextlib.nullcontext()  # it asks nothing; importing torch takes a second
+        return contextlib.nullcontext()  # it has no query; importing torch takes a second
     from grader.worker import triton_host
 
     return triton_host.install(file)()
@@ -100,12 +98,12 @@ def _compile(kernels: "Kernels", launch: dict[str, Any], capability: int) -> dic
         return {"problem": str(error)[:_MESSAGE]}
     ones: list[str] = []
     try:
-        signature, constants, promises, ones = _specialized(function, launch)
+        signature, constants, attributes, ones = _specialized(function, launch)
         constants.update(
             (_place(function, path), _decode(value, kernels))
             for path, value in launch["constants"].items()
         )
-        source = ASTSource(function, signature, constants, promises)
+        source = ASTSource(function, signature, constants, attributes)
         target = GPUTarget("cuda", capability, 32)
         triton.compile(source, target=target, options=launch["options"])
     except Exception as error:
@@ -114,11 +112,11 @@ def _compile(kernels: "Kernels", launch: dict[str, Any], capability: int) -> dic
 
 
 def _specialized(function: Any, launch: dict[str, Any]) -> tuple[Any, Any, Any, list[str]]:
-    """Return the signature, the constants, the promises, and which arguments are a constant 1.
+    """Return signature, constants, attributes, and the arguments that are a constant 1.
 
-    As triton's launcher has them: a parameter's annotation is its type, an
-    integer 1 is a constant and a multiple of 16 a promise, but for what the
-    kernel asks not to be specialized. What is in a tuple always is specialized.
+    As in triton's launcher: a parameter's annotation is its type, an integer 1 is a constant and a
+    multiple of 16 has the attribute of divisibility, except for parameters with
+    `do_not_specialize`. Items of a tuple are always specialized.
     """
     aligned = {_place(function, path) for path in launch["aligned"]}
     constants = {_place(function, path): 1 for path in launch["ones"]}
@@ -142,18 +140,18 @@ def _specialized(function: Any, launch: dict[str, Any]) -> tuple[Any, Any, Any, 
             or annotated.startswith(("fp", "bf", "u1"))
         ):
             aligned.discard(place)
-    promises = {place: [["tt.divisibility", 16]] for place in sorted(aligned)}
-    return signature, constants, promises, ones
+    attributes = {place: [["tt.divisibility", 16]] for place in sorted(aligned)}
+    return signature, constants, attributes, ones
 
 
 def _place(function: Any, path: str) -> tuple[int, ...]:
-    """Return the numbers of an argument, and of what is in it: `pair.1` → (2, 1)."""
+    """Return the position of an argument, or of an item in it: `pair.1` → (2, 1)."""
     name, *numbers = path.split(".")
     return function.arg_names.index(name), *map(int, numbers)
 
 
 def _tuples(kinds: Any, path: str, fields: dict[str, list[str]]) -> Any:
-    """Return a type as it is, types in a list as a tuple, with the names of its fields if any."""
+    """Return a list of types as a tuple, named if `fields` has names, and a single type as is."""
     if isinstance(kinds, str):
         return kinds
     items = [_tuples(kind, f"{path}.{i}", fields) for i, kind in enumerate(kinds)]
@@ -183,7 +181,7 @@ def _decode(value: Any, kernels: "Kernels") -> Any:
 
 
 def _judge(error: BaseException, kernels: "Kernels", ones: list[str]) -> dict[str, Any]:
-    """Put an exception of the compiler into words, at the hand-in's innermost line."""
+    """Describe an exception of the compiler, at the innermost line of the submission."""
     innermost, cause = error, error
     while cause.__cause__ is not None:
         cause = cause.__cause__
@@ -203,7 +201,7 @@ def _judge(error: BaseException, kernels: "Kernels", ones: list[str]) -> dict[st
 
 
 def _hint(message: str, node: Any, ones: list[str]) -> str:
-    """Explain an error that only an argument that is 1 brings about; an empty hint if none."""
+    """Explain an error whose cause is an argument that is 1; "" for other errors."""
     missing = re.search(r"'(?:int|constexpr)' object has no attribute '(\w+)'", message)
     if missing is None or not ones:
         return ""
@@ -217,7 +215,7 @@ def _hint(message: str, node: Any, ones: list[str]) -> str:
 
 
 def main() -> None:
-    """Read launches, write results; the hand-in's own output goes to standard error."""
+    """Read launches, write results; the submission's own output goes to standard error."""
     results = os.dup(1)
     os.dup2(2, 1)
     file, *rest = sys.argv[1:]
@@ -226,7 +224,7 @@ def main() -> None:
     report = compile_all(path, launches, int(rest[0]) if rest else 80)
     with os.fdopen(results, "w") as out:
         json.dump(report, out)
-    # Nothing that the hand-in registered to run at exit is wanted.
+    # The submission's exit handlers must not run.
     os._exit(0)
 
 

@@ -1,17 +1,15 @@
-"""Where a tensor says that it is, and where it is made, while a hand-in runs without a GPU.
+"""Emulate the device of torch tensors while a submission runs without a GPU.
 
-All of them are on the CPU. The hand-in's own lines are told of a GPU, as they
-would be on one; all other code, torch's own above all, is told the truth,
-since it would go on to call CUDA.
+All tensors are on the CPU. The submission's own lines see a GPU, as they would on one; all other
+code, above all torch itself, sees the CPU, because it would otherwise call CUDA.
 
-    device="cuda", .cuda(), .to(), Generator   the CPU, while the hand-in runs (`HostMode`)
+    device="cuda", .cuda(), .to(), Generator   the CPU, while the submission runs (`HostMode`)
     tensor.is_cuda, is_cpu                      True, False
     tensor.device, get_device()                 cuda:0, 0
 
-`torch.cuda.is_available()` and `device_count()` tell the truth, as do those of
-`torch.accelerator`: who asks has an answer of its own, and is told of the CPU by
-`tensor.device` from then on, as by what it chose. Whoever was told of a GPU
-before is told of one to the end.
+`torch.cuda.is_available()`, `device_count()` and those of `torch.accelerator` report the truth. A
+submission that calls one of them first chooses the CPU, and `tensor.device` is the CPU from then
+on. A submission that has seen a GPU before sees a GPU to the end.
 """
 
 import sys
@@ -25,29 +23,29 @@ GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
 
 
 class _Here(threading.local):
-    """Of a thread: how many modes are entered, none while torch's own code is called."""
+    """How many modes this thread has entered; 0 while torch's own code runs."""
 
     modes = 0
 
 
 _here = _Here()
-# Of this process: what the one hand-in was told first; None as long as it did not ask.
-_told_of_gpu: bool | None = None
+# Whether the process's one submission has seen a GPU; None until its first query.
+_gpu_seen: bool | None = None
 
 
-def told_device() -> torch.device:
-    """Return the device that the hand-in is told of."""
-    global _told_of_gpu
-    if _told_of_gpu is None:
-        _told_of_gpu = True
-    return GPU if _told_of_gpu else CPU
+def emulated_device() -> torch.device:
+    """Return the device that the submission sees."""
+    global _gpu_seen
+    if _gpu_seen is None:
+        _gpu_seen = True
+    return GPU if _gpu_seen else CPU
 
 
 class HostMode(TorchFunctionMode):
-    """While it is entered, a tensor that is to be on a GPU is made on the CPU.
+    """A torch mode in which tensors for a GPU are made on the CPU.
 
-    Every call is handed on as it is but for its device, so that the rules'
-    watch, which is entered inside of it, sees what the hand-in called.
+    Only the device of a call changes, so that the mode of `triton_no_launch`, which is entered
+    inside this one, sees the call of the submission.
     """
 
     def __enter__(self) -> Any:
@@ -69,7 +67,7 @@ class HostMode(TorchFunctionMode):
             args = (args[0], "cpu", *args[2:])
         if is_gpu(kwargs.get("device")):
             kwargs = {**kwargs, "device": "cpu"}
-        # What torch calls in turn, it calls without this mode.
+        # torch's own nested calls do not see this mode.
         modes, _here.modes = _here.modes, 0
         try:
             return func(*args, **kwargs)
@@ -78,62 +76,64 @@ class HostMode(TorchFunctionMode):
 
 
 def is_gpu(device: object) -> bool:
-    """Return whether this names a GPU."""
+    """True if this names a GPU."""
     if isinstance(device, str):
         return device.partition(":")[0] == "cuda"
     if isinstance(device, torch.device):
         return device.type == "cuda"
-    return type(device) is int  # an index without a type is a GPU's
+    return type(device) is int  # an index without a type means a GPU
 
 
-def _asked_in(file: str) -> bool:
-    """Return whether whoever calls our caller is a line of `file`."""
+def _called_from(file: str) -> bool:
+    """True if the caller of the calling function is a line of `file`."""
     return sys._getframe(2).f_code.co_filename == file
 
 
-def _answer_where_asked(name: str, file: str, *, answer: bool) -> None:
-    """Have `tensor.NAME` be `answer` in the lines of `file`, and the truth in all others."""
-    truth = getattr(torch.Tensor, name).__get__
+def _replace_property(name: str, file: str, *, value: bool) -> None:
+    """Make `tensor.NAME` return `value` in the lines of `file`, and the original elsewhere."""
+    original = getattr(torch.Tensor, name).__get__
 
-    def asked(tensor: torch.Tensor) -> bool:
-        return answer if _asked_in(file) else bool(truth(tensor))
+    def replaced(tensor: torch.Tensor) -> bool:
+        return value if _called_from(file) else bool(original(tensor))
 
-    setattr(torch.Tensor, name, property(asked))
+    setattr(torch.Tensor, name, property(replaced))
 
 
-def _name_the_device(file: str) -> None:
-    """Name a GPU in the lines of `file`, where what is made on one is made on the CPU."""
-    device_of: Any = torch.Tensor.device.__get__
-    number_of = torch.Tensor.get_device
+def _replace_device(file: str) -> None:
+    """Make `tensor.device` and `get_device()` return a GPU in the lines of `file`."""
+    original_device: Any = torch.Tensor.device.__get__
+    original_get_device = torch.Tensor.get_device
 
     def device(tensor: torch.Tensor) -> Any:
-        return told_device() if _asked_in(file) and _here.modes else device_of(tensor)
+        emulated = _called_from(file) and _here.modes
+        return emulated_device() if emulated else original_device(tensor)
 
     def get_device(tensor: torch.Tensor) -> int:
-        if _asked_in(file) and _here.modes and told_device() is GPU:
+        if _called_from(file) and _here.modes and emulated_device() is GPU:
             return 0
-        return number_of(tensor)
+        return original_get_device(tensor)
 
     setattr(torch.Tensor, "device", property(device))  # noqa: B010 # types of their own
     setattr(torch.Tensor, "get_device", get_device)  # noqa: B010 # as above
 
 
-def _note_who_asks(module: Any, name: str, file: str) -> None:
-    truth = getattr(module, name)
+def _note_query(module: Any, name: str, file: str) -> None:
+    """Remember whether the submission's first query found no GPU."""
+    original = getattr(module, name)
 
-    def asked(*arguments: Any, **more: Any) -> Any:
-        global _told_of_gpu
-        found = truth(*arguments, **more)
-        # A torch that was built for CUDA names an accelerator all the same.
-        if not found and _told_of_gpu is None and sys._getframe(1).f_code.co_filename == file:
-            _told_of_gpu = False
+    def replaced(*arguments: Any, **more: Any) -> Any:
+        global _gpu_seen
+        found = original(*arguments, **more)
+        # A torch that was built for CUDA names an accelerator also without a GPU.
+        if not found and _gpu_seen is None and sys._getframe(1).f_code.co_filename == file:
+            _gpu_seen = False
         return found
 
-    setattr(module, name, asked)
+    setattr(module, name, replaced)
 
 
-def _keep_the_default_device() -> None:
-    # Torch applies it last, where `HostMode` no longer sees it.
+def _replace_set_default_device() -> None:
+    # torch applies the default device after `HostMode`.
     original = torch.set_default_device
 
     def set_default_device(device: Any) -> None:
@@ -142,9 +142,9 @@ def _keep_the_default_device() -> None:
     torch.set_default_device = set_default_device
 
 
-def _keep_generators() -> None:
+def _replace_generator() -> None:
     class Generator(torch.Generator):
-        """On the CPU, as what is drawn with it."""
+        """A generator on the CPU, where its numbers are drawn."""
 
         def __new__(cls, device: Any = "cpu") -> Any:
             new: Any = super().__new__
@@ -154,13 +154,13 @@ def _keep_generators() -> None:
 
 
 def install(file: str) -> None:
-    """Have the lines of `file` told so in this process, before it is imported."""
-    _answer_where_asked("is_cuda", file, answer=True)
-    _answer_where_asked("is_cpu", file, answer=False)
-    _name_the_device(file)
+    """Install the emulation for the lines of `file`, before it is imported."""
+    _replace_property("is_cuda", file, value=True)
+    _replace_property("is_cpu", file, value=False)
+    _replace_device(file)
     for name in ("is_available", "device_count"):
-        _note_who_asks(torch.cuda, name, file)
-        _note_who_asks(torch.accelerator, name, file)
-    _note_who_asks(torch.accelerator, "current_accelerator", file)
-    _keep_the_default_device()
-    _keep_generators()
+        _note_query(torch.cuda, name, file)
+        _note_query(torch.accelerator, name, file)
+    _note_query(torch.accelerator, "current_accelerator", file)
+    _replace_set_default_device()
+    _replace_generator()

@@ -1,23 +1,22 @@
-"""What host code may ask about a GPU where there is none.
+"""Emulate the GPU that host code queries, on a machine without one.
 
-Triton's tutorials ask before they launch: for the active device, the number of
-multiprocessors, a guard around the launch. None of it matters to the
-interpreter, and without an answer a right hand-in would end before its first
-launch. So there are answers, and they are those of one imagined GPU: of an
-A100 (sm_80, as the compile gate compiles for), but with 8 multiprocessors, so
-that a persistent kernel is a grid of 8 programs and not of 108.
+Triton's tutorials query the active device and the number of multiprocessors before they launch, and
+set a device guard around the launch. The interpreter needs none of that, but without an answer a
+correct submission would fail before its first launch. The answers describe one imaginary GPU: an
+A100 (sm_80, for which the compile gate compiles), but with 8 multiprocessors, so that a persistent
+kernel has a grid of 8 programs and not of 108.
 
     triton.runtime.driver.active    the CPU as its device, that GPU as its target
     torch.cuda.device, .stream, …   contexts that do nothing
     torch.cuda.synchronize, Event   nothing to wait for; an event is a point in time
     get_device_properties, …        the figures below
     device="cuda", tensor.device    see `triton_device`
-    what a launch returns           a compiled kernel (`triton_compiled`)
-    torch.compile                   what it was given
-    an operator's CUDA kernel       called for tensors of the CPU
+    the result of a launch          a compiled kernel, see `triton_launch_result`
+    torch.compile                   its argument, unchanged
+    an operator's CUDA kernel       called for tensors on the CPU
 
-In the process that runs the hand-in, and in the compile gate's, which imports
-it; never beside a GPU's driver.
+This is installed in the process that runs the submission, and in the compile gate's process, which
+imports it; never where a GPU's driver is used.
 """
 
 import functools
@@ -39,7 +38,7 @@ _WARP = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Properties:
-    """As `torch.cuda.get_device_properties` has them; an A100 but for the multiprocessors."""
+    """The fields of `torch.cuda.get_device_properties`: an A100 with fewer multiprocessors."""
 
     name: str = "NVIDIA A100 (imagined, 8 multiprocessors)"
     major: int = _CAPABILITY[0]
@@ -62,7 +61,7 @@ class Properties:
 
 
 class Utils:
-    """The part of a driver that tutorials ask for sizes."""
+    """The part of a driver that returns device properties."""
 
     def get_device_properties(self, _device: object = None) -> dict[str, int]:
         """Return the same figures under triton's names."""
@@ -79,31 +78,31 @@ class Utils:
 
 
 class Driver:
-    """Triton's active driver, as far as host code asks it; it can launch nothing."""
+    """Triton's active driver, as far as host code queries it; it cannot launch."""
 
     def __init__(self) -> None:
         self.utils = Utils()
 
     def get_active_torch_device(self) -> torch.device:
-        """Return where tensors say that they are, so that `x.device == DEVICE` holds."""
-        return triton_device.told_device()
+        """Return the device of tensors, so that `x.device == DEVICE` holds."""
+        return triton_device.emulated_device()
 
     def get_current_target(self) -> Any:
-        """Return what the compile gate compiles for."""
+        """Return the target of the compile gate."""
         from triton.backends.compiler import GPUTarget
 
         return GPUTarget("cuda", 10 * _CAPABILITY[0] + _CAPABILITY[1], _WARP)
 
     def get_device_interface(self) -> Any:
-        """Return torch.cuda, with the stand-ins in it."""
+        """Return torch.cuda, in which functions are replaced."""
         return torch.cuda
 
     def get_current_device(self) -> int:
-        """Return the one there is."""
+        """Return the only device."""
         return 0
 
     def set_current_device(self, _device: object) -> None:
-        """Do nothing: there is one."""
+        """Do nothing: there is only one device."""
 
     def get_device_capability(self, _device: object = None) -> tuple[int, int]:
         """Return that of sm_80."""
@@ -114,17 +113,17 @@ class Driver:
         return 0
 
     def get_benchmarker(self) -> Any:
-        """Return triton's own."""
+        """Return triton's own benchmark function."""
         from triton.testing import do_bench
 
         return do_bench
 
     def get_empty_cache_for_benchmark(self) -> torch.Tensor:
-        """Return little: there is no second-level cache to flush."""
+        """Return one element: there is no L2 cache to flush."""
         return torch.zeros(1, dtype=torch.int)
 
     def clear_cache(self, _cache: object) -> None:
-        """Do nothing, for the same reason."""
+        """Do nothing: there is no L2 cache."""
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -132,13 +131,13 @@ def _nothing(*_: object, **__: object) -> None:
 
 
 class Guard:
-    """`with torch.cuda.device(...)` and the like, whatever is given."""
+    """`with torch.cuda.device(...)` and similar contexts, for any arguments."""
 
     __init__ = __enter__ = __exit__ = _nothing
 
 
 class Event:
-    """A point in time: what was launched before it has ended when it is recorded."""
+    """A point in time: every launch before it has ended when it is recorded."""
 
     wait = synchronize = _nothing
 
@@ -146,11 +145,11 @@ class Event:
         self._recorded_s: float | None = None
 
     def record(self, _stream: object = None) -> None:
-        """Note the time."""
+        """Record the time."""
         self._recorded_s = time.perf_counter()
 
     def elapsed_time(self, end: "Event") -> float:
-        """Return the milliseconds until `end`, never 0: they are divided by."""
+        """Return the milliseconds until `end`, never 0, because callers divide by them."""
         if self._recorded_s is None or end._recorded_s is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return max(1e-3, (end._recorded_s - self._recorded_s) * 1e3)
@@ -172,8 +171,8 @@ class Stream:
 
     @property
     def device(self) -> torch.device:
-        """Return where tensors say that they are."""
-        return triton_device.told_device()
+        """Return the device of tensors."""
+        return triton_device.emulated_device()
 
     def __enter__(self) -> "Stream":
         return self
@@ -193,11 +192,11 @@ def _returning(value: object) -> Callable[..., object]:
     return lambda *_, **__: value
 
 
-def _stand_ins() -> dict[str, Any]:
-    """Return what takes the place of torch.cuda's own, by name.
+def _replacements() -> dict[str, Any]:
+    """Return the replacements of torch.cuda's functions, by name.
 
-    Each function is one of its own: torch's compiler, which custom operators ask
-    as well, has a table of them, and refuses one under two names.
+    Each is a function object of its own: torch's compiler, which custom operators use too, has a
+    table of these functions and refuses one under two names.
     """
     stream = Stream()
     return {
@@ -223,18 +222,18 @@ def _stand_ins() -> dict[str, Any]:
     }
 
 
-def _as_given(function: Any = None, *_: object, **__: object) -> Any:
-    """Leave the work of torch's compiler out: what it is given computes the same by itself.
+def _unchanged(function: Any = None, *_: object, **__: object) -> Any:
+    """Return the function uncompiled, which computes the same.
 
-    It would compile for the CPU what is meant for a GPU, and cannot follow a
-    launch into the interpreter. Asking it to leave a function alone, as a custom
-    operator does, takes it a second when it is first asked.
+    torch's compiler would compile GPU code for the CPU, and cannot follow a launch into the
+    interpreter. Excluding a function from compilation, as a custom operator does, takes the
+    compiler a second the first time.
     """
     return function if function is not None else lambda function: function
 
 
-def _in_the_mode(function: Any) -> Any:
-    """Return a function that runs in the hand-in's mode: torch leaves it to call an operator."""
+def _in_host_mode(function: Any) -> Any:
+    """Return the function wrapped in `HostMode`, which torch leaves before it calls an operator."""
     if not isinstance(function, FunctionType):
         return function
 
@@ -246,37 +245,37 @@ def _in_the_mode(function: Any) -> Any:
     return entered
 
 
-def _keep_operators() -> None:
-    """Have a custom operator's implementation for CUDA run for tensors of the CPU, as they are."""
+def _redirect_operators() -> None:
+    """Register a custom operator's CUDA implementation for tensors on the CPU."""
     library: Any = torch.library.Library
     original = library.impl
-    ours = set()
+    redirected = set()
 
     def impl(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **more: Any) -> None:
         key = dispatch_key or self.dispatch_key
         operator = (self.ns, str(op_name).rpartition("::")[2], key.replace("CUDA", "CPU"))
         if "CUDA" in key:
-            ours.add(operator)
-        elif operator in ours:
-            return  # that for the CPU, which a GPU's tensors do not meet
-        original(self, op_name, _in_the_mode(fn), operator[2], **more)
+            redirected.add(operator)
+        elif operator in redirected:
+            return  # the CPU implementation, which tensors on a GPU would not use
+        original(self, op_name, _in_host_mode(fn), operator[2], **more)
 
     library.impl = impl
 
 
 def install(file: str) -> Callable[[], AbstractContextManager[object]]:
-    """Answer the questions of the hand-in `file` in this process, before it is imported.
+    """Install the emulation for the submission `file`, before it is imported.
 
-    Returns the mode that its lines are to run in.
+    Returns the mode in which its lines must run.
     """
     from triton.runtime import driver
 
     driver.set_active(Driver())
     triton_launch_result.install()
-    for name, stand_in in _stand_ins().items():
-        setattr(torch.cuda, name, stand_in)
-    # What is under way on the CPU has ended; torch's own asks for an accelerator.
-    torch.accelerator.synchronize = _returning(None)  # type: ignore[assignment] # it wants its own
+    for name, replacement in _replacements().items():
+        setattr(torch.cuda, name, replacement)
+    # Work on the CPU has ended already; torch's own function needs an accelerator.
+    torch.accelerator.synchronize = _returning(None)  # type: ignore[assignment] # a lambda
     for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
         setattr(torch.cuda.nvtx, name, _returning(0))
     for module, name in (
@@ -284,8 +283,8 @@ def install(file: str) -> Callable[[], AbstractContextManager[object]]:
         (torch.compiler, "disable"),
         (torch, "_disable_dynamo"),
     ):
-        setattr(module, name, _as_given)
-    _keep_operators()
-    torch.Tensor.record_stream = _nothing  # type: ignore[method-assign] # wants torch's own
+        setattr(module, name, _unchanged)
+    _redirect_operators()
+    torch.Tensor.record_stream = _nothing  # type: ignore[method-assign] # another signature
     triton_device.install(file)
     return triton_device.HostMode

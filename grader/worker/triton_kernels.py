@@ -1,9 +1,9 @@
-"""The kernels of a hand-in's file, wherever it keeps them.
+"""Find the kernels of a submission's file.
 
-A kernel need not be a variable of its module: it may stand in a class or a
-dict, or be made by a function that only a launch calls. What the import made is
-found among all live objects. What it did not make is made from its `def` alone,
-as triton's interpreter does it; the function around it is not run.
+A kernel need not be a variable of its module: it may be in a class or a dict, or made by a function
+that only a launch calls. Kernels that the import made are found among all live objects. Any other
+kernel is made from its `def` alone, as triton's interpreter does; the function around it is not
+run.
 """
 
 import ast
@@ -30,9 +30,9 @@ class Kernels:
         self._known = [*own, *(value for value in imported if value not in own)]
 
     def find(self, name: str, line: int | None) -> Any:
-        """Return the kernel of this name, one line of whose head is known.
+        """Return the kernel of this name; `line` is one of its decorators' lines or its `def`.
 
-        Raises LookupError, which says why there is none.
+        Raises LookupError with the reason if there is none.
         """
         named = [kernel for kernel in self._known if kernel.__name__ == name]
         there = [kernel for kernel in named if line is not None and _heads(kernel, line)]
@@ -43,7 +43,7 @@ class Kernels:
         return kernel
 
     def line(self, source: str, offset: int) -> int | None:
-        """Return where a line of a kernel's source is in the file; its `def` is line 1."""
+        """Return the file line of line `offset` of a kernel; the line of its `def` is 1."""
         for kernel in self._known:
             if kernel.src == source:
                 return definition_line(kernel) + offset - 1
@@ -65,7 +65,7 @@ class Kernels:
         if outer:
             names = ", ".join(f"`{variable}`" for variable in outer)
             raise LookupError(f"it uses {names} of the function that it is made in")
-        # Tuners and the like stand above what makes the kernel, and are not needed.
+        # Autotuners and heuristics stand above `triton.jit`, and are not needed.
         node.decorator_list = node.decorator_list[-1:]
         made: dict[str, Any] = {}
         try:
@@ -93,7 +93,7 @@ def _heads(kernel: Any, line: int) -> bool:
 
 
 def _outer_names(code: CodeType, name: str, head: range) -> tuple[str, ...]:
-    """Return the variables that the function takes from those around it."""
+    """Return the variables that the function takes from its enclosing functions."""
     for inner in _codes(code):
         if inner.co_name == name and inner.co_firstlineno in head:
             return inner.co_freevars

@@ -1,10 +1,9 @@
-"""What a launch or a warm-up returns where nothing is compiled.
+"""Emulate the result of a launch or warm-up in the interpreter: a compiled kernel.
 
-On a GPU it is the compiled kernel. Triton's tutorials ask it for registers and
-shared memory before they choose a grid, and launch through it, so the
-interpreter's None would end a right hand-in. Here it is one of an imagined
-compiler: figures of an ordinary kernel, large enough that the grid made of them
-is small, and a launch that runs the same function in the interpreter.
+On a GPU a launch returns the compiled kernel. Triton's tutorials read its registers and shared
+memory before they choose a grid, and launch through it, so that the interpreter's None would stop a
+correct submission. The emulated kernel has the figures of an ordinary kernel, large enough that a
+grid computed from them is small, and its launch runs the same function in the interpreter.
 """
 
 from collections.abc import Callable
@@ -12,20 +11,20 @@ from types import SimpleNamespace
 from typing import Any
 
 REGISTERS = 128  # a thread
-SHARED_BYTES = 16 << 10  # a block; never 0, which is divided by
+SHARED_BYTES = 16 << 10  # a block; never 0, because callers divide by it
 _THREADS = 1024
 _DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
 
 
 class _Texts(dict[str, str]):
-    """The stages of compilation: whichever is asked for, there is none of it."""
+    """The texts of the compilation stages, all empty."""
 
     def __missing__(self, _stage: str) -> str:
         return ""
 
 
 class CompiledKernel:
-    """As triton's of that name, as far as host code asks it."""
+    """Triton's class of that name, as far as host code uses it."""
 
     n_regs = REGISTERS
     n_spills = 0
@@ -46,13 +45,13 @@ class CompiledKernel:
         self.module = self.function = 0
 
     def _init_handles(self) -> None:
-        """Do nothing: there is nothing to load."""
+        """Do nothing: there is no module to load."""
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
-        """Return what launches it on a grid of three numbers.
+        """Return a function that launches the kernel on a grid of three numbers.
 
-        It takes all arguments of the kernel by their order. Those that were
-        compiled in are given as well, and their values then do not count.
+        It takes all arguments of the kernel by position, also constexpr ones, whose values are
+        ignored because they were compiled in.
         """
         from triton.runtime import interpreter
 
@@ -76,7 +75,7 @@ class CompiledKernel:
 
 
 def install() -> None:
-    """Have launches and warm-ups of the interpreter's kernels made from now on return one."""
+    """Make launches and warm-ups of interpreted kernels that are made from now on return one."""
     from triton.runtime import interpreter
 
     kernel_class = interpreter.InterpretedFunction
@@ -84,7 +83,7 @@ def install() -> None:
 
     def __init__(kernel: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         make(kernel, *args, **kwargs)
-        launch = kernel.run  # before Triton 3.6 each has a function of its own
+        launch = kernel.run  # before Triton 3.6 each kernel has a function of its own
 
         def run(*args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> CompiledKernel:
             compiled = CompiledKernel(kernel, args, kwargs)

@@ -1,11 +1,9 @@
-"""Launches that launch nothing: what is written all the same, no kernel wrote.
+"""Leave out all kernel launches, so that the rules check sees which outputs host code writes.
 
-For the rules check. A hand-in runs as ever, its autotuners and heuristics too,
-but the last step, the launch itself, is left out. If an output has changed
-after that, torch, numpy or ctypes changed it. The judge looks at the outputs;
-the names of torch's operations told here are for a person to look at. What a
-launch asks of the hand-in before, its grid and hooks, is asked all the same:
-they are Python, and could do the work.
+The submission runs as usual, with its autotuners and heuristics, but without the launch itself. If
+an output has changed after that, torch, numpy or ctypes changed it. The judge compares the outputs;
+the logged names of torch operations are for people. The grid function and the hooks of a launch
+still run: they are Python, and could do the work.
 """
 
 import contextlib
@@ -15,8 +13,8 @@ from typing import Any
 
 from grader.worker import worker_log
 
-_TOLD = 20
-# They make room or look at what is there, and compute nothing.
+_MOST_OPERATIONS = 20
+# These allocate memory or inspect tensors, and compute nothing.
 _HARMLESS = frozenset(
     {
         *("empty", "empty_like", "empty_strided", "new_empty", "zeros", "zeros_like", "zero_"),
@@ -36,17 +34,17 @@ def install() -> None:
     def idle(*_: Any, **__: Any) -> None:
         return None
 
-    def ask_only(executor: Any, *args: Any, **kwargs: Any) -> None:
-        _ask(executor, executor.grid, args, kwargs)
+    def hooks_only(executor: Any, *args: Any, **kwargs: Any) -> None:
+        _call_hooks(executor, executor.grid, args, kwargs)
 
-    interpreter.GridExecutor.__call__ = ask_only
+    interpreter.GridExecutor.__call__ = hooks_only
     run = jit.JITFunction.run
 
     def compile_only(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        # Asked to compile and not to launch, triton does that by itself.
+        # A warm-up compiles and does not launch.
         if kwargs.get("warmup"):
             return run(kernel, *args, **kwargs)
-        return _ask(kernel, kwargs.get("grid"), args, kwargs)
+        return _call_hooks(kernel, kwargs.get("grid"), args, kwargs)
 
     jit.JITFunction.run = compile_only
     compiled = getattr(triton.compiler, "CompiledKernel", None)
@@ -54,11 +52,11 @@ def install() -> None:
         compiled.__getitem__ = lambda *_: idle
 
 
-def _ask(kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _call_hooks(kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Call the hooks before a launch, and the grid if it is a function, as triton does."""
     names = inspect.getfullargspec(kernel.fn).args
     known = {name: value for name, value in kwargs.items() if name in names}
-    # What they raise is told by the runs that launch.
+    # The runs that launch report their exceptions.
     with contextlib.suppress(Exception):
         for hook in getattr(kernel, "pre_run_hooks", ()):
             hook(*args, **known)
@@ -68,8 +66,8 @@ def _ask(kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 @contextlib.contextmanager
 def torch_watched() -> Iterator[None]:
-    """Tell the operations of torch that the block computes with."""
-    # Not torch's other kind of mode: that one imports a compiler, for a second or two.
+    """Log the operations of torch that the block computes with."""
+    # Not TorchDispatchMode: it imports torch's compiler, which takes a second or two.
     from torch.overrides import TorchFunctionMode
 
     seen: dict[str, None] = {}
@@ -79,7 +77,7 @@ def torch_watched() -> Iterator[None]:
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             name = str(getattr(func, "__name__", func))
-            if name not in _HARMLESS and len(seen) < _TOLD:
+            if name not in _HARMLESS and len(seen) < _MOST_OPERATIONS:
                 seen[name] = None
             return func(*args, **(kwargs or {}))
 

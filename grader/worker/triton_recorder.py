@@ -1,20 +1,19 @@
-"""What a launch was made with, as plain data: enough to compile the kernel elsewhere.
+"""Record the arguments of launches as plain data, so that the kernels can be compiled elsewhere.
 
-The interpreter accepts what the compiler rejects (types that do not fit, a
-`break` out of a loop, a tile that is no power of two). `triton_compile` takes these
-records into a process without the interpreter and compiles them.
+The interpreter accepts code that the compiler rejects (types that do not fit, a `break` out of a
+loop, a tile that is no power of two). `triton_compile` compiles the records in a process without
+the interpreter.
 
     { "kernel", "line", "signature": {argument: type, or a list for a tuple},
       "fields": {argument: [name, …]}, "constants": {argument: value},
       "ones": [argument, …], "aligned": [argument, …],
       "options": {"num_warps": 4, …}, "problem": null }
 
-`line` tells kernels of one name apart. What is in a tuple goes by its number,
-as `pair.1`; `fields` has the names of those in a named tuple.
-`ones` are the integers that are 1, `aligned` the addresses and integers that are
-multiples of 16. Triton compiles kernels of their own for them, unless the kernel
-asks it not to; only `triton_compile`, which has the kernel, can tell. `problem`
-says why a launch cannot be recorded.
+`line` distinguishes kernels of one name. An item of a tuple is named by its index, as in `pair.1`;
+`fields` has the field names of named tuples. `ones` are the integers that are 1, `aligned` the
+addresses and integers that are multiples of 16. Triton specializes kernels for both, unless the
+kernel forbids it; only `triton_compile`, which has the kernel, knows that. `problem` says why a
+launch cannot be recorded.
 """
 
 import json
@@ -23,18 +22,18 @@ from typing import Any
 
 from grader.worker import worker_log
 
-_TOLD = 64
+_MOST_RECORDS = 64
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 class Recorder:
-    """The launches of one worker, each kind told once."""
+    """The launches of one worker, each distinct one logged once."""
 
     def __init__(self, mangle: Any, dtype: Any, constexpr: Any) -> None:
         self._mangle = mangle
         self._dtype = dtype
         self._constexpr = constexpr
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def launch(
         self, kernel: Any, arguments: dict[str, Any], constants: list[str], options: dict[str, Any]
@@ -61,8 +60,8 @@ class Recorder:
             except Exception:
                 record["problem"] = f"`{name}` is of type {type(value).__name__}"
         text = json.dumps(record, sort_keys=True)
-        if text not in self._told and len(self._told) < _TOLD:
-            self._told.add(text)
+        if text not in self._logged and len(self._logged) < _MOST_RECORDS:
+            self._logged.add(text)
             worker_log.tell("launch", **record)
 
     def _constant(self, record: dict[str, Any], path: str, value: Any) -> str:
@@ -70,7 +69,7 @@ class Recorder:
         return "constexpr"
 
     def _argument(self, record: dict[str, Any], path: str, value: Any) -> Any:
-        """Return the type of an argument, and note what else is known of it."""
+        """Return the type of an argument, and add its properties to the record."""
         if value is None or isinstance(value, self._constexpr) or _is_function(value):
             return self._constant(record, path, value)
         if isinstance(value, tuple):
@@ -83,20 +82,20 @@ class Recorder:
         if type(value) is int and value == 1:
             record["ones"].append(path)
             if "." in path:
-                return "constexpr"  # unlike an argument itself it always is one
+                return "constexpr"  # an item of a tuple is always specialized
         address = value.data_ptr() if hasattr(value, "data_ptr") else value
         if type(address) is int and address % 16 == 0:
             record["aligned"].append(path)
         return kind
 
     def _encode(self, value: Any) -> Any:
-        """Return a constant as JSON has it; raise TypeError if it cannot."""
+        """Return a constant as JSON; raise TypeError if that is impossible."""
         if isinstance(value, self._constexpr):
             value = value.value
         if value is None:
             return None
         if isinstance(value, float) and not math.isfinite(value):
-            return {"float": repr(value)}  # JSON has no such number
+            return {"float": repr(value)}  # JSON has no NaN and no infinity
         if isinstance(value, (bool, int, float, str)):
             return {"value": value}
         if isinstance(value, self._dtype):

@@ -1,7 +1,7 @@
-"""What a worker says in words: JSON lines into the report pipe.
+"""The worker's log: JSON records in the report pipe.
 
-The judge reads them as it would a student's own words: clipped, parsed
-strictly, able to cost points and never to earn them.
+The judge treats them as untrusted: clipped, parsed strictly, able to cost points and never to earn
+them.
 """
 
 import json
@@ -11,13 +11,13 @@ from pathlib import Path
 
 from grader.protocol import wire
 
-# Words long enough for a reader; a line with two such stays below a pipe's 64 KiB.
+# Long enough for a reader; a line with two such texts is shorter than a pipe's 64 KiB.
 _MOST_CHARACTERS = 2000
 _MOST_FRAMES = 12
 
 
 def tell(record: str, **details: object) -> None:
-    """Write one line; a closed pipe (a hand-in may close it) is no error."""
+    """Write one record; a closed pipe is no error, because a submission can close it."""
     line = json.dumps({"record": record, **details}) + "\n"
     try:
         os.write(wire.REPORT_FD, line.encode())
@@ -26,17 +26,17 @@ def tell(record: str, **details: object) -> None:
 
 
 def tell_no_gpu(error: BaseException) -> None:
-    """Tell why the GPU could not be opened."""
+    """Log why the GPU could not be opened."""
     tell("gpu", message=_words(error))
 
 
 def tell_exception(error: BaseException, student_file: str) -> None:
-    """Tell an exception with the innermost line of the student's own file.
+    """Log an exception with the innermost line in the student's file.
 
-    The traceback goes where the hand-in's own words go, cut to its own frames.
+    The traceback goes to standard error, reduced to the student's own frames.
     """
     chain = [error]
-    # What was raised first is the cause; a framework's wrapper adds little.
+    # The first exception of the chain is the cause; a framework's wrapper adds little.
     while chain[-1].__cause__ is not None and len(chain) < _MOST_FRAMES:
         chain.append(chain[-1].__cause__)
     cause = chain[-1]
@@ -66,7 +66,7 @@ def _own_frames(error: BaseException, student_file: str) -> list[traceback.Frame
 def _words(error: BaseException) -> str:
     try:
         return str(error)[:_MOST_CHARACTERS]
-    except Exception:  # a hand-in's own class may fail at this, too
+    except Exception:  # `__str__` of a submission's own class may fail
         return ""
 
 
@@ -90,4 +90,4 @@ def _print_traceback(chain: list[BaseException], cause: BaseException, student_f
     try:
         os.write(2, "".join(lines).encode(errors="replace"))
     except OSError:
-        return  # closed by the hand-in
+        return  # closed by the submission

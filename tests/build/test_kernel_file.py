@@ -14,7 +14,7 @@ from grader.build import diagnostics
 from grader.build.artifact import Rejected
 from grader.build.compiler import Compiler, compile_file
 from grader.build.entry_mismatch import entry_problem, kernel_entry
-from grader.build.host_compiler import Prepared, host_compiler, prepare
+from grader.build.host_compiler import host_compiler, prepare
 from grader.build.kernel_file import last_word
 from grader.build.nvcc import nvcc_gate
 from grader.build.trampoline import trampoline
@@ -74,8 +74,8 @@ def test_the_entry(silu: Signature, tool: str, file: str, message: str | None) -
     text = (HAND_INS / file).read_text()
     if tool == "g++":
         prepared = prepare(SourceFile(path="silu.cu", text=text))
-        assert isinstance(prepared, Prepared)
-        compiled_text = prepared.text
+        assert isinstance(prepared, str)
+        compiled_text = prepared
     else:
         compiled_text = text
     compiled = compile_file(
@@ -95,12 +95,12 @@ def test_the_entry(silu: Signature, tool: str, file: str, message: str | None) -
 def test_a_students_macros_mean_nothing_to_the_trampoline(silu: Signature, tool: str) -> None:
     text = (HAND_INS / "defines_common_names.cu").read_text()
     prepared = prepare(SourceFile(path="silu.cu", text=text))
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, str)
     compiled = compile_file(
         compiler_called(tool),
         trampoline=trampoline(silu, "silu.cu"),
         file="silu.cu",
-        text=prepared.text if tool == "g++" else text,
+        text=prepared if tool == "g++" else text,
         header=("silu.h", silu.header()),
         wall_s=60,
     )
@@ -223,12 +223,12 @@ extern "C" __attribute__((visibility("default"))) const char* where() { return _
 
 def test_file_names_in_a_library_are_the_students(silu: Signature) -> None:
     prepared = prepare(SourceFile(path="silu.cu", text=(HAND_INS / "right.cu").read_text() + WHERE))
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, str)
     compiled = compile_file(
         compiler_called("g++"),
         trampoline=trampoline(silu, "silu.cu"),
         file="silu.cu",
-        text=prepared.text,
+        text=prepared,
         header=("silu.h", silu.header()),
         wall_s=60,
     )
@@ -274,6 +274,6 @@ def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
         message=message if message.startswith("silu.cu") else f"silu.cu: {message}",
         evidence=evidence,
     )
-    if isinstance(ours, Prepared):
+    if isinstance(ours, str):
         ours = replace(theirs, message="g++ says so")
     assert last_word(ours, theirs, "silu.cu") is (theirs if wins else ours)

@@ -237,7 +237,7 @@ def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
 def test_a_tool_that_outlives_its_program_is_ended(
     silu: Assignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_LAST_WORD_S", 0.2)
+    monkeypatch.setattr(session, "_TOOL_REPORT_S", 0.2)
     body = "run()\nimport time\ntime.sleep(3600)"
     judged = check(silu, tmp_path, body, "time_limit/endless-kernel")
     assert judged.diagnosis.verdict is Verdict.TIME_LIMIT

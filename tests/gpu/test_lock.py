@@ -19,12 +19,12 @@ UUID = "GPU-test"
 OTHER = """
 import sys
 from pathlib import Path
-from grader import gpu_turn
-gpu_turn.FOLDER = Path(sys.argv[1])
+from grader.gpu import lock
+lock.FOLDER = Path(sys.argv[1])
 print("waits", flush=True)
-with gpu_turn.sharing("GPU-test"):
+with lock.sharing("GPU-test"):
     if sys.argv[2] == "alone":
-        with gpu_turn.alone("GPU-test"):
+        with lock.alone("GPU-test"):
             print("alone", flush=True)
     else:
         print("shares", flush=True)

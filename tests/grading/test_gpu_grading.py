@@ -190,3 +190,15 @@ def test_gpu_memory_comes_back(first_gpu: Gpu, silu: Assignment) -> None:
 def free_mib(gpu: Gpu) -> int:
     (free,) = (each.memory_free_mib for each in nvidia.gpus() if each.uuid == gpu.uuid)
     return free
+
+
+@pytest.mark.parametrize("check", [CheckName.RULES, CheckName.MEMORY, CheckName.COUNTERS])
+@pytest.mark.parametrize("language", list(Language))
+def test_each_check_alone_opens_the_gpu_first(
+    first_gpu: Gpu, silu: Assignment, language: Language, check: CheckName
+) -> None:
+    """The first check to run opened no driver: `--check rules` ended in a grader error."""
+    options = Options(gpu=first_gpu, languages=frozenset({language}), checks=frozenset({check}))
+    report = grade(silu, read_submission(REPOSITORY / "reference", silu), options, Progress())
+    assert report.verdict is not Verdict.GRADER_ERROR, report
+    assert report.score is not None

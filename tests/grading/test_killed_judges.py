@@ -27,19 +27,20 @@ time.sleep(1000)
 _JUDGE = f"""
 import sys, time
 from pathlib import Path
-from grader import family, sandbox
+from grader.sandbox import spawn
 from grader.sandbox.policy import Layers
-family.become_subreaper()
-program = sandbox.spawn(
+from grader.system import process_tree
+process_tree.become_subreaper()
+program = spawn.spawn(
     [sys.executable, "-I", "-S", "-c", {_DAEMON!r}],
-    cwd=Path(sys.argv[1]), environment={{}}, limits=sandbox.Limits(), layers=Layers(own_group=True),
+    cwd=Path(sys.argv[1]), environment={{}}, limits=spawn.Limits(), layers=Layers(own_group=True),
 )
 while not program.output.text().endswith("\\n"):
     program.wait_for(None, time.monotonic() + 0.1)
 print(program.output.text().split()[1], flush=True)
 time.sleep(1000)
 """
-_NEXT = "from grader import control_group; control_group.places()"
+_NEXT = "from grader.sandbox import cgroup; cgroup.places()"
 
 
 def groups_of(judge: int) -> list[Path]:

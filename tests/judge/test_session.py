@@ -34,13 +34,13 @@ def channel() -> Iterator[Channel]:
 
 def asked(channel: Channel) -> int:
     """Receive the command as a worker does; return its number."""
-    return wire.receive(channel.theirs)[0]
+    return wire.receive(channel.worker_end)[0]
 
 
 def test_an_answer(channel: Channel) -> None:
     channel.send(wire.CALL, b"payload")
     assert channel.answer() is None
-    wire.answer(channel.theirs, asked(channel), wire.CUDA_ERROR, 700)
+    wire.answer(channel.worker_end, asked(channel), wire.CUDA_ERROR, 700)
     answer = channel.answer()
     assert answer is not None
     assert (answer.status, answer.code) == (wire.CUDA_ERROR, 700)
@@ -53,13 +53,13 @@ def test_every_command_has_a_number_of_its_own(channel: Channel) -> None:
         channel.send(wire.CALL)
         number = asked(channel)
         numbers.add(number)
-        wire.answer(channel.theirs, number)
+        wire.answer(channel.worker_end, number)
         assert channel.answer() is not None
     assert len(numbers) == 20
 
 
 def test_an_answer_before_it_was_asked(channel: Channel) -> None:
-    wire.answer(channel.theirs, 0)
+    wire.answer(channel.worker_end, 0)
     with pytest.raises(StrayAnswerError, match="before it was asked"):
         channel.send(wire.CALL)
 
@@ -68,7 +68,7 @@ def test_an_answer_before_it_was_asked(channel: Channel) -> None:
 def test_an_answer_of_another_size(channel: Channel, data: bytes) -> None:
     channel.send(wire.CALL)
     asked(channel)
-    channel.theirs.send(data)
+    channel.worker_end.send(data)
     if not data:
         assert channel.answer() is None, "an empty message looks like the end of the worker"
     else:
@@ -78,7 +78,7 @@ def test_an_answer_of_another_size(channel: Channel, data: bytes) -> None:
 
 def test_an_answer_with_another_number(channel: Channel) -> None:
     channel.send(wire.CALL)
-    wire.answer(channel.theirs, asked(channel) ^ 1)
+    wire.answer(channel.worker_end, asked(channel) ^ 1)
     with pytest.raises(StrayAnswerError, match="an answer of its own"):
         channel.answer()
 
@@ -86,8 +86,8 @@ def test_an_answer_with_another_number(channel: Channel) -> None:
 def test_two_answers(channel: Channel) -> None:
     channel.send(wire.CALL)
     number = asked(channel)
-    wire.answer(channel.theirs, number)
-    wire.answer(channel.theirs, number)
+    wire.answer(channel.worker_end, number)
+    wire.answer(channel.worker_end, number)
     assert channel.answer() is not None
     with pytest.raises(StrayAnswerError, match="answered twice"):
         channel.quiet()
@@ -117,7 +117,7 @@ def buffer(role: Role, *, count: int = 100) -> Buffer:
 
 
 @pytest.mark.parametrize(
-    ("at", "breach"),
+    ("at", "guard_violation"),
     [
         (0, -GUARD_BYTES),
         (GUARD_BYTES - 1, -1),

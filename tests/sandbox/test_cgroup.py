@@ -254,7 +254,7 @@ def wait_for_word(running: spawn.Program, word: str) -> None:
 @real
 @pytest.mark.usefixtures("unwatched")
 def test_its_memory_counts_from_the_mark(tmp_path: Path) -> None:
-    """A worker's own 300 MiB are not the hand-in's, and granted ones neither."""
+    """Neither a worker's own 300 MiB nor granted memory counts as the submission's."""
     code = """
 import sys, time
 kept = [bytearray(b'x') * (300 << 20)]

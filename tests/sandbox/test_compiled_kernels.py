@@ -1,4 +1,4 @@
-"""What Triton compiled in one worker reaches later ones of the same hand-in, and nothing else."""
+"""Kernels that Triton compiled in one worker reach later workers of the same submission only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grader.judge.session import Session
 from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
 from grader.sandbox import compiled_kernels, users
-from grader.sandbox.compiled_kernels import CACHE, Compiled
+from grader.sandbox.compiled_kernels import CACHE, CompiledKernels
 from grader.system import process_tree
 from grader.vocabulary import Device, Language, Visibility
 
@@ -54,7 +54,7 @@ def lay(box: Path, folder: str, files: dict[str, bytes], *, listed: bool = True)
 
 
 def kept(box: Path) -> dict[str, dict[str, bytes]]:
-    found = Compiled()
+    found = CompiledKernels()
     found.keep(box)
     return {name: dict(files) for name, files in found.folders.items()}
 
@@ -64,7 +64,7 @@ def test_kernels_and_modules_are_carried_byte_for_byte(tmp_path: Path) -> None:
     lay(one, FOLDER, KERNEL)
     lay(one, OTHER, MODULE)
     two.mkdir()
-    carried = Compiled()
+    carried = CompiledKernels()
     carried.keep(one)
     carried.into(two)
     place = two / CACHE / FOLDER
@@ -76,13 +76,13 @@ def test_kernels_and_modules_are_carried_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_nothing_kept_leaves_the_box_as_it_is(tmp_path: Path) -> None:
-    Compiled().into(tmp_path)
+    CompiledKernels().into(tmp_path)
     assert not list(tmp_path.iterdir())
     assert kept(tmp_path) == {} == kept(tmp_path / "gone")
 
 
 def test_what_is_known_stays_and_what_is_new_is_added(tmp_path: Path) -> None:
-    carried = Compiled()
+    carried = CompiledKernels()
     lay(tmp_path / "one", FOLDER, KERNEL)
     carried.keep(tmp_path / "one")
     lay(tmp_path / "two", FOLDER, {**KERNEL, "k.cubin": b"another"})
@@ -244,7 +244,7 @@ def test_it_holds_so_many_bytes_and_files_and_no_more(
     for limit, value in (("_MOST_BYTES", 100), ("_MOST_FILES", 2)):
         with monkeypatch.context() as patch:
             patch.setattr(compiled_kernels, limit, value)
-            carried = Compiled()
+            carried = CompiledKernels()
             for box in boxes:
                 carried.keep(box)
             assert sorted(carried.folders) == ["A" * 52, "B" * 52], limit
@@ -255,7 +255,8 @@ def test_it_holds_so_many_bytes_and_files_and_no_more(
 HAND_IN = """
 import os
 from pathlib import Path
-import cuda_driver, torch, triton, triton.language as tl
+import torch, triton, triton.language as tl
+from grader.protocol import cuda_driver
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
@@ -310,7 +311,7 @@ LIMITS = Limits(load_s=120.0)
 
 
 def loaded(session: Session) -> str:
-    """Load the hand-in and return what it printed."""
+    """Load the submission and return its output."""
     with session:
         outcome = session.load()
         assert outcome.done, (outcome, session.output)

@@ -1,4 +1,4 @@
-"""On a GPU only the first worker of a Triton hand-in compiles; a sanitizer's still sees lines."""
+"""On a GPU only the first worker of a Triton submission compiles; compute-sanitizer sees lines."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def server() -> Iterator[PythonServer]:
 
 
 class Course:
-    """One hand-in, built once, and its checks."""
+    """One submission, built once, and its checks."""
 
     def __init__(self, server: PythonServer, folder: Path, extra: int) -> None:
         assignment = read_assignment(REPOSITORY / "assignments" / "silu")

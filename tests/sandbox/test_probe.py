@@ -1,4 +1,4 @@
-"""The sandbox's level, and the filter of system calls, without a hand-in."""
+"""The sandbox's level and its system call filter, without a submission."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 from grader.commands.doctor.machine import judge_isolation
 from grader.commands.doctor.rows import RowState
 from grader.errors import ToolError
-from grader.sandbox import landlock, policy, probe
+from grader.sandbox import landlock, policy, probe, seccomp
 from grader.sandbox.level import Isolation, Level, require
 from grader.sandbox.policy import Layers
 from grader.sandbox.probe import _judged, with_hidden
-from grader.sandbox.seccomp import BOUNDED, NUMBERS, REFUSED, For, program
+from grader.sandbox.seccomp import BOUNDED, NUMBERS, REFUSED, program
 
 FULL = Isolation(level=Level.FULL, layers="fenced files")
 PARTIAL = Isolation(level=Level.PARTIAL, layers="fenced files", missing=("a hand-in can shout",))
@@ -79,9 +79,9 @@ def test_no_home_is_granted() -> None:
 @pytest.fixture
 def tried_afresh() -> Iterator[None]:
     before = {gpu: policy.layers_in_use(gpu=gpu) for gpu in (False, True)}
-    probe._found.cache_clear()
+    probe._measured.cache_clear()
     yield
-    probe._found.cache_clear()
+    probe._measured.cache_clear()
     for gpu, layers in before.items():
         policy.use_layers(layers, gpu=gpu)
 
@@ -118,7 +118,7 @@ def test_a_layer_that_the_kernel_has_not_is_not_claimed(
     }
     monkeypatch.setattr(probe, "try_out", lambda layers, *, gpu: outcomes)
     monkeypatch.setattr(probe, "landlock_abi", lambda libc: -1)
-    monkeypatch.setattr(probe, "program", lambda purpose: b"")
+    monkeypatch.setattr(seccomp, "program", lambda *, gpu: b"")
     found = probe.isolation()
     assert "fenced" not in found.layers
     assert "filtered" not in found.layers
@@ -159,15 +159,13 @@ ALLOWED, KILLED = 0x7FFF_0000, 0x8000_0000
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
-def answer(
-    call: str | int, *arguments: int, machine: str, purpose: For = For.PROCESSOR, abi: int = 0
-) -> int:
+def answer(call: str | int, *arguments: int, machine: str, gpu: bool = False, abi: int = 0) -> int:
     """Run the filter as the kernel does; return what it says."""
     number = NUMBERS[call][list(MACHINES).index(machine)] if isinstance(call, str) else call
     assert number is not None
     padded = (*arguments, *[0] * 6)[:6]
     data = struct.pack("=iIQ6Q", number, abi or MACHINES[machine], 0, *padded)
-    code = list(struct.iter_unpack("=HBBI", program(purpose, machine)))
+    code = list(struct.iter_unpack("=HBBI", program(gpu=gpu, machine=machine)))
     at, accumulator = 0, 0
     while True:
         operation, if_true, if_false, operand = code[at]
@@ -189,16 +187,16 @@ def refused(error: int) -> int:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_what_the_filter_says(machine: str) -> None:
-    def says(call: str | int, *arguments: int, purpose: For = For.PROCESSOR) -> int:
-        return answer(call, *arguments, machine=machine, purpose=purpose)
+    def says(call: str | int, *arguments: int, gpu: bool = False) -> int:
+        return answer(call, *arguments, machine=machine, gpu=gpu)
 
     assert says("socket", socket.AF_INET, socket.SOCK_DGRAM) == refused(errno.EACCES)
     assert says("socket", socket.AF_INET6, socket.SOCK_STREAM) == refused(errno.EACCES)
     assert says("socketpair", socket.AF_UNIX, socket.SOCK_STREAM) == ALLOWED
     assert says("socketpair", socket.AF_UNIX, socket.SOCK_SEQPACKET | 0o2000000) == ALLOWED
     assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM | 0o4000) == refused(errno.EACCES)
-    assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM, purpose=For.GPU) == ALLOWED
-    assert says("socket", socket.AF_INET, purpose=For.GPU) == refused(errno.EACCES)
+    assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM, gpu=True) == ALLOWED
+    assert says("socket", socket.AF_INET, gpu=True) == refused(errno.EACCES)
     # The kernel takes the low half of an argument; the high half is no way around.
     assert says("socket", socket.AF_INET | 1 << 32) == refused(errno.EACCES)
     assert says("kill", 0xFFFF_FFFF, 9) == refused(errno.EPERM)
@@ -208,9 +206,9 @@ def test_what_the_filter_says(machine: str) -> None:
     assert says("clone", 0x003D_0F00) == ALLOWED, "as threads are made"
     assert says("clone", 0x1000_0000) == refused(errno.EPERM)
     assert says("clone3") == refused(errno.ENOSYS)
-    assert says("ptrace") == says("ptrace", purpose=For.GPU) == refused(errno.EPERM)
+    assert says("ptrace") == says("ptrace", gpu=True) == refused(errno.EPERM)
     assert says("connect") == refused(errno.EACCES)
-    assert says("connect", purpose=For.GPU) == ALLOWED
+    assert says("connect", gpu=True) == ALLOWED
     assert says(63) == ALLOWED, "a call that nobody named"
     assert answer(63, machine=machine, abi=0x4000_0003) == KILLED, "the 32-bit ABI"
     assert says(0x4000_0000 | 59) == refused(errno.ENOSYS), "the x32 ABI"
@@ -244,4 +242,4 @@ def test_the_numbers_are_the_kernels(column: int, header: str) -> None:
 
 
 def test_an_unknown_machine_has_no_filter() -> None:
-    assert program(For.PROCESSOR, "riscv64") == b""
+    assert program(gpu=False, machine="riscv64") == b""

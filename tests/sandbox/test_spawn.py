@@ -248,9 +248,9 @@ def test_a_program_dies_with_its_judge(tmp_path: Path) -> None:
     code = f"""
 import time
 from pathlib import Path
-from grader import sandbox
+from grader.sandbox import spawn
 folder = Path({str(tmp_path)!r})
-program = sandbox.spawn({command!r}, cwd=folder, environment={{}}, limits=sandbox.Limits())
+program = spawn.spawn({command!r}, cwd=folder, environment={{}}, limits=spawn.Limits())
 print(program.pid, flush=True)
 time.sleep(1000)
 """

@@ -1,4 +1,4 @@
-"""Reading hand-ins: what is there is found, and what is no plain file gets a sentence."""
+"""Reading submissions: files are found, and anything but a plain file gets a sentence."""
 
 from __future__ import annotations
 

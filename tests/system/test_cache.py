@@ -119,7 +119,7 @@ def test_of_what_is_dear_one_is_made_and_the_others_wait(
 def test_one_who_makes_it_for_ever_is_not_waited_for(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_TURN_S", 0.2)
+    monkeypatch.setattr(cache, "_LOCK_S", 0.2)
     (root / "runtime").mkdir(parents=True)
     with (root / "runtime" / ".key.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

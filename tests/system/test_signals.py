@@ -14,7 +14,7 @@ from grader.system import signals
 
 @pytest.fixture(autouse=True)
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(signals, "_came", [])
+    monkeypatch.setattr(signals, "_received", [])
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = [signal.getsignal(number) for number in numbers]
     yield

@@ -1,4 +1,4 @@
-"""What a hand-in may have written, read by a judge that must not fall over it."""
+"""JSON that a submission may have written must not crash the judge."""
 
 from __future__ import annotations
 
@@ -49,6 +49,20 @@ def test_what_is_no_json_is_a_value_error(text: str) -> None:
 def test_what_is_no_plain_number_is_none(number: str) -> None:
     assert untrusted_json.parse(f'{{"a": [{number}]}}') == {"a": [None]}
     assert parse_records(f'{{"record": {number}}}') == ({"record": None},)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        ("NaN", "JSON has no number NaN"),
+        ("1e400", "1e400 is too large a number"),
+        (str(2**64), "18446744073709551616 is too large a number"),
+        ("9" * 5000, "^9{200} is too large a number"),
+    ],
+)
+def test_strictly_what_is_no_plain_number_is_an_error(number: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        untrusted_json.parse(f'{{"a": [{number}]}}', strict=True)
 
 
 def test_plain_values() -> None:
@@ -180,7 +194,7 @@ def test_a_defect_of_ours_spoils_one_kernel_only(
     assert found.score is None
     check = found.kernels[0].checks[0]
     assert check.verdict is Verdict.GRADER_ERROR
-    assert "an unexpected OverflowError in test_foreign_json.py:" in check.message
+    assert "an unexpected OverflowError in test_untrusted_json.py:" in check.message
     assert "12345" not in check.message
     monkeypatch.setenv("GRADE_DEBUG", "1")
     report()

@@ -1,4 +1,4 @@
-"""Outside timing a Triton hand-in's tuners take their configurations in turn, on a GPU too."""
+"""Outside timing, autotuners rotate through their configurations, on a GPU too."""
 
 from __future__ import annotations
 

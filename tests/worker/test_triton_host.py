@@ -165,7 +165,7 @@ def silu(input, output, n):
     launch(input, scratch, n)
     launch(input, output, n)
 """
-# Whoever was told of a GPU is not told otherwise later.
+# A submission that has seen a GPU sees it to the end.
 ASKS_LATER = """
 def silu(input, output, n):
     assert input.device.type == "cuda"

@@ -4,11 +4,11 @@
     begin   ─→ one call of the hand-in's entry starts
         launch: which tensors it got (regions), a clock, a record for the compile gate
             program: the next stamp
-                load, store, atomic ─→ triton_access ─→ findings, counters
+                load, store, atomic ─→ access ─→ findings, counters
     end     ─→ counts, counters and launches are told
 
 All hooks take `*args` where triton 3.4 to 3.9 differ. What is told is told
-through `telling`: it can cost points and never earn any.
+through `worker_log`: it can cost points and never earn any.
 """
 
 import inspect

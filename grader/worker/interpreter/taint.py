@@ -1,6 +1,6 @@
 """Which lanes of a value come from a load's switched-off lanes, through arithmetic.
 
-The garbage of `triton_garbage` carries a tag in its NaNs that sums and products
+The garbage of `masked_lanes` carries a tag in its NaNs that sums and products
 keep, but `tl.exp` makes a NaN of its own and a comparison makes a boolean. So
 each value of the interpreter may also carry a mark: a mask of the lanes that
 depend on what a load without `other` left undefined, and the line of that load.

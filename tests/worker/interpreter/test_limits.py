@@ -40,7 +40,7 @@ def test_an_operation_that_is_slow_here_is_nobodys_fault(
     """A single program that is late may never end, and is left to the judge's limit."""
     told: list[str] = []
     tell = SimpleNamespace(tell=lambda _, **words: told.append(words["message"]))
-    monkeypatch.setattr("grader.worker.interpreter.limits.telling", tell)
+    monkeypatch.setattr("grader.worker.interpreter.limits.worker_log", tell)
     clock = iter([0.0, *range(100)])
     # Not the clock of the whole process: other threads look at that one.
     clock_of = SimpleNamespace(monotonic=lambda: next(clock))

@@ -1,0 +1,34 @@
+"""The map in `grader/__init__.py` names every package, and the page names what is there."""
+
+from __future__ import annotations
+
+import re
+
+from paths import REPOSITORY
+
+import grader
+
+PACKAGE = REPOSITORY / "grader"
+PAGE = REPOSITORY / "docs" / "architecture.md"
+
+
+def test_the_map_names_every_package_and_no_other() -> None:
+    assert grader.__doc__ is not None
+    named = re.findall(r"^    (\w+)  ", grader.__doc__, re.MULTILINE)
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    assert sorted(named) == sorted(packages | modules)
+
+
+def test_every_package_says_in_a_line_what_it_holds() -> None:
+    for path in PACKAGE.rglob("__init__.py"):
+        first = path.read_text(encoding="utf-8").split("\n", 1)[0]
+        assert re.match(r'"""\S.*[.:]', first), path
+
+
+def test_the_page_names_modules_that_are_there() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for name in re.findall(r"`(?:grader/)?((?:[a-z_]+/)+[a-z_]+(?:\.py|/)?)`", text):
+        base = REPOSITORY if name.startswith("tests/") else PACKAGE
+        path = base / name
+        assert path.exists() or path.with_suffix(".py").exists(), name
