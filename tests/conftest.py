@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from classrooms import make_classroom
 
 from grader.gpu.lock import sharing
 from grader.gpu.nvml import Gpu, gpus, visible
@@ -129,6 +130,4 @@ def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def classroom(tmp_path: Path) -> Path:
     """A small class's hand-ins."""
-    from classrooms import make_classroom  # of tests/commands/batch, whose tests alone ask for it
-
     return make_classroom(tmp_path / "hand-ins")

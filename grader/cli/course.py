@@ -99,7 +99,7 @@ def merge(first: Path, second: Path, output: Path | None) -> None:
 
     Refuses reports of different submissions, specs or seeds.
     """
-    from grader.commands.batch.merge import run_merge
+    from grader.commands.merge import run_merge
 
     sys.exit(run_merge(first, second, output))
 

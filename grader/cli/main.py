@@ -143,7 +143,7 @@ def calibrate(
     """
     from grader.commands.calibrate.measure import Part
     from grader.commands.calibrate.run import run_calibrate
-    from grader.commands.local import chosen_assignments, chosen_device
+    from grader.grading.selection import chosen_assignments, chosen_device
 
     chosen = chosen_assignments(assignments)
     gpu = chosen_device("cuda")
@@ -230,8 +230,8 @@ def profile(
     grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
     """
-    from grader.commands.local import chosen_assignments, chosen_device, default_source
-    from grader.commands.profile import Request, run_profile
+    from grader.commands.profile.run import Request, run_profile
+    from grader.grading.selection import chosen_assignments, chosen_device, default_source
     from grader.submission.reader import read_submission
 
     [chosen] = chosen_assignments((assignment,))

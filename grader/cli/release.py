@@ -41,10 +41,10 @@ def release(target: str, assignments: tuple[str, ...], output: Path) -> None:
 
     No archive holds a solved file; no archive for students holds hidden cases.
     """
-    from grader.commands.local import chosen_assignments
     from grader.commands.release.pack import ENDINGS, packed
     from grader.commands.release.readiness import not_ready, refuse_outdated
     from grader.commands.release.targets import entries_of
+    from grader.grading.selection import chosen_assignments
 
     if not output.name.endswith(ENDINGS):
         raise UsageError(f"--output {output}: it must end in {', '.join(ENDINGS)}")

@@ -18,13 +18,13 @@ from rich.console import Console
 
 from grader.assignment.generated import REFERENCES
 from grader.assignment.model import Assignment
-from grader.commands.local import check_kernels, chosen_assignments, chosen_device
 from grader.commands.verify.plan import Choice, plan
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.table import print_rows
 from grader.commands.verify.tasks import Pool, Task
 from grader.errors import GraderError, UsageError
 from grader.grading.progress import Progress, progress_on
+from grader.grading.selection import check_kernels, chosen_assignments, chosen_device
 from grader.vocabulary import Device, Language
 
 FORMAT = 1
