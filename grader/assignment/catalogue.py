@@ -10,8 +10,8 @@ from pathlib import Path
 
 import grader
 from grader.assignment.reader import SPEC_FILE
-from grader.assignment.toml_locations import did_you_mean
 from grader.errors import UsageError
+from grader.text.did_you_mean import did_you_mean
 
 ASSIGNMENTS = "assignments"
 # For an installation away from the course's repository.

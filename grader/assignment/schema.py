@@ -17,7 +17,8 @@ from typing import Any
 import jsonschema
 
 from grader.assignment.problem import Problem, choices, named
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import CheckName
 
 # By jsonschema's word for a type.

@@ -9,8 +9,6 @@ only strings, comments, brackets and keys.
 from __future__ import annotations
 
 import bisect
-import difflib
-import itertools
 import re
 import sys
 from collections.abc import Iterable
@@ -21,7 +19,6 @@ else:
     import tomli as tomllib
 
 KeyPath = tuple[str | int, ...]
-_MOST_NAMES = 1000  # each costs a comparison, and a submission may have any number of names
 
 # A multi-line string may end in one or two quotes before the closing three.
 _STRING = re.compile(
@@ -65,13 +62,6 @@ def dotted(path: Iterable[str | int]) -> str:
             word = part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else f'"{part}"'
             text += f".{word}" if text else word
     return text
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean `x`?" for a near miss, else ""."""
-    names = list(itertools.islice(dict.fromkeys(known), _MOST_NAMES))
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def _parts(key: str) -> list[str]:

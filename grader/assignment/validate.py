@@ -17,9 +17,10 @@ from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import case_problems, scalar_problem, scalar_types
 from grader.assignment.validate_timing import timing_problems
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 # What the oracle must define, with the arguments it is called with.

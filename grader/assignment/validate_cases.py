@@ -13,7 +13,8 @@ from typing import Any
 from grader.assignment.expression import Expression
 from grader.assignment.problem import Problem, named
 from grader.assignment.signature import ElementType
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
+from grader.text.did_you_mean import did_you_mean
 
 # The smallest GPU we grade on has 15 GB, for all arrays together.
 _LARGEST_ARRAY_GIB = 12

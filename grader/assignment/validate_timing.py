@@ -13,8 +13,9 @@ from typing import Any
 from grader.assignment.expression import Expression
 from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import scalar_types, size_problems
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 Table = Mapping[str, Any]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from grader.assignment.toml_locations import did_you_mean
 from grader.commands.scaffold.draft import EXAMPLE, make_draft, parse_argument
 from grader.commands.scaffold.files import course_folder, gaps, write_files
 from grader.errors import UsageError
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 _LANGUAGES = [str(word) for word in Language]

@@ -9,10 +9,10 @@ from grader.assignment import catalogue
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
-from grader.assignment.toml_locations import did_you_mean
 from grader.errors import ToolError, UsageError
 from grader.gpu import nvml
 from grader.gpu.nvml import Gpu
+from grader.text.did_you_mean import did_you_mean
 
 
 def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:

@@ -17,7 +17,6 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.assignment.model import Assignment, Kernel
-from grader.assignment.toml_locations import did_you_mean
 from grader.build.artifact import Built, Rejected
 from grader.checks.check import KernelFile
 from grader.checks.counters.check import CountersCheck
@@ -36,6 +35,7 @@ from grader.grading.plan import Options, Plan
 from grader.grading.progress import Progress, progress_on
 from grader.submission.reader import Submission
 from grader.system import toolchain
+from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
 from grader.vocabulary import Language
 
