@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.assignment import toml_locations
 from grader.assignment.toml_locations import KeyPath
 from grader.errors import SpecError
+from grader.text.did_you_mean import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +56,5 @@ def named(words: Iterable[str]) -> str:
 def choices(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean `x`?" for a near miss, else the list of what is known."""
     known = list(known)
-    meant = toml_locations.did_you_mean(word, known)
+    meant = did_you_mean(word, known)
     return meant or (f"; known: {named(known)}" if known else "")
