@@ -1,5 +1,5 @@
 # make demo   grades a sample hand-in on this machine
-# make test   runs the tests that need no GPU
+# make test   runs the quick tests, those that need a GPU where there is one
 # Both set themselves up first: .venv, from python3, python3-venv and g++.
 
 PYTHON ?= python3
@@ -9,14 +9,16 @@ FROM ?= reference
 BIN := .venv/bin
 OLD = import sys; sys.exit(sys.version_info < (3, 10))
 
-.PHONY: help setup demo test gpu-test verify check clean
+.PHONY: help setup demo test test-all test-slow gpu-test verify check clean
 # Two set-ups at once would write one .venv.
 .NOTPARALLEL:
 
 help:
 	@echo "make setup      make .venv with the command grade in it"
 	@echo "make demo       grade a sample hand-in here (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
-	@echo "make test       the tests that need no GPU"
+	@echo "make test       tests of every package, and every bad hand-in (4 minutes)"
+	@echo "make test-all   all tests: all attacks, samples, races, Dask, soak (15 minutes)"
+	@echo "make test-slow  what make test leaves out of make test-all"
 	@echo "make gpu-test   the tests that need one"
 	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
 	@echo "make check      formatting, lint, types and layers"
@@ -28,8 +30,16 @@ demo: .venv/.ready
 	$(BIN)/grade local $(ASSIGNMENT) --from $(FROM)
 
 # A worker that dies is not replaced: pytest-xdist's loadgroup then waits for ever (its issue 1378).
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup --max-worker-restart 0
+
 test: .venv/.ready-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --max-worker-restart 0
+	$(PYTEST) -m "not slow"
+
+test-all: .venv/.ready-test-all
+	$(PYTEST)
+
+test-slow: .venv/.ready-test-all
+	$(PYTEST) -m slow
 
 gpu-test: .venv/.ready-test
 	$(BIN)/python -m pytest -m gpu
@@ -48,9 +58,10 @@ clean:
 
 .venv/.ready: EXTRAS =
 .venv/.ready-test: EXTRAS = test
+.venv/.ready-test-all: EXTRAS = test cluster
 # The types of the tests are checked as well, so their packages are needed.
 .venv/.ready-check: EXTRAS = test check
-.venv/.ready .venv/.ready-test .venv/.ready-check: pyproject.toml constraints.txt tools/set_up.py
+.venv/.ready .venv/.ready-test .venv/.ready-test-all .venv/.ready-check: pyproject.toml constraints.txt tools/set_up.py
 	@command -v $(PYTHON) >/dev/null || { \
 	  echo "set-up: there is no $(PYTHON)" >&2; \
 	  echo "        mend it with: sudo apt-get install -y python3 python3-venv" >&2; exit 1; }

@@ -34,7 +34,7 @@ import click
 import psutil
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
+sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests" / "support")]
 
 import attack_corpus
 from hand_in_bench import small_silu

@@ -8,10 +8,10 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from classrooms import make_classroom
+from course import Course, make_course
 
 from grader.gpu.lock import sharing
 from grader.gpu.nvml import Gpu, gpus, visible
@@ -19,10 +19,6 @@ from grader.pool.state import WorkerState
 from grader.sandbox import policy
 from grader.system import toolchain
 from grader.system.cache import CACHE_DIR_VARIABLE
-
-if TYPE_CHECKING:
-    from course import Course
-
 
 # Hand-ins that start processes or threads for ever.
 FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet")
@@ -58,7 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m slow` is looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        # Only `make test-all` installs Dask.
+        if "dask" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
     marked = [item for item in items if item.get_closest_marker("gpu")]
     reason = why_no_gpu() if marked else None
     for item in marked:
@@ -116,8 +117,6 @@ def state() -> Iterator[WorkerState]:
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
     """A small course of the test's own, in which all agrees."""
-    from course import make_course  # of tests/commands/verify, whose tests alone ask for it
-
     return make_course(tmp_path / "course")
 
 

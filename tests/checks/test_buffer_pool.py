@@ -6,40 +6,23 @@ would map; so an attack is a few lines, and every one of them is certain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import torch
-from paths import REPOSITORY
+from timed_bursts import ALL, ASSIGNMENT, SETS, Entry, FakeSession, N, right, silu_buffer_pool
 
 from grader.assignment.model import Case
-from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
-from grader.checks.common.case_run import RunSetup
-from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
+from grader.checks.performance.buffer_pool import BufferPool
 from grader.checks.performance.segment_sums import Segments
 from grader.checks.performance.timed_inputs import TimedInputs
 from grader.checks.performance.timed_outputs import TimedOutputs
 from grader.checks.performance.timed_worker import StoppedError, TimedWorker
-from grader.judge.oracle import Oracle
-from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
-from grader.protocol import wire
-from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import Device, Language, Visibility
-
-ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")
-N = 1001  # no whole number of eight bytes
-SETS = 5
-ALL = tuple(range(SETS))
-Entry = Callable[[torch.Tensor, torch.Tensor, int], Any]
-
-
-def right(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
-    output.copy_(torch.nn.functional.silu(input))
 
 
 def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -52,52 +35,9 @@ def zero_inputs(field: BufferPool) -> None:
             buffer.values.zero_()
 
 
-class FakeSession:
-    """Carries RUN out at once; `between` happens before it, `after` when it has answered."""
-
-    def __init__(self, field: BufferPool, entry: Entry) -> None:
-        self.field = field
-        self.entry = entry
-        self.calls = 0
-
-    def load(self) -> Outcome:
-        return Outcome(status=Status.DONE)
-
-    def attach(self, buffers: list[Any]) -> Outcome:
-        self.tensors = [buffer.values for buffer in buffers]
-        return Outcome(status=Status.DONE)
-
-    def prepare(self, payload: bytes) -> Outcome:
-        self.prepared = wire.unpack_run(payload)[1]
-        return Outcome(status=Status.DONE)
-
-    def run(self, *, wall_s: float) -> Outcome:
-        for call in self.prepared:
-            values: list[Any] = [
-                self.tensors[bits] if kind == wire.SLOT else bits for kind, bits in call
-            ]
-            self.entry(*values)
-            self.calls += 1
-        return Outcome(status=Status.DONE)
-
-
 @pytest.fixture
 def field(tmp_path: Path) -> Iterator[BufferPool]:
-    built = Built(
-        language=Language.CUDA,
-        device=Device.CPU,
-        path=tmp_path / "silu.so",
-        file="silu.cu",
-        entry="silu",
-        evidence=BuildEvidence(tool="none", cached=False),
-    )
-    bench = RunSetup(assignment=ASSIGNMENT, built=built, server=None, driver=None, private=False)
-    case = Case(
-        name="n", sizes={"n": N}, values="random", visibility=Visibility.VISIBLE, seed=0
-    )  # fmt: skip
-    with open_buffer_pool(
-        bench, Oracle(ASSIGNMENT), case, Language.CUDA, sets=SETS, seed=11
-    ) as made:
+    with silu_buffer_pool(tmp_path) as made:
         yield made
 
 

@@ -117,6 +117,7 @@ STAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(("stage", "file"), STAGES, ids=[stage.__name__ for stage, _ in STAGES])
 def test_a_signal(
@@ -142,6 +143,7 @@ def test_a_signal(
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_terminal_is_given_back_as_it_was(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     before = os.ttyname(theirs), termios.tcgetattr(theirs)
@@ -164,6 +166,7 @@ def test_a_terminal_is_given_back_as_it_was(tmp_path: Path) -> None:
     assert shown.rstrip().endswith(b"interrupted")
 
 
+@pytest.mark.slow
 def test_two_runs_beside_each_other(tmp_path: Path) -> None:
     source = hand_in(tmp_path / "hand_in", "right.cu")
     file, scratch = tmp_path / "report.json", tmp_path / "scratch"

@@ -17,7 +17,7 @@ import pytest
 import torch
 from hand_in_bench import Bench, small_silu
 from paths import HAND_INS
-from test_buffer_pool import FakeSession, field, right  # noqa: F401 # `field` is a fixture
+from timed_bursts import FakeSession, right, silu_buffer_pool
 
 from grader.assignment.model import Limits
 from grader.assignment.signature import ElementType
@@ -193,9 +193,15 @@ def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(
     assert bench.grade_file(HAND_INS / "right.cu").verdict == "grader_error"
 
 
+@pytest.fixture
+def field(tmp_path: Path) -> Iterator[BufferPool]:
+    with silu_buffer_pool(tmp_path) as made:
+        yield made
+
+
 @pytest.mark.parametrize("held", [True, False])
 def test_memory_is_missing_while_a_hand_in_is_timed(
-    field: BufferPool,  # noqa: F811 # pytest's way
+    field: BufferPool,
     monkeypatch: pytest.MonkeyPatch,
     held: bool,
 ) -> None:

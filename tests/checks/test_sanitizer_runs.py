@@ -109,6 +109,7 @@ def test_a_clean_run_is_accepted(silu: Assignment, tmp_path: Path) -> None:
     assert [run.tool for run in evidence(judged).tools] == [f"compute-sanitizer {t}" for t in TOOLS]
 
 
+@pytest.mark.slow
 def test_ten_thousand_findings_are_folded_ten_are_shown(silu: Assignment, tmp_path: Path) -> None:
     body = "run()\nreport(''.join(record(1 + n % 12) for n in range(10_000)))\nsys.exit(86)"
     judged = check(silu, tmp_path, body)

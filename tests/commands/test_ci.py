@@ -90,6 +90,7 @@ def test_a_wrong_hand_in_on_gradescope(tmp_path: Path) -> None:
     assert str(seed) not in output.read_text()
 
 
+@pytest.mark.slow
 def test_a_run_is_drawn_anew_and_replayed_with_its_seed(tmp_path: Path) -> None:
     source = hand_in(tmp_path / "submission")
     drawn: list[tuple[int, list[dict[str, Any]]]] = []
@@ -144,6 +145,7 @@ def test_github_gets_its_three_places(tmp_path: Path) -> None:
     assert "secret" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_github_names_the_file_where_the_course_has_it(tmp_path: Path) -> None:
     (tmp_path / "assignments" / "silu").mkdir(parents=True)
     hand_in(

@@ -620,6 +620,7 @@ def test_trial_of_a_compiler_that_builds_nothing(tmp_path: Path) -> None:
     assert "cannot be loaded" in problem
 
 
+@pytest.mark.slow
 def test_trial_of_the_real_compilers() -> None:
     cxx, nvcc = toolchain.search_cxx(), toolchain.find_nvcc()
     if cxx.tool is None:
@@ -638,6 +639,7 @@ def test_cache_on_a_file_where_a_folder_should_be(
     assert collection.look_at_storage().cache_problem is not None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_module_can_be_run(tmp_path: Path) -> None:
     done = subprocess.run(

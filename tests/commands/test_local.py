@@ -44,6 +44,7 @@ def test_the_reference_is_accepted_in_both_languages(tmp_path: Path) -> None:
     assert not report["filtered"]
 
 
+@pytest.mark.slow
 def test_one_language_is_a_part_only(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     done = grade(
@@ -72,6 +73,7 @@ def test_the_check_build_alone_runs_nothing(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "reachable", "pending"),
     [
@@ -94,6 +96,7 @@ def test_a_part_that_leaves_points_open_says_so(
     assert waits is (asked[1] == "memory")
 
 
+@pytest.mark.slow
 def test_a_seed_draws_other_cases_and_is_told(tmp_path: Path) -> None:
     sizes: list[list[int]] = []
     for seed in ("1", "2", "1"):
@@ -113,6 +116,7 @@ def test_a_seed_draws_other_cases_and_is_told(tmp_path: Path) -> None:
     assert sizes[0] != sizes[1]
 
 
+@pytest.mark.slow
 def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
     hand_in = tmp_path / "hand_in"
     for name in ("silu", "copy_first_column"):
@@ -125,6 +129,7 @@ def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
     jsonschema.validate(json.loads((tmp_path / "silu.json").read_text()), SCHEMA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["flat", "nested"])
 def test_the_current_folder_is_the_hand_in(tmp_path: Path, layout: str) -> None:
     folder = tmp_path / "silu" if layout == "nested" else tmp_path

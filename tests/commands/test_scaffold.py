@@ -40,8 +40,11 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
 
 @pytest.mark.parametrize(
     ("arguments", "languages"),
-    [(EVERYTHING, ("cuda", "triton")), (ADDITION, ("triton",)), (IN_PLACE, ("cuda",))],
-    ids=["everything", "addition", "in place"],
+    [
+        pytest.param(EVERYTHING, ("cuda", "triton"), id="everything", marks=pytest.mark.slow),
+        pytest.param(ADDITION, ("triton",), id="addition"),
+        pytest.param(IN_PLACE, ("cuda",), id="in place", marks=pytest.mark.slow),
+    ],
 )
 def test_a_new_assignment_verifies_at_once(
     tmp_path: Path,

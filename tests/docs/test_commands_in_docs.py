@@ -107,6 +107,7 @@ def test_there_are_transcripts() -> None:
     assert {page for page, *_ in TRANSCRIPTS} == {"README.md", "students.md"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "files", "command", "shown"), TRANSCRIPTS, ids=[f for _, f, _, _ in TRANSCRIPTS]
 )

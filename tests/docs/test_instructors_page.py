@@ -77,6 +77,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_page_leads_to_verified_assignments(
     tmp_path: Path, environment: dict[str, str]

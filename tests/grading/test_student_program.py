@@ -194,6 +194,7 @@ def test_nvcc_has_the_last_word(silu: Assignment) -> None:
     assert "main.cu:25: calling a __device__ function" in built.message
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")
 def test_nvcc_builds_the_program(silu: Assignment) -> None:
     """It needs no GPU for that; running it does."""
@@ -377,7 +378,14 @@ int main()
         ("int64", "long long"),
     ],
 )
-@pytest.mark.parametrize("fill", [0, 0x7F, 0xFF], ids=["zero", "huge", "all-bits"])
+@pytest.mark.parametrize(
+    "fill",
+    [
+        pytest.param(0, id="zero"),
+        pytest.param(0x7F, id="huge", marks=pytest.mark.slow),
+        pytest.param(0xFF, id="all-bits", marks=pytest.mark.slow),
+    ],
+)
 def test_one_element_is_changed_in_every_type_and_shape(
     tmp_path: Path, kind: str, c: str, fill: int
 ) -> None:

@@ -57,6 +57,7 @@ def test_the_umask_comes_back_after_a_failure(users: int) -> None:
     assert umask() == users
 
 
+@pytest.mark.slow
 def test_what_a_grading_makes_is_private(
     users: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

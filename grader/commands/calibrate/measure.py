@@ -20,6 +20,7 @@ from grader.assignment.calibration import (
     FORMAT,
     REFERENCE,
     TOO_SLOW,
+    BenchmarkFigure,
     must_be_too_slow,
     read_calibration,
 )
@@ -39,6 +40,9 @@ from grader.report.evidence import PerformanceEvidence
 from grader.submission.reader import read_submission
 from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.vocabulary import Language
+
+# Of a benchmark's timing: what `grader.assignment.calibration` reads, and the interval.
+_KEPT = (*(field.name for field in dataclasses.fields(BenchmarkFigure)), "low", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +271,6 @@ def write_calibration(
 def _plain(figure: Figure) -> dict[str, Any]:
     plain = dataclasses.asdict(figure)
     if figure.evidence is not None:
-        for timing in plain["evidence"]["benchmarks"]:
-            timing.pop("speedups")  # of every round: nothing reads them later
+        timings = plain["evidence"]["benchmarks"]
+        plain["evidence"] = {"benchmarks": [{key: one[key] for key in _KEPT} for one in timings]}
     return plain

@@ -122,6 +122,7 @@ def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) 
     assert "1 to grade" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_batch_goes_on_where_it_was(
     classroom: Path, tmp_path: Path, ending: signal.Signals
@@ -153,6 +154,7 @@ def test_a_killed_batch_goes_on_where_it_was(
     assert not list(out.rglob(".*-*")), "something half-written was left"
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_nothing(classroom: Path, tmp_path: Path) -> None:
     pool: Pool[Job, Answer] = Pool(
         1,

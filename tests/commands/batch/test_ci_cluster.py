@@ -18,8 +18,8 @@ import psutil
 import pytest
 import sample_reports
 from ci_course import SEED, make_course, surroundings_with_gpu
-from classrooms import grade, surroundings
-from test_slurm import certificates
+from classrooms import grade
+from clusters import certificates, dask_or_skip, scheduler
 
 from grader.checks.check import KernelFile
 from grader.commands.batch.cluster_client import ClusterClient
@@ -50,29 +50,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def dask() -> None:
-    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-
-
-@contextlib.contextmanager
-def scheduler(folder: Path, *options: str) -> Iterator[str]:
-    """A scheduler on this machine; yields its address."""
-    file = folder / "scheduler.json"
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"),
-            *("--port", "0", "--no-dashboard", "--scheduler-file", str(file), *options),
-        ],
-        env=surroundings(),
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline_s = time.monotonic() + 60
-        while not (file.is_file() and file.stat().st_size) and time.monotonic() < deadline_s:
-            time.sleep(0.05)
-        yield str(json.loads(file.read_text())["address"])
-    finally:
-        process.kill()
-        process.wait()
+    dask_or_skip()
 
 
 @contextlib.contextmanager
@@ -113,7 +91,7 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
 
 @pytest.fixture
 def address(dask: None, tmp_path: Path) -> Iterator[str]:
-    with scheduler(tmp_path) as where:
+    with scheduler(tmp_path) as (_, where):
         yield where
 
 
@@ -171,7 +149,7 @@ def test_a_processors_report_is_filled_in_by_a_worker_and_no_hand_in_sees_the_wa
         *("--tls-ca-file", str(keys / "ca.pem"), "--tls-cert", str(keys / "cert.pem")),
         *("--tls-key", str(keys / "key.pem")),
     ]
-    with scheduler(tmp_path, "--protocol", "tls", *tls) as where:
+    with scheduler(tmp_path, "--protocol", "tls", *tls) as (_, where):
         assert where.startswith("tls://")
         worker(where, "--resources", "GPU=1", *tls)
         port = where.rpartition(":")[2]

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from ci_course import SEED, make_course, surroundings_with_gpu
 from classrooms import grade
-from test_slurm import certificates, jobqueue, slurm_or_skip
+from clusters import certificates, jobqueue, slurm_or_skip
 
 from grader.report.model import Report
 from grader.report.reader import read_report
+
+pytestmark = pytest.mark.slow
 
 NAME = "grade-test"
 _START_S = 60.0  # for a job to run

@@ -15,9 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import clusters
 import pytest
 from ci_course import surroundings_with_gpu
 from classrooms import grade, surroundings
+from clusters import dask_or_skip
 from paths import REPOSITORY
 from silu_points import KERNEL
 
@@ -123,27 +125,14 @@ def test_a_missing_certificate_is_named(tmp_path: Path) -> None:
 
 @pytest.fixture
 def dask() -> None:
-    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    dask_or_skip()
 
 
 @pytest.fixture
 def scheduler(dask: None, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
     """A scheduler of its own on this machine, and its address."""
-    file = tmp_path / "scheduler.json"
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"),
-            *("--port", "0", "--no-dashboard", "--scheduler-file", str(file)),
-        ],
-        env=surroundings(),
-        stderr=subprocess.DEVNULL,
-    )
-    deadline_s = time.monotonic() + 60
-    while not (file.is_file() and file.stat().st_size) and time.monotonic() < deadline_s:
-        time.sleep(0.05)
-    yield process, json.loads(file.read_text())["address"]
-    process.kill()
-    process.wait()
+    with clusters.scheduler(tmp_path) as started:
+        yield started
 
 
 @pytest.mark.usefixtures("dask")

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from ci_course import make_course
 from classrooms import GRADE, make_classroom, surroundings
+from clusters import scheduler
 from paths import REPOSITORY
-from test_ci_cluster import scheduler
 
 from grader.gpu.nvml import Gpu, gpus, visible
 from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.slow]
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 
@@ -56,7 +56,7 @@ def test_a_gpu_worker_fills_in_what_a_container_leaves_pending(
 ) -> None:
     course = make_course(tmp_path / "course")
     kept = tmp_path / "report.json"
-    with scheduler(tmp_path) as where, gpu_worker(where, first_gpu, tmp_path):
+    with scheduler(tmp_path) as (_, where), gpu_worker(where, first_gpu, tmp_path):
         done = subprocess.run(
             [
                 *(*GRADE, "ci", "silu", "--from", "hand-in", "--format", "gradescope"),

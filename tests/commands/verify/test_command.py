@@ -11,6 +11,7 @@ import sys
 import time
 
 import psutil
+import pytest
 from course import CUDA, Course
 from paths import REPOSITORY
 
@@ -56,6 +57,7 @@ def test_all_agrees(course: Course) -> None:
     assert set(slow) == set(keys.split())
 
 
+@pytest.mark.slow
 def test_differences_come_first(course: Course) -> None:
     folder = course.reference / "samples" / "accepted" / "planted"
     folder.mkdir()
@@ -90,6 +92,7 @@ def test_wrong_requests_are_sentences(course: Course) -> None:
     assert "there is no reference/" in done.stderr and "only staff have" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_failure_of_the_grader_is_its_own_exit_code(course: Course) -> None:
     course.edit("assignments/affine/oracle.py", "    x, w =", "    1 / 0\n    x, w =")
     done = verify(course, "--sample", "block-of-32")
@@ -98,6 +101,7 @@ def test_a_failure_of_the_grader_is_its_own_exit_code(course: Course) -> None:
     assert done.stdout.splitlines()[-1].startswith("1 could not be judged")
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_process_behind(course: Course) -> None:
     folder = course.reference / "samples" / "wrong_answer" / "endless"
     folder.mkdir()

@@ -59,6 +59,7 @@ def test_what_goes_wrong_in_a_task_is_its_row() -> None:
     assert rows["stumbles"].note == "KeyError: 'paper'"
 
 
+@pytest.mark.slow
 def test_a_task_that_never_ends_is_ended(tmp_path: Path) -> None:
     sign = tmp_path / "pids"
     with Pool(1, patience_s=3.0) as pool:

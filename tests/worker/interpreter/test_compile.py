@@ -47,10 +47,10 @@ def test_error_has_its_line(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "autotuned",
+        pytest.param("autotuned", marks=pytest.mark.slow),
         "gemm_with_wrapped_rows",
-        "kernels_anywhere",
-        "library_functions",
+        pytest.param("kernels_anywhere", marks=pytest.mark.slow),
+        pytest.param("library_functions", marks=pytest.mark.slow),
         "scalar_arguments",
         "tensor_descriptor",
     ],

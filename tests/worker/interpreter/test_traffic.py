@@ -40,6 +40,7 @@ def test_ratios(kernel: str, traffic_ratio: float | None, sector_ratio: float) -
     assert record["sector_ratio"] == sector_ratio
 
 
+@pytest.mark.slow
 def test_same_on_every_run() -> None:
     again = run([FILE])[FILE.stem]
     assert records(again, "counters") == records(result("counted", FILE.stem), "counters")

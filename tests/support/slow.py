@@ -1,0 +1,15 @@
+"""Which cases of a parametrized test `make test` leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+
+def slow_unless(is_quick: Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
+    """Return the cases; those that are not quick are marked slow."""
+    return [
+        case if is_quick(case) else pytest.param(case, marks=pytest.mark.slow) for case in cases
+    ]
