@@ -31,10 +31,9 @@ from grader.errors import GraderError, UsageError
 from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
 
-EXIT_NOT_ACCEPTED = 1
 EXIT_INTERRUPTED = 130
 
-_EXAMPLES = {"help_option_names": ["-h", "--help"]}
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class CheckType(click.ParamType[CheckName]):
@@ -63,7 +62,7 @@ class CheckType(click.ParamType[CheckName]):
         return [click.shell_completion.CompletionItem(name) for name in names]
 
 
-@click.group(context_settings=_EXAMPLES)
+@click.group(context_settings=_SETTINGS)
 @click.version_option(grader.__version__, prog_name="grade")
 def cli() -> None:
     """Grade CUDA C++ and Triton kernels, with and without a GPU."""
