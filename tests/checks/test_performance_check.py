@@ -203,7 +203,7 @@ def test_without_a_benchmark_nothing_is_measured(monkeypatch: pytest.MonkeyPatch
 def test_a_hopeless_call_is_shown_and_not_scored_without_tiers(
     monkeypatch: pytest.MonkeyPatch, tiers: tuple[Tier, ...], verdict: Verdict
 ) -> None:
-    hopeless = Diagnosis(verdict=Verdict.TOO_SLOW, message="a call takes 4.0 s")
+    hopeless = Diagnosis(Verdict.TOO_SLOW, "a call takes 4.0 s")
     found = checked(monkeypatch, lambda *_: Measured(failure=hopeless, tuning_s=2.0), tiers=tiers)
     assert found.diagnosis.verdict is verdict
     assert found.diagnosis.message.startswith("a call takes 4.0 s")

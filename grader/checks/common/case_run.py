@@ -66,8 +66,8 @@ def who_held_it(built: Built, again: Callable[[], object]) -> Diagnosis:
             time.sleep(_AGAIN_S)
         else:
             return Diagnosis(
-                verdict=Verdict.MEMORY_LIMIT,
-                message=f"{built.entry} kept so much of the GPU's memory from earlier calls that "
+                Verdict.MEMORY_LIMIT,
+                f"{built.entry} kept so much of the GPU's memory from earlier calls that "
                 "too little was left for this one",
                 hint=f"{built.entry} frees what it allocates (cudaFree, or `del` in Python) "
                 "before it returns",

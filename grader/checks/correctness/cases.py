@@ -25,9 +25,9 @@ import torch
 
 from grader.assignment.model import Case, Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
+from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Doing, explain
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.guard_violation import guard_violation
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
 from grader.judge.error_pattern import TORN, Scene, describe, kept_bytes
@@ -37,13 +37,16 @@ from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import Visibility
+from grader.vocabulary import Language, Visibility
 
 _CRASHES_ALLOWED = 2
 _LESS_TIME = 0.25  # of the limit, after a call that did not end
 _UNSTEADY_HINT = (
     "the same call once more gave other results: is something kept from one call to the next, read "
     "before it was written, or raced for?"
+)
+_MASK_HINT = (
+    "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
 )
 # For processes that a call left behind to show what they are up to.
 _COMPANY_S = 0.03
@@ -290,7 +293,7 @@ class _CaseRun:
             self._hear(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        violation = guard_violation(buffers, self._setup.built.language)
+        violation = _guard_violation(buffers, self._setup.built.language)
         if violation is not None:
             return _failed(violation), snapshots
         if not outcome.done:
@@ -344,3 +347,23 @@ class _CaseRun:
                 tolerance=self._stage.tolerance,
             )
         )
+
+
+def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:
+    """Say how far outside a buffer was written to, None if all guards are whole."""
+    for buffer in buffers:
+        offset = buffer.guard_violation()
+        if offset is None:
+            continue
+        width = buffer.dtype.itemsize
+        if offset < 0:
+            distance, place = -(offset // width), "before the first"
+        else:
+            distance, place = (offset - buffer.size) // width + 1, "past the last"
+        elements = "1 element" if distance == 1 else f"{distance} elements"
+        return Diagnosis(
+            Verdict.MEMORY_ERROR,
+            f"wrote {elements} {place} of `{buffer.name}`",
+            hint=_MASK_HINT if language is Language.TRITON else OUTSIDE_HINT,
+        )
+    return None

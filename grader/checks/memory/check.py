@@ -29,7 +29,7 @@ class MemoryCheck(Check[MemoryEvidence]):
             return None
         if not never_ended(context.outcomes(CheckName.CORRECTNESS)):
             return None
-        diagnosis = Diagnosis(verdict=Verdict.SKIPPED, message="no call ended: see correctness")
+        diagnosis = Diagnosis(Verdict.SKIPPED, "no call ended: see correctness")
         return CheckOutcome(diagnosis=diagnosis)
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[MemoryEvidence]]:
@@ -61,4 +61,4 @@ class MemoryCheck(Check[MemoryEvidence]):
 
 
 def _without_tool(verdict: Verdict, message: str) -> CheckOutcome[MemoryEvidence]:
-    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message=message))
+    return CheckOutcome(diagnosis=Diagnosis(verdict, message))

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
-from grader.checks.common.emulation_findings import locator
+from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
 from grader.checks.memory.sanitizer_xml import ReportError

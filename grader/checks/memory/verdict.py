@@ -57,38 +57,36 @@ def _judge(seen: Sequence[Seen], findings: tuple[Finding, ...]) -> Diagnosis:
     """Decide: findings first, then how the runs ended, then whether they prove anything."""
     for one in seen:
         if one.tampered is not None:
-            return Diagnosis(verdict=Verdict.TAMPERED, message=one.tampered)
+            return Diagnosis(Verdict.TAMPERED, one.tampered)
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return Diagnosis(
-            verdict=Verdict.MEMORY_ERROR, message=describe(errors[0]) + more, hint=errors[0].hint
-        )
+        return Diagnosis(Verdict.MEMORY_ERROR, describe(errors[0]) + more, hint=errors[0].hint)
     for one in seen:
         if one.run.problem is not None:
-            return Diagnosis(verdict=Verdict.NOT_MEASURED, message=one.run.problem)
+            return Diagnosis(Verdict.NOT_MEASURED, one.run.problem)
     # Before failures: the host device ends a kernel that writes to an input, and the
     # interpreter leaves the input alone; on a GPU the comparison of inputs finds it.
     written = next((f for f in findings if f.hint == INPUT_HINT), None)
     if written is not None:
         message = describe(written)
-        return Diagnosis(verdict=Verdict.WRONG_ANSWER, message=message, hint=INPUT_HINT)
+        return Diagnosis(Verdict.WRONG_ANSWER, message, hint=INPUT_HINT)
     for one in seen:
         if one.outcome.failure is not None:
             return one.outcome.failure
     if any(one.outcome.wrong for one in seen):
         return Diagnosis(
-            verdict=Verdict.WRONG_ANSWER,
-            message="outputs were wrong in this run, so that it proves nothing"
+            Verdict.WRONG_ANSWER,
+            "outputs were wrong in this run, so that it proves nothing"
             + (f"; {describe(findings[0])}" if findings else ""),
             hint=findings[0].hint if findings else "mend the correctness check first",
         )
     for one in seen:
         if one.silent is not None:
-            return Diagnosis(verdict=Verdict.WRONG_ANSWER, message=one.silent)
+            return Diagnosis(Verdict.WRONG_ANSWER, one.silent)
     warnings = f", {len(findings)} warnings" if len(findings) > 1 else ", 1 warning"
     return Diagnosis(
-        verdict=Verdict.ACCEPTED,
-        message=f"no memory errors{warnings if findings else ''}",
+        Verdict.ACCEPTED,
+        f"no memory errors{warnings if findings else ''}",
         hint=describe(findings[0]) if findings else "",
     )

@@ -110,7 +110,7 @@ def check_speed(
     benchmarks = [b for b in setup.assignment.benchmarks if language in b.languages]
     if not benchmarks:
         message = f"the assignment has no benchmark for {language.phrase}"
-        diagnosis = Diagnosis(verdict=Verdict.NOT_MEASURED, message=message)
+        diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)
         return SpeedOutcome(diagnosis=diagnosis)
     with alone(gpu.uuid), Watch(gpu.uuid) as watch:
         begun_s = time.monotonic()
@@ -155,7 +155,7 @@ def check_speed(
             strangers,
         )  # fmt: skip
     if failed is not None or found is None or decision is None:
-        diagnosis = failed or Diagnosis(verdict=Verdict.NOT_MEASURED, message="no rounds to go by")
+        diagnosis = failed or Diagnosis(Verdict.NOT_MEASURED, "no rounds to go by")
         return SpeedOutcome(diagnosis=diagnosis, evidence=evidence, tuning_s=tuning_s)
     return SpeedOutcome(
         diagnosis=_sentence(found, decision, tiers),
@@ -245,24 +245,18 @@ def _told(failure: Diagnosis, tiers: Sequence[Tier]) -> Diagnosis:
     """Return the failure; too slow is nobody where nothing is scored."""
     if failure.verdict is not Verdict.TOO_SLOW or tiers:
         return failure
-    return Diagnosis(
-        verdict=Verdict.NOT_MEASURED,
-        message=f"{failure.message}, {_UNSCORED}",
-    )
+    return Diagnosis(Verdict.NOT_MEASURED, f"{failure.message}, {_UNSCORED}")
 
 
 def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Diagnosis:
     figure = f"{found.median:.2f} times as fast as torch"
     interval = f"{found.low:.3f} to {found.high:.3f}"
     if not tiers:
-        return Diagnosis(
-            verdict=Verdict.NOT_MEASURED,
-            message=f"{figure}, {_UNSCORED}",
-        )
+        return Diagnosis(Verdict.NOT_MEASURED, f"{figure}, {_UNSCORED}")
     if decision.again:
         return Diagnosis(
-            verdict=Verdict.NOT_MEASURED,
-            message=f"{figure}, but between {interval}: too uncertain to score, twice",
+            Verdict.NOT_MEASURED,
+            f"{figure}, but between {interval}: too uncertain to score, twice",
             hint="grade again on a GPU that nothing else uses",
         )
     following = next(
@@ -271,13 +265,11 @@ def _sentence(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Dia
     hint = f"the next tier is at {following.speedup:g}" if following else ""
     if decision.open is not None:
         return Diagnosis(
-            verdict=Verdict.INCONCLUSIVE if decision.open.accepted else Verdict.TOO_SLOW,
-            message=f"{figure} ({interval}), as good as the tier at {decision.open.speedup:g}",
+            Verdict.INCONCLUSIVE if decision.open.accepted else Verdict.TOO_SLOW,
+            f"{figure} ({interval}), as good as the tier at {decision.open.speedup:g}",
             hint=hint,
         )
     fast = decision.tier is not None and decision.tier.accepted
     return Diagnosis(
-        verdict=Verdict.ACCEPTED if fast else Verdict.TOO_SLOW,
-        message=f"{figure} ({interval})",
-        hint=hint,
+        Verdict.ACCEPTED if fast else Verdict.TOO_SLOW, f"{figure} ({interval})", hint=hint
     )

@@ -182,8 +182,8 @@ class BufferPool:
         self._wait()
         if early is not None:
             return Diagnosis(
-                verdict=Verdict.TAMPERED,
-                message=f"`{early}` was written to before the function was called",
+                Verdict.TAMPERED,
+                f"`{early}` was written to before the function was called",
                 hint="end every thread, stream and kernel before the function returns",
             )
         return None
@@ -231,16 +231,16 @@ class BufferPool:
         wrong = self._judge_guards(called)
         if wrong is None and (touched := self._touched(idle)) is not None:
             wrong = Diagnosis(
-                verdict=Verdict.TAMPERED,
-                message=f"an `{touched}` was written to that no call had been given",
+                Verdict.TAMPERED,
+                f"an `{touched}` was written to that no call had been given",
                 hint="write to the arrays of the call, and to no others",
             )
         if (wrong := wrong or self._judge_calls(sample.order)) is not None:
             return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
             return Diagnosis(
-                verdict=Verdict.TAMPERED,
-                message="outputs were written after the worker had said that it was done",
+                Verdict.TAMPERED,
+                "outputs were written after the worker had said that it was done",
                 hint="wait for all work before the function's caller can look: no other streams, "
                 "threads or processes",
             )
@@ -249,14 +249,12 @@ class BufferPool:
     def _judge_calls(self, order: Sequence[int]) -> Diagnosis | None:
         right = all(map(self._is_right, order))
         if (changed := self._inputs.changed()) is not None:
-            return Diagnosis(
-                verdict=Verdict.TAMPERED, message=f"`{changed}`, an input, was changed"
-            )
+            return Diagnosis(Verdict.TAMPERED, f"`{changed}`, an input, was changed")
         if right:
             return None
         return Diagnosis(
-            verdict=Verdict.TAMPERED,
-            message="outputs were right in the cases and wrong in timed calls",
+            Verdict.TAMPERED,
+            "outputs were right in the cases and wrong in timed calls",
             hint="every call gets new values at an address that may be the same: keep nothing "
             "from one call to the next",
         )
@@ -273,7 +271,7 @@ class BufferPool:
             return None
         broken = next(b.name for b, one in zip(buffers, intact, strict=True) if not one)
         message = f"wrote outside `{broken}` in a timed call"
-        return Diagnosis(verdict=Verdict.MEMORY_ERROR, message=message)
+        return Diagnosis(Verdict.MEMORY_ERROR, message)
 
     def _wait(self) -> None:
         if self._device.type == "cuda":

@@ -54,4 +54,4 @@ class PerformanceCheck(Check[PerformanceEvidence]):
 
 
 def _without_figures(verdict: Verdict, message: str) -> CheckOutcome[PerformanceEvidence]:
-    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message=message), share=0.0)
+    return CheckOutcome(diagnosis=Diagnosis(verdict, message), share=0.0)

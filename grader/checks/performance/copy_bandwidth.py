@@ -69,8 +69,8 @@ def crowded(waits_s: Sequence[float]) -> Diagnosis | None:
     if wait_s <= _MOST_WAIT_S:
         return None
     return Diagnosis(
-        verdict=Verdict.NOT_MEASURED,
-        message=f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: something else "
+        Verdict.NOT_MEASURED,
+        f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: something else "
         "keeps the GPU busy",
         hint="grade again on a GPU that nothing else uses",
     )

@@ -182,8 +182,8 @@ def measure(
 
 def _hopeless(call_s: float, alone_s: float) -> Diagnosis:
     return Diagnosis(
-        verdict=Verdict.TOO_SLOW,
-        message=f"a call takes {call_s:.1f} s, and torch's {alone_s * 1e3:.3g} ms",
+        Verdict.TOO_SLOW,
+        f"a call takes {call_s:.1f} s, and torch's {alone_s * 1e3:.3g} ms",
         hint="is the work shared out to threads and blocks?",
     )
 
@@ -329,16 +329,16 @@ def _untrusted(
     if len(kept) < fewest_rounds():
         why = f", {discarded} were thrown away: the GPU was throttled or busy" if discarded else ""
         return Diagnosis(
-            verdict=Verdict.NOT_MEASURED,
-            message=f"only {len(kept)} rounds could be timed{why}",
+            Verdict.NOT_MEASURED,
+            f"only {len(kept)} rounds could be timed{why}",
             hint="grade again on a GPU that nothing else uses",
         )
     least_s, most_s = min(alones_s) * (1 - apart.faster), max(alones_s) * (1 + apart.slower)
     if not least_s <= together_s <= most_s:
         alone_s = _nearer(alones_s, together_s)
         return Diagnosis(
-            verdict=Verdict.NOT_MEASURED,
-            message=f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "
+            Verdict.NOT_MEASURED,
+            f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "
             "beside the hand-in: something else uses the GPU, or the hand-in disturbs it",
             hint="grade again on a GPU that nothing else uses",
         )

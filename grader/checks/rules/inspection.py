@@ -54,9 +54,9 @@ def check_rules(
         named = f" ({', '.join(first.names)})" if first.names else ""
         hint = NOT_OWN_HINT if first.rule == "own_kernel" else _HINT
         message = f"{setup.built.file}: {first.message}{named}"
-        diagnosis = Diagnosis(verdict=Verdict.FORBIDDEN, message=message, hint=hint)
+        diagnosis = Diagnosis(Verdict.FORBIDDEN, message, hint=hint)
     else:
-        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=KEPT)
+        diagnosis = Diagnosis(Verdict.ACCEPTED, KEPT)
     wall_s = round(time.monotonic() - started_s, 3)
     return CheckOutcome(
         diagnosis=diagnosis,
