@@ -17,7 +17,7 @@ import pytest
 import torch
 from hand_in_bench import Bench, small_silu
 from paths import HAND_INS
-from test_buffer_pool import FakeSession, field, right  # noqa: F401 # `field` is a fixture
+from test_buffer_pool import FakeSession, pool, right  # noqa: F401 # `pool` is a fixture
 
 from grader.assignment.model import Limits
 from grader.assignment.signature import ElementType
@@ -195,7 +195,7 @@ def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(
 
 @pytest.mark.parametrize("held", [True, False])
 def test_memory_is_missing_while_a_hand_in_is_timed(
-    field: BufferPool,  # noqa: F811 # pytest's way
+    pool: BufferPool,  # noqa: F811 # pytest's way
     monkeypatch: pytest.MonkeyPatch,
     held: bool,
 ) -> None:
@@ -244,9 +244,9 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
 
     def measured() -> measurement.Measured:
         return measurement.measure(
-            field,
-            (built, lambda: cast(Session, Filling(field, right)), Limits()),
-            (built, lambda: cast(Session, Torch(field, right))),
+            pool,
+            (built, lambda: cast(Session, Filling(pool, right)), Limits()),
+            (built, lambda: cast(Session, Torch(pool, right))),
             budget_s=5.0,
             throttled=list,
             first=lambda: True,

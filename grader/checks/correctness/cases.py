@@ -202,7 +202,7 @@ class _CaseRun:
         self._hear = hear
         self._limits = limits
         self._session = session
-        self._stage = CaseRun(setup, case, data)
+        self._case_run = CaseRun(setup, case, data)
         self._data = data
         self._returned = False  # a value, which nobody looks at
         self._unsteady = False  # called once more it gave something else
@@ -212,11 +212,11 @@ class _CaseRun:
         try:
             return self._show_and_call()
         except GpuOutOfMemoryError as error:
-            return _failed(self._stage.without(self._session, error))
+            return _failed(self._case_run.out_of_memory(self._session, error))
 
     def _show_and_call(self) -> _Judged:
         """Show the worker its buffers, call, look, and take them away again."""
-        with self._stage.buffers() as buffers:
+        with self._case_run.buffers() as buffers:
             attached = self._session.attach(buffers)
             if not attached.done:
                 return self._failure(attached, Doing.BETWEEN)
@@ -243,7 +243,7 @@ class _CaseRun:
         judged, snapshots = self._once(buffers, poison=0)
         if judged is not None:
             return judged
-        comparisons = self._stage.compare(snapshots)
+        comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
         elements = sum(c.wrong.numel() for c in comparisons)
         if self._session.has_company:
@@ -287,8 +287,8 @@ class _CaseRun:
         self, buffers: list[Buffer], *, poison: int
     ) -> tuple[_Judged | None, dict[str, torch.Tensor]]:
         """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
-        self._stage.fill(buffers, poison=poison)
-        outcome = self._session.call(self._stage.arguments(), private=self._setup.private)
+        self._case_run.fill(buffers, poison=poison)
+        outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
         for record in outcome.told:
             self._hear(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
@@ -335,16 +335,16 @@ class _CaseRun:
             failed, again = self._once(buffers, poison=1)
             if failed is None:
                 one, other = first[wrong.output], again[wrong.output]
-                kept = kept_bytes(one, other, self._stage.poisons[wrong.output])
+                kept = kept_bytes(one, other, self._case_run.poisons[wrong.output])
                 like = one.double() if one.dtype.is_floating_point else one.long()
-                same = accepts(other, like, self._stage.tolerance) | (kept > 0)
+                same = accepts(other, like, self._case_run.tolerance) | (kept > 0)
                 self._unsteady = not bool(same.all())
         return describe(
             Scene(
                 comparison=wrong,
                 inputs=self._data.inputs,
                 kept=kept,
-                tolerance=self._stage.tolerance,
+                tolerance=self._case_run.tolerance,
             )
         )
 
