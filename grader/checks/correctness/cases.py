@@ -1,4 +1,4 @@
-"""Does the hand-in compute what it should? Case by case, judged on our snapshot.
+"""Judge each case of a submission on the judge's own snapshot of the outputs.
 
 For one case:
 
@@ -57,11 +57,11 @@ def check_correctness(
     cases: Sequence[Case],
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
-    hear: Callable[[dict[str, Any]], None] = lambda record: None,
+    on_record: Callable[[dict[str, Any]], None] = lambda record: None,
 ) -> CorrectnessEvidence:
-    """Run every case and judge it; `hear` gets what the worker tells meanwhile.
+    """Run every case and judge it; `on_record` gets each record of the worker.
 
-    What a hand-in prints is kept for visible cases only: it may print sizes.
+    Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
     limits = setup.assignment.limits
     results: list[CaseResult] = []
@@ -88,7 +88,7 @@ def check_correctness(
             else:
                 loaded = Outcome(status=Status.DONE)
             if loaded.done:
-                judged = _CaseRun(setup, session, case, data(case), hear, limits).judge()
+                judged = _CaseRun(setup, session, case, data(case), on_record, limits).judge()
             else:
                 judged = _failed(explain(loaded, setup.built, limits, Doing.LOADING))
                 crashes += [judged.verdict] * _CRASHES_ALLOWED  # nor would it the next time
@@ -195,11 +195,11 @@ class _CaseRun:
         session: Session,
         case: Case,
         data: CaseData,
-        hear: Callable[[dict[str, Any]], None],
+        on_record: Callable[[dict[str, Any]], None],
         limits: Limits,
     ) -> None:
         self._setup = setup
-        self._hear = hear
+        self._on_record = on_record
         self._limits = limits
         self._session = session
         self._case_run = CaseRun(setup, case, data)
@@ -232,8 +232,8 @@ class _CaseRun:
     def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
         diagnosis = explain(outcome, self._setup.built, self._limits, doing)
         usual_s = self._setup.assignment.limits.call_s
-        late = diagnosis.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
-        if late and self._limits.call_s < usual_s:
+        timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
+        if timed_out and self._limits.call_s < usual_s:
             note = f"{diagnosis.message} (of usually {usual_s:g}: one before it never ended)"
             diagnosis = replace(diagnosis, message=note)
         return _failed(diagnosis)
@@ -248,9 +248,9 @@ class _CaseRun:
         elements = sum(c.wrong.numel() for c in comparisons)
         if self._session.has_company:
             time.sleep(_COMPANY_S)
-        late = self._late(buffers, snapshots)
-        if late is not None:
-            return late
+        written_late = self._written_late(buffers, snapshots)
+        if written_late is not None:
+            return written_late
         if wrong is None:
             return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
         pattern = self._pattern(buffers, wrong, snapshots)
@@ -290,7 +290,7 @@ class _CaseRun:
         self._case_run.fill(buffers, poison=poison)
         outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
         for record in outcome.told:
-            self._hear(record)
+            self._on_record(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         violation = _guard_violation(buffers, self._setup.built.language)
@@ -313,8 +313,10 @@ class _CaseRun:
                 )
         return None
 
-    def _late(self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]) -> _Judged | None:
-        """Look again: nothing of the hand-in should be running any more."""
+    def _written_late(
+        self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]
+    ) -> _Judged | None:
+        """Return a judgement if an output has changed since the call ended."""
         for buffer in buffers:
             if buffer.role.written and not torch.equal(
                 buffer.data_bytes.cpu(), snapshots[buffer.name].view(-1).view(torch.uint8)

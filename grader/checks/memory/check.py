@@ -1,4 +1,4 @@
-"""The memory check: small cases again, under a tool that sees every access."""
+"""The memory check: run small cases again under a tool that checks every access."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 
 
 class MemoryCheck(Check[MemoryEvidence]):
-    """Is memory used safely? After a wrong answer too: that is when it helps."""
+    """Is memory used safely? Runs after a wrong answer as well, where it helps most."""
 
     name = CheckName.MEMORY
     evidence = MemoryEvidence
 
     def prevented(self, context: CheckContext) -> CheckOutcome[MemoryEvidence] | None:
-        """Refuse a Triton kernel whose calls never end: they would not end here either.
+        """Skip a Triton kernel whose calls never end, as they would not end here either.
 
         In CUDA C++ such a kernel may hang in a barrier, which this check reports.
         """
