@@ -21,7 +21,7 @@ help:
 	@echo "make test-slow  what make test leaves out of make test-all"
 	@echo "make gpu-test   the tests that need one"
 	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
-	@echo "make check      formatting, lint and types"
+	@echo "make check      formatting, lint, types and layers"
 	@echo "make clean      remove .venv and what tools left behind"
 
 setup: .venv/.ready
@@ -51,9 +51,10 @@ check: .venv/.ready-check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/.ready: EXTRAS =
 .venv/.ready-test: EXTRAS = test

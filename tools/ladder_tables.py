@@ -18,7 +18,7 @@ PAGE = REPOSITORY / "docs" / "performance.md"
 BEGIN, END = "<!-- ladders: begin -->", "<!-- ladders: end -->"
 sys.path[:0] = [str(REPOSITORY)]
 
-from grader.assignment.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.assignment.calibration import BenchmarkFigure, Calibration, SourceFigure, calibrations
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.text.numbers import three_digits
@@ -52,7 +52,7 @@ def _ladder(assignment: Assignment, calibration: Calibration) -> str:
 
 
 def _row(
-    title: str, figure: HandInFigure, benchmark: BenchmarkFigure, tiers: tuple[Tier, ...]
+    title: str, figure: SourceFigure, benchmark: BenchmarkFigure, tiers: tuple[Tier, ...]
 ) -> str:
     rate = (
         f"{three_digits(benchmark.gb_s)} GB/s"

@@ -27,9 +27,8 @@ START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table
 sys.path[:0] = [str(REPOSITORY)]
 
 from grader.assignment.reader import read_assignment
-from grader.commands.verify.expectation import Planted
 from grader.commands.verify.judgement import judge_sample
-from grader.commands.verify.samples import Sample, find_samples
+from grader.commands.verify.samples import Planted, Sample, find_samples
 from grader.gpu import nvml
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options

@@ -1,4 +1,4 @@
-"""What `grade calibrate` kept beside a spec, read again: figures of hand-ins by GPU.
+"""Reads the measurements that `grade calibrate` stores beside a spec, one file per GPU.
 
 assignments/NAME/calibration/GPU.json
 """
@@ -25,7 +25,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkFigure:
-    """One benchmark of one hand-in; rates as in the report's evidence."""
+    """One benchmark of one source file; rates as in the report's evidence."""
 
     name: str
     baseline_us: float
@@ -36,8 +36,8 @@ class BenchmarkFigure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HandInFigure:
-    """One hand-in of staff's: `speedup` is None if it could not be timed."""
+class SourceFigure:
+    """One reference or sample; `speedup` is None if it could not be timed."""
 
     kernel: str
     language: Language
@@ -53,9 +53,9 @@ class Calibration:
     assignment: str
     gpu: str
     architecture: str
-    figures: tuple[HandInFigure, ...]
+    figures: tuple[SourceFigure, ...]
 
-    def of(self, kernel: str, language: Language) -> tuple[HandInFigure, ...]:
+    def of(self, kernel: str, language: Language) -> tuple[SourceFigure, ...]:
         """Return the figures of one kernel in one language."""
         return tuple(f for f in self.figures if (f.kernel, f.language) == (kernel, language))
 
@@ -68,7 +68,7 @@ def must_be_too_slow(hand_in: str) -> bool:
 def calibrations(assignment: Path) -> list[Calibration]:
     """Read all calibrations of the assignment in this folder, by the GPU's name.
 
-    Raises GraderError if a file is not one.
+    Raises GraderError if a file is no calibration.
     """
     return [read_calibration(path) for path in sorted((assignment / FOLDER).glob("*.json"))]
 
@@ -97,9 +97,9 @@ def read_calibration(path: Path) -> Calibration:
         ) from error
 
 
-def _figure(plain: Mapping[str, Any]) -> HandInFigure:
+def _figure(plain: Mapping[str, Any]) -> SourceFigure:
     evidence = plain["evidence"] or {"benchmarks": ()}
-    return HandInFigure(
+    return SourceFigure(
         kernel=plain["kernel"],
         language=Language(plain["language"]),
         hand_in=plain["hand_in"],

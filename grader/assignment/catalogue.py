@@ -1,7 +1,6 @@
-"""Which assignments there are, and where.
+"""Finds assignments: folders with an `assignment.toml`, side by side in `assignments/`.
 
-An assignment is a folder with an `assignment.toml`; assignments stand side by
-side in a folder named `assignments`. Nothing is read here but names.
+Only names are read here, never a spec.
 """
 
 from __future__ import annotations
@@ -9,9 +8,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import grader
 from grader.assignment.reader import SPEC_FILE
-from grader.assignment.toml_locations import did_you_mean
 from grader.errors import UsageError
+from grader.text.did_you_mean import did_you_mean
 
 ASSIGNMENTS = "assignments"
 # For an installation away from the course's repository.
@@ -27,11 +27,11 @@ def find_assignments(root: Path) -> tuple[Path, ...]:
 
 
 def assignment_root(start: Path) -> Path | None:
-    """Return the folder of the assignments that are meant at `start`, None if unknown.
+    """Return the `assignments` folder that a command started in `start` uses, None if unknown.
 
-    It is the nearest `assignments` in `start` or its parents that holds one (a
-    student may call a folder of hand-ins the same), else the one that
-    GRADE_ASSIGNMENTS names, else that of the repository this package is in.
+    It is the nearest `assignments` in `start` or its parents that holds a spec (a
+    student may give a folder of submissions the same name), else the folder that
+    GRADE_ASSIGNMENTS names, else the one in this package's repository.
     """
     here = start.absolute()
     for folder in (here, *here.parents):
@@ -46,8 +46,8 @@ def assignment_root(start: Path) -> Path | None:
                 tip=f"set it to the course's `{ASSIGNMENTS}` folder, or unset it",
             )
         return root
-    own = Path(__file__).resolve().parents[2] / ASSIGNMENTS
-    return own if find_assignments(own) else None
+    beside_package = Path(grader.__file__).resolve().parent.parent / ASSIGNMENTS
+    return beside_package if find_assignments(beside_package) else None
 
 
 def assignment_folder(name: str, root: Path) -> Path:

@@ -1,15 +1,19 @@
-"""Bounds on a kernel's access counters, as an assignment sets them.
+"""Bounds on a kernel's access counters: their data and their validation.
 
-Every bound is a ratio: what the kernel's accesses cost ÷ the least that would
-do. 1 is perfect whatever the width of an access, so that a kernel with float4
-(16 sectors a request) and one with float (4) are held to the same number.
+Every bound is a ratio: cost of the kernel's accesses ÷ least possible cost. 1 is
+perfect at any access width, so a kernel with float4 (16 sectors per request) and
+one with float (4 sectors) share the same bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+from grader.assignment.problem import Problem, named
+from grader.assignment.toml_locations import KeyPath
+from grader.assignment.validate_cases import size_problems
 
 FigureName = Literal["load_sectors", "store_sectors", "shared_wavefronts", "traffic"]
 FigureUnit = Literal["sectors", "wavefronts", "bytes"]
@@ -28,3 +32,23 @@ class CounterBounds:
 
     sizes: Mapping[str, int | float]
     most: Mapping[FigureName, float]
+
+
+def counter_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield the problems of the bounds in a spec with a valid signature."""
+    for index, kernel in enumerate(data["kernels"]):
+        at: KeyPath = ("kernels", index)
+        bounds = kernel.get("counters", {})
+        if bounds and "cuda" not in kernel["files"]:
+            yield Problem(
+                (*at, "counters"),
+                "is for CUDA C++, but the kernel has no .cu file: take it away",
+            )
+        if "counters" in kernel["points"] and not any(name in bounds for name in FIGURES):
+            yield Problem(
+                (*at, "points", "counters"),
+                "gives points, but the kernel has no bounds to keep: "
+                f"add `counters = {{ sizes = …, … }}` with one of {named(FIGURES)}",
+            )
+        if bounds:
+            yield from size_problems(bounds["sizes"], data["signature"], (*at, "counters", "sizes"))

@@ -1,13 +1,14 @@
-"""Small arithmetic over a case's sizes: shapes, least bytes, flops.
+"""Integer expressions over a case's sizes, for shapes, least bytes and flops.
 
-`4 * rows * cols`, `min(m, n)`, `2 * n + 8`: whole numbers, names, + - * // %
-**, parentheses, min and max. Parsed with Python's own parser, evaluated by us,
-so that a spec file can compute but not call, and cannot compute for ever.
+`4 * rows * cols`, `min(m, n)`, `2 * n + 8`: integers, names, + - * // % **,
+parentheses, min and max. Python's parser reads them and this module evaluates them, so
+that a spec can neither call functions nor compute for ever.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Expression:
 
     @classmethod
     def parse(cls, text: str | int) -> Expression:
-        """Parse `text`; raise ValueError, with a sentence, if it is not one."""
+        """Parse `text`; raise ValueError, with a sentence, if it is no expression."""
         source = str(text).strip()
         names: set[str] = set()
         _walk(_tree(source), names)
@@ -47,7 +48,7 @@ class Expression:
     def evaluate(self, values: Mapping[str, int | float]) -> int:
         """Return the value; every name must be in `values` (KeyError).
 
-        Raises ValueError, with a sentence, if there is no such whole number.
+        Raises ValueError, with a sentence, if the result is no integer within bounds.
         """
         try:
             return _evaluate(_tree(self.text), values)
@@ -55,10 +56,10 @@ class Expression:
             raise ValueError(f"{self.text!r} {error}") from None
 
     def calls(self, names: Mapping[str, str], functions: Mapping[str, str]) -> str:
-        """Return it as nested calls in a language of the C family: `times(4, rows)`.
+        """Return the expression as nested calls in C: `times(4, rows)`.
 
-        `names` has what stands for each name, `functions` the function for each
-        of + - * // % ** min max, all of two arguments.
+        `names` maps each name to its C expression, `functions` each of
+        + - * // % ** min max to a function of two arguments.
         """
         return _calls(_tree(self.text), names, functions)
 
@@ -115,10 +116,8 @@ def _calls(node: ast.expr, names: Mapping[str, str], functions: Mapping[str, str
             pass
         case _:
             raise AssertionError(ast.dump(node))  # `parse` has refused everything else
-    first, *others = (_calls(argument, names, functions) for argument in arguments)
-    for other in others:
-        first = f"{functions[symbol]}({first}, {other})"
-    return first
+    calls = (_calls(argument, names, functions) for argument in arguments)
+    return functools.reduce(lambda left, right: f"{functions[symbol]}({left}, {right})", calls)
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, int | float]) -> int:

@@ -1,22 +1,23 @@
-"""How an untouched stub is told from work, and how the stubs are kept.
+"""Makes the files that follow from others: stubs, their fingerprints, headers, handout tables.
 
-A student who only opened and saved a stub has not handed it in, so a
-fingerprint ignores what editors change by themselves. The assignment's folder
-holds the fingerprints of its stubs (`stubs.json`), so that grading needs
-neither `student_template/` nor `reference/`.
+A stub is the solved file without the code between `TODO(student)` and `end`. The
+fingerprints (`stubs.json`) tell an untouched stub from work, so that grading needs
+neither `student_template/` nor `reference/`. They ignore what editors change on saving:
+a student who only opened and saved a stub has submitted nothing.
 
     reference/NAME/FILE ──stub──→ student_template/NAME/FILE ──→ assignments/NAME/stubs.json
     assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
                                      ──tiers──────→ assignments/NAME/README.md, its table
 
-`python -m grader.assignment.generated [COURSE]` writes everything on the right, of the course
-that is meant where it is started unless one is named; a test holds that it is current.
+`python -m grader.assignment.generated [COURSE]` writes the files on the right; without
+COURSE it uses the course of the current folder. A test keeps them current.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,19 +27,47 @@ from grader.assignment.catalogue import ASSIGNMENTS, assignment_root, find_assig
 from grader.assignment.handout import HANDOUT, with_figures, with_tiers
 from grader.assignment.model import PROGRAM_FILE, Assignment
 from grader.assignment.reader import read_assignment
-from grader.assignment.stub import stub_text
 from grader.errors import GraderError, SpecError, UsageError, not_utf8
 
 STUBS_FILE = "stubs.json"
 TEMPLATES = "student_template"
 REFERENCES = "reference"
 
+_OPEN = re.compile(r"\s*(?://|#) TODO\(student\)")
+_CLOSE = re.compile(r"\s*(?://|#) end\s*$")
+_COMMENT = re.compile(r"\s*(?://|#(?!\s*(?:include|define|if|endif|pragma|else|undef)\b))")
+
+
+def stub_text(solved: str) -> str:
+    """Return the stub of a solved file; ValueError if a mark has no partner.
+
+    The stub keeps the marks and, between them, the lines that hold only a comment. A
+    comment that gives the answer away therefore goes behind code on its line.
+    """
+    kept: list[str] = []
+    opened_at: int | None = None
+    for number, line in enumerate(solved.splitlines(keepends=True), start=1):
+        if _OPEN.match(line):
+            if opened_at is not None:
+                raise ValueError(f"line {number}: TODO inside the TODO of line {opened_at}")
+            opened_at = number
+        elif _CLOSE.match(line):
+            if opened_at is None:
+                raise ValueError(f"line {number}: `end` without a TODO(student) before it")
+            opened_at = None
+        elif opened_at is not None and not _COMMENT.match(line):
+            continue
+        kept.append(line)
+    if opened_at is not None:
+        raise ValueError(f"line {opened_at}: TODO(student) without an `end`")
+    return "".join(kept)
+
 
 def fingerprint(text: str) -> str:
-    """Return 40 hex digits that are the same for texts equal to a reader.
+    """Return 40 hex digits that identify a text.
 
-    Line ends, white space at the ends of lines, blank lines and a byte-order
-    mark make no difference; indentation does.
+    Line ends, trailing white space, blank lines and a byte-order mark make no
+    difference; indentation does.
     """
     lines = (line.rstrip() for line in text.removeprefix("\ufeff").splitlines())
     plain = "\n".join(line for line in lines if line)
@@ -107,7 +136,7 @@ def _text(file: Path) -> str:
 
 
 def _course(arguments: list[str]) -> Path:
-    """Return the folder of the course that is named, else of the one that is meant here."""
+    """Return the course's folder: the argument, else the course of the current folder."""
     root = Path(arguments[0], ASSIGNMENTS) if arguments else assignment_root(Path.cwd())
     if root is None or not find_assignments(root):
         raise UsageError(

@@ -1,14 +1,14 @@
-"""The handout's two tables about speed, made so that they cannot differ from what they tell.
+"""Generates the handout's two tables about speed from the spec and the calibrations.
 
-They stand in README.md between two comments each:
+Each stands in README.md between two comments:
 
     <!-- tiers: generated -->
-    <!-- end -->                    what speed is worth, from the spec: a row for each
+    <!-- end -->                    points for speed, from the spec: a row for each
                                     kernel, languages that share their tiers, and GPU
 
     <!-- performance: generated -->
-    <!-- end -->                    what to expect: how fast our own solutions are, from
-                                    what `grade calibrate` kept
+    <!-- end -->                    speed of the reference solutions, from what
+                                    `grade calibrate` stored
 
 A handout without the comments has no table.
 """
@@ -27,7 +27,7 @@ from grader.vocabulary import CheckName, Language
 HANDOUT = "README.md"
 BEGIN, END = "<!-- tiers: generated -->", "<!-- end -->"
 BEGIN_FIGURES = "<!-- performance: generated -->"
-# The cards that students and courses have, by the architecture that the spec names.
+# Common GPUs of each architecture that a spec may name.
 _CARDS = {
     "sm_75": "T4, RTX 20",
     "sm_80": "A100",
@@ -42,24 +42,26 @@ _FIGURES_HEAD = ("kernel", "language", "torch", "solution", "rate", "times torch
 
 
 def with_tiers(text: str, assignment: Assignment) -> str:
-    """Return the handout's text with its table of tiers made anew."""
+    """Return the handout's text with a new table of tiers."""
     return _with(text, BEGIN, "\n".join(_table(assignment)))
 
 
 def with_figures(text: str, assignment: Assignment, measured: Sequence[Calibration]) -> str:
-    """Return the handout's text with its table of measured figures made anew, GPU by GPU."""
-    tables = ["\n".join(lines) for one in measured if (lines := _figures(assignment, one))]
-    none = f"No GPU has been measured yet: `grade calibrate {assignment.name}` does."
-    return _with(text, BEGIN_FIGURES, "\n\n".join(tables) or none)
+    """Return the handout's text with new tables of measurements, one per GPU."""
+    tables = [
+        "\n".join(lines) for calibration in measured if (lines := _figures(assignment, calibration))
+    ]
+    no_table = f"No GPU has been measured yet: `grade calibrate {assignment.name}` does."
+    return _with(text, BEGIN_FIGURES, "\n\n".join(tables) or no_table)
 
 
 def _with(text: str, begin: str, table: str) -> str:
     pattern = re.compile(f"({re.escape(begin)}\n).*?({re.escape(END)})", re.DOTALL)
-    return pattern.sub(lambda found: f"{found[1]}{table}\n{found[2]}", text)
+    return pattern.sub(lambda match: f"{match[1]}{table}\n{match[2]}", text)
 
 
 def _figures(assignment: Assignment, measured: Calibration) -> list[str]:
-    """Return a table of one GPU; of what was measured before the spec was changed, nothing."""
+    """Return the table of one GPU; figures of an outdated benchmark are left out."""
     sizes = [benchmark.name for benchmark in assignment.benchmarks]
     if not sizes:
         return []
@@ -74,9 +76,9 @@ def _figures(assignment: Assignment, measured: Calibration) -> list[str]:
     if not rows:
         return []
     first = 0 if len(assignment.kernels) > 1 else 1
-    of = " The last column is the mean over all sizes that are timed." if len(sizes) > 1 else ""
+    note = " The last column is the mean over all sizes that are timed." if len(sizes) > 1 else ""
     return [
-        f"Our own solutions on an {measured.gpu}, at {sizes[0]}.{of}",
+        f"Our own solutions on an {measured.gpu}, at {sizes[0]}.{note}",
         "",
         _line(_FIGURES_HEAD[first:]),
         _line(["---"] * (len(_FIGURES_HEAD) - first)),
@@ -84,10 +86,10 @@ def _figures(assignment: Assignment, measured: Calibration) -> list[str]:
     ]
 
 
-def _shown(one: BenchmarkFigure) -> tuple[str, str, str]:
-    """Return torch's time, ours, and our rate; of what computes much in operations."""
-    rate, unit = (one.gb_s, "GB/s") if one.tflop_s is None else (one.tflop_s, "TFLOP/s")
-    times = (f"{one.baseline_us:.0f} µs", f"{one.submission_us:.0f} µs")
+def _shown(figure: BenchmarkFigure) -> tuple[str, str, str]:
+    """Return torch's time, the solution's time and its rate (operations if compute-bound)."""
+    rate, unit = (figure.gb_s, "GB/s") if figure.tflop_s is None else (figure.tflop_s, "TFLOP/s")
+    times = (f"{figure.baseline_us:.0f} µs", f"{figure.submission_us:.0f} µs")
     return *times, f"{three_digits(rate)} {unit}"
 
 
@@ -106,13 +108,12 @@ def _table(assignment: Assignment) -> Iterator[str]:
 
 
 def _rows(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
-    """Yield languages, GPU and what is asked for, the general rule before the exceptions."""
+    """Yield languages, GPU and tiers: the general tiers before those of single GPUs."""
     most = kernel.points[CheckName.PERFORMANCE]
     groups: dict[tuple[tuple[str, tuple[Tier, ...]], ...], list[Language]] = {}
     for language in kernel.files:
-        own = [(name, found[language]) for name, found in kernel.tiers.on.items()
-               if language in found]  # fmt: skip
-        key = ("", kernel.tiers.default[language]), *own
+        special = [(gpu, t[language]) for gpu, t in kernel.tiers.on.items() if language in t]
+        key = ("", kernel.tiers.default[language]), *special
         groups.setdefault(key, []).append(language)
     for asked, languages in groups.items():
         spoken = ", ".join(language.phrase for language in languages)
@@ -129,11 +130,11 @@ def _gpu(name: str, *, alone: bool) -> str:
 def _worth(tiers: Sequence[Tier], most: float) -> str:
     if not tiers:
         return "shown, not scored"
-    told = ", ".join(f"{tier.share * most:.4g} at {tier.speedup:g}" for tier in tiers)
+    worth = ", ".join(f"{tier.share * most:.4g} at {tier.speedup:g}" for tier in tiers)
     if tiers[0].accepted:
-        return told
+        return worth
     accepted = next(tier for tier in tiers if tier.accepted)
-    return f"{told}; accepted from {accepted.speedup:g}"
+    return f"{worth}; accepted from {accepted.speedup:g}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -1,8 +1,7 @@
-"""An assignment as data: what `assignment.toml` says, validated and typed.
+"""The data model of an assignment: the content of `assignment.toml`, validated and typed.
 
-`spec_reader` makes these from the file. Cases in the file are templates (a
-list of sizes, a range); `Assignment.draw_cases` makes the concrete ones of a
-run from its seeds.
+`reader` makes these objects. The file holds case templates (lists and ranges of
+sizes); `Assignment.draw_cases` draws the concrete cases of a run from its seeds.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from grader.timing.decision import Tier
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 ORACLE_FILE = "oracle.py"
-# The student's own program around the kernel, where an assignment has one.
+# The student's program around the kernel, if the assignment asks for one.
 PROGRAM_FILE = "main.cu"
 # Its name in the report and on the command line.
 PROGRAM_NAME = "main"
 PROGRAM_TITLE = "Your own program"
-# What a case's values are called if the spec does not say.
+# The `values` of a case if the spec gives none.
 DEFAULT_VALUES = "random"
 
 
@@ -33,8 +32,8 @@ DEFAULT_VALUES = "random"
 class Tolerance:
     """Accept an element iff |actual - expected| <= atol + rtol * |expected|.
 
-    `exact` asks for the same bits instead. Written as acceptance, so that a
-    not-a-number, for which no comparison holds, is never accepted by it.
+    `exact` asks for the same bits instead. The rule states acceptance, not rejection:
+    no comparison with NaN holds, so NaN is never accepted.
     """
 
     atol: float = 0.0
@@ -44,7 +43,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one hand-in may use; times are wall-clock seconds."""
+    """Limits of one submission; times are wall-clock seconds."""
 
     build_s: float = 60.0
     load_s: float = 20.0
@@ -56,7 +55,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a kernel may do besides launching kernels of its own."""
+    """What a kernel file may do besides launching its kernels."""
 
     torch_allowed: bool = False
 
@@ -65,8 +64,8 @@ class Rules:
 class Tiers:
     """The tiers of one kernel by language, slowest first, and what replaces them.
 
-    `on` holds other tiers for a GPU's architecture ("sm_75"); an empty tuple
-    there says that the figure is shown and not scored.
+    `on` replaces tiers on a GPU architecture ("sm_75"); an empty tuple there means
+    that the speedup is shown and not scored.
     """
 
     default: Mapping[Language, tuple[Tier, ...]] = field(default_factory=dict)
@@ -93,7 +92,7 @@ class Benchmark:
     languages: frozenset[Language] = frozenset(Language)
 
     def case(self, seed: int) -> Case:
-        """Return what the oracle is asked for."""
+        """Return the case that the oracle makes inputs for."""
         return Case(
             name=self.name,
             sizes=self.sizes,
@@ -105,7 +104,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """One thing to implement: a file per language, the most points by check."""
+    """One kernel to implement: a file per language, maximum points by check."""
 
     name: str
     title: str
@@ -123,7 +122,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A whole number to be drawn, bounds included."""
+    """A random integer between two bounds, both included."""
 
     min: int
     max: int
@@ -146,9 +145,8 @@ class CaseTemplate:
 class Case:
     """One input for correctness, concrete: what the oracle receives.
 
-    `seed` seeds the generator of its data and of nothing else. `memory` says
-    that it is run under the memory tools too, `exact` that its outputs are
-    compared bit for bit, whatever the assignment's tolerance.
+    `seed` seeds only the generator of its data. `memory`: it also runs under the memory
+    tools. `exact`: outputs are compared bit for bit, whatever the tolerance.
     """
 
     name: str
@@ -164,8 +162,8 @@ class Case:
 class Assignment:
     """One assignment; `folder` holds its spec and its oracle.
 
-    `program` is the student's own main.cu, which is graded like a kernel with
-    a single check; None if the assignment asks for none.
+    `program` is the student's main.cu, graded like a kernel with a single check;
+    None if the assignment asks for no program.
     """
 
     name: str
@@ -181,7 +179,7 @@ class Assignment:
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """What can be handed in: the kernels, and the student's own program if there are points."""
+        """What is graded: the kernels, and the student's program if it gives points."""
         return (*self.kernels, *([self.program] if self.program is not None else []))
 
     @property
@@ -195,7 +193,7 @@ class Assignment:
         return self.folder / ORACLE_FILE
 
     def tolerance(self, case: Case, language: Language) -> Tolerance:
-        """Return by what an output of `case` is accepted."""
+        """Return the tolerance for the outputs of `case`."""
         return Tolerance(exact=True) if case.exact else self.tolerances[language]
 
     def draw_cases(
@@ -210,7 +208,7 @@ class Assignment:
         for position, template in enumerate(self.cases):
             seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
             case_seed = _derive(seed, self.name, position)
-            # Drawn before the filters: a device sees the same case as another.
+            # Drawn before the filters, so that all devices see the same case.
             sizes = _draw(template.sizes, _derive(case_seed, "sizes"))
             if device in template.devices and language in template.languages:
                 cases.append(_concrete(template, sizes, case_seed, cases))

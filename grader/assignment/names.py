@@ -1,7 +1,7 @@
-"""Names and types that a signature cannot have, and why.
+"""Reserved names, and suggestions for unknown types.
 
-A name goes into two languages at once: the entry is a C function of the built
-library and a Python function of a module, an argument a parameter of both.
+A signature's names are used in two languages at once: the entry is a C function of the
+built library and a Python function of a module, an argument a parameter of both.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Collection, Iterable
 
 from grader.assignment.problem import choices
+from grader.assignment.signature import ElementType
 from grader.vocabulary import Language
 
 # C++20's keywords that are no Python keywords, and what CUDA C++ adds.
@@ -25,39 +26,26 @@ reinterpret_cast requires short signed sizeof static static_assert static_cast s
 template this thread_local throw true try typedef typeid typename union unsigned using virtual void
 volatile wchar_t xor xor_eq threadIdx blockIdx blockDim gridDim warpSize
 """
-# What the headers that every CUDA C++ file has replace by something else.
+# Macros of the headers that every CUDA C++ file includes.
 _CPP_MACROS = """
 NULL EOF NAN INFINITY HUGE_VAL RAND_MAX BUFSIZ EXIT_SUCCESS EXIT_FAILURE M_PI M_E assert errno
 stdin stdout stderr linux unix
 """
-# CUDA C++ has these two outside every namespace.
+# CUDA C++ declares these two in the global namespace.
 _CUDA_FUNCTIONS = frozenset({"max", "min"})
 _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
-# A file of such a name would hide the module that it, or the grader's worker, imports.
+# A Python file with one of these names would hide a module that it or the worker imports.
 MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
 
-# What people write for the types that there are, and for those that there are not.
-_TYPE_WORDS = {
-    "float": "did you mean `float32`?",
-    "double": "did you mean `float64`?",
-    "half": "did you mean `float16`?",
-    "int": "did you mean `int32`?",
-    "long": "did you mean `int64`?",
-    "char": "did you mean `int8`?",
-    "bool": "take `int8`, with 0 and 1",
-    "uint8": "take `int8`, or `int32` for values beyond 127",
-    "int16": "take `int32`",
-    "uint16": "take `int32`",
-    "uint32": "take `int32`, or `int64` for values beyond 2147483647",
-    "uint64": "take `int64`",
-    "complex64": "take `float32` with a last extent of 2",
+# Types of other libraries that no kernel may have as an argument, and what to take instead.
+_INSTEAD = {
+    "take `int8`, with 0 and 1": "bool boolean int1",
+    "take `int8`, or `int32` for values beyond 127": "uint8 byte uchar",
+    "take `int32`": "int16 short uint16",
+    "take `int32`, or `int64` for values beyond 2147483647": "uint32 uint unsigned",
+    "take `int64`": "uint64 size_t",
+    "take `float32` with a last extent of 2": "complex64 complex",
 }
-_SAME_WORDS = {
-    "fp16": "half", "fp32": "float", "fp64": "double", "f16": "half", "f32": "float",
-    "f64": "double", "__half": "half", "short": "int16", "byte": "uint8", "uchar": "uint8",
-    "boolean": "bool", "int1": "bool", "unsigned": "uint32", "uint": "uint32", "size_t": "uint64",
-    "integer": "int", "float2": "float", "float4": "float", "int4": "int", "complex": "complex64",
-}  # fmt: skip
 
 
 def reserved(name: str, languages: Collection[Language]) -> str:
@@ -85,23 +73,28 @@ def reserved_entry(name: str, languages: Collection[Language]) -> str:
 
 
 def type_meant(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean …", or the types that there are."""
+    """Return "; did you mean …", or the known types."""
     plain = word.lower()
-    meant = _TYPE_WORDS.get(_SAME_WORDS.get(plain, plain))
-    return f"; {meant}" if meant else choices(word, known)
+    for kind in ElementType:
+        if plain in kind.synonyms:
+            return f"; did you mean `{kind.word}`?"
+    for advice, words in _INSTEAD.items():
+        if plain in words.split():
+            return f"; {advice}"
+    return choices(word, known)
 
 
 def _in_c_library(name: str) -> bool:
-    """True if a library built from CUDA C++ would take the place of a function it calls itself."""
+    """True if libc or libm has a function of this name, which the built library would replace."""
     return any(hasattr(library, name) for library in _c_libraries())
 
 
 @functools.cache
 def _c_libraries() -> tuple[ctypes.CDLL, ...]:
-    found = []
+    libraries = []
     for file in ("libc.so.6", "libm.so.6"):
         try:
-            found.append(ctypes.CDLL(file))
-        except OSError:  # another C library: its compiler will say so
+            libraries.append(ctypes.CDLL(file))
+        except OSError:  # another C library: the compiler reports a clash
             continue
-    return tuple(found)
+    return tuple(libraries)

@@ -1,4 +1,4 @@
-"""What is wrong with a spec: a key and a sentence, told with file and line."""
+"""A problem of a spec (a key and a sentence), and the error that lists all with file and line."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from grader.assignment import toml_locations
 from grader.assignment.toml_locations import KeyPath
 from grader.errors import SpecError
+from grader.text.did_you_mean import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a spec, at a key; `message` says how to mend it.
+    """One thing wrong with a spec, at a key; `message` says how to fix it.
 
-    `line` is for a problem of the oracle, which stands in a file of its own.
+    `file` and `line` are given for a problem of the oracle, which is a separate file.
     """
 
     path: KeyPath
@@ -25,9 +26,9 @@ class Problem:
 
 
 def spec_error(file: Path, text: str, problems: Iterable[Problem]) -> SpecError:
-    """Return one error that tells all problems, a line each, in the order of the file.
+    """Return one error that lists all problems, a line each, in the order of the file.
 
-    Its `file`, `key` and `line` are those of the first.
+    Its `file`, `key` and `line` are those of the first problem.
     """
     lines = toml_locations.key_lines(text)
     errors = [
@@ -37,7 +38,7 @@ def spec_error(file: Path, text: str, problems: Iterable[Problem]) -> SpecError:
             key=toml_locations.dotted(problem.path) or None,
             line=problem.line if problem.file else toml_locations.line_of(lines, problem.path),
         )
-        # A problem may be found twice, as jsonschema reports each missing key of a table.
+        # Without duplicates: jsonschema reports a table once for each missing key.
         for problem in dict.fromkeys(problems)
     ]
     errors.sort(key=lambda error: (error.file != file, error.line or 0))
@@ -55,5 +56,5 @@ def named(words: Iterable[str]) -> str:
 def choices(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean `x`?" for a near miss, else the list of what is known."""
     known = list(known)
-    meant = toml_locations.did_you_mean(word, known)
+    meant = did_you_mean(word, known)
     return meant or (f"; known: {named(known)}" if known else "")

@@ -1,9 +1,9 @@
-"""assignment.toml → Assignment, or one SpecError that names every problem.
+"""Reads assignment.toml into an Assignment, or raises one SpecError with every problem.
 
-    text ─tomllib→ data ─spec_schema→ right form ─spec_checks→ makes sense ─→ Assignment
+    text ─tomllib→ data ─schema→ right form ─validate→ right meaning ─→ Assignment
 
-A step that finds problems is the last: the next could only repeat them. Every
-problem is told with file, line and key.
+The first step that finds problems is the last, because later steps would only repeat
+them. Every problem comes with file, line and key.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from grader.assignment.model import (
 from grader.assignment.problem import spec_error
 from grader.assignment.schema import schema_problems
 from grader.assignment.signature import Argument, ElementType, Signature
-from grader.assignment.toml_tips import toml_tip
 from grader.assignment.validate import meaning_problems
 from grader.errors import SpecError, not_utf8
 from grader.timing.decision import Tier
@@ -46,6 +45,27 @@ else:
     import tomli as tomllib
 
 SPEC_FILE = "assignment.toml"
+
+_PYTHON_WORD = re.compile(r"[=,[]\s*(True|False|None)\b")
+# Word processors write these for straight quotes.
+_CURLY_QUOTE = re.compile("[=,[]\\s*[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]")
+# By a part of the parser's message; the same in tomllib and tomli.
+_TIPS = {
+    "Invalid value": 'text needs quotes: key = "text"',
+    "Cannot overwrite": "the key is there twice; a table that may be repeated needs double "
+    "brackets: [[kernels]], [[cases]], [[benchmarks]]",
+    "Cannot declare": "the table is there twice; one that may be repeated needs double brackets: "
+    "[[kernels]], [[cases]], [[benchmarks]]",
+    "Illegal character '\\n'": "a text ends in its line: is a quote missing?",
+    "Unterminated string": "a quote is missing",
+    "Unclosed array": "a comma between two elements, or the closing ], is missing",
+    "Unclosed inline table": "a comma between two keys, or the closing }, is missing",
+    "Invalid initial character for a key part": "a table in braces { … } stands in one line, with "
+    "commas between its keys and none after the last",
+    "Expected '=' after a key": "write key = value",
+    "Expected newline or end of document": "one key = value in a line",
+    "Unescaped '\\'": "a backslash in quotes is written twice, or the text in single quotes",
+}
 
 
 def read_assignment(folder: Path) -> Assignment:
@@ -64,7 +84,7 @@ def read_assignment(folder: Path) -> Assignment:
 
 def _text(file: Path) -> str:
     try:
-        # Editors on Windows put a byte-order mark first, which TOML does not know.
+        # Editors on Windows write a byte-order mark first, which TOML does not allow.
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         tip = "every assignment folder holds one"
@@ -80,7 +100,7 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise SpecError("is nested too deeply", file=file) from None
-    # Not all are TOMLDecodeError: Python refuses numbers of thousands of digits by itself.
+    # Not only TOMLDecodeError: int() refuses numbers of thousands of digits.
     except ValueError as error:
         message = str(error)
         place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
@@ -88,8 +108,19 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
             raise SpecError(f"is not TOML: {message}", file=file) from None
         line = int(place[1]) if place[1] else text.rstrip().count("\n") + 1
         what = message[: place.start()]
-        tip = toml_tip(what, [*text.splitlines(), ""][line - 1])
+        tip = _toml_tip(what, [*text.splitlines(), ""][line - 1])
         raise SpecError(f"is not TOML: {what}", file=file, line=line, tip=tip) from None
+
+
+def _toml_tip(message: str, line: str) -> str | None:
+    """Return how to fix a line that the parser refused with `message`, None if unknown."""
+    word = _PYTHON_WORD.search(line)
+    if message == "Invalid value" and word:
+        known = word[1] != "None"
+        return f"TOML writes {word[1].lower()}" if known else "leave the key out: TOML has no None"
+    if _CURLY_QUOTE.search(line):
+        return 'the quotes are curly: write straight ones, key = "text"'
+    return next((tip for part, tip in _TIPS.items() if part in message), None)
 
 
 def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
@@ -149,13 +180,13 @@ def _tiers(data: Mapping[str, Any]) -> Tiers:
 
 
 def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
-    """Return the tiers by language, slowest first, each knowing whether it is accepted."""
-    found = {}
+    """Return the tiers by language, slowest first; those from the marked one on are accepted."""
+    by_language = {}
     for language in Language:
         if language in data:
             tiers = sorted(data[language], key=lambda tier: float(tier["speedup"]))
             marked = [place for place, tier in enumerate(tiers) if tier.get("accepted")]
-            found[language] = tuple(
+            by_language[language] = tuple(
                 Tier(
                     speedup=float(tier["speedup"]),
                     share=float(tier["share"]),
@@ -163,7 +194,7 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
                 )
                 for place, tier in enumerate(tiers)
             )
-    return found
+    return by_language
 
 
 def _benchmark(data: Mapping[str, Any]) -> Benchmark:
@@ -194,16 +225,16 @@ def _program(data: Mapping[str, Any]) -> Kernel:
 
 
 def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
-    """Return the general bounds with the language's own put in their place."""
-    own = data.get(language.value, {})
-    if "exact" in own or ("exact" in data and not own):
+    """Return the bounds for a language, which override the general ones."""
+    special = data.get(language.value, {})
+    if "exact" in special or ("exact" in data and not special):
         return Tolerance(exact=True)
-    bounds = {**data, **own}
+    bounds = {**data, **special}
     return Tolerance(atol=float(bounds.get("atol", 0)), rtol=float(bounds.get("rtol", 0)))
 
 
 def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
-    """Yield the case, or one for each position of its lists, or `count` of it."""
+    """Yield one template per position of the case's lists, else `count` equal ones."""
     lists = {name: value for name, value in data["sizes"].items() if isinstance(value, list)}
     repeat = len(next(iter(lists.values()))) if lists else data.get("count", 1)
     for position in range(repeat):

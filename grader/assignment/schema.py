@@ -1,9 +1,7 @@
-"""The JSON Schema's view of a spec, in sentences a course's staff can act on.
+"""Checks a spec against its JSON Schema and explains each error in a sentence for staff.
 
-jsonschema finds what is wrong; its own words are for programmers. TOML differs
-from JSON in three ways that matter here: 4.0 is not a whole number, `nan` and
-`inf` are numbers that nobody wants, and `$` must not match before a last line
-break.
+Three rules differ from jsonschema's defaults: 4.0 is not an integer, `nan` and `inf`
+are no numbers, and `$` in a pattern does not match before a final line break.
 """
 
 from __future__ import annotations
@@ -19,7 +17,8 @@ from typing import Any
 import jsonschema
 
 from grader.assignment.problem import Problem, choices, named
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import CheckName
 
 # By jsonschema's word for a type.
@@ -31,7 +30,7 @@ _TYPE_WORDS = {
     "array": "an array [ … ]",
     "boolean": "true or false",
 }
-# By keyword of the schema; {limit} is the schema's, {value} what the spec says.
+# By keyword of the schema; {limit} is the schema's value, {value} the spec's.
 _LIMIT_SENTENCES = {
     "minimum": "is {value}, must be {limit} or more",
     "maximum": "is {value}, must be {limit} or less",
@@ -47,10 +46,10 @@ _LIMIT_SENTENCES = {
 
 
 def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what the package's JSON Schema finds wrong with a parsed spec."""
+    """Yield the problems that the JSON Schema finds in a parsed spec."""
     beyond = [Problem(path, "is beyond 64 bits") for path in _beyond_64_bits(data, ())]
     if beyond:
-        # Python does not print numbers of thousands of digits, which jsonschema tries to.
+        # jsonschema would print such a number, and Python refuses to print thousands of digits.
         yield from beyond
         return
     for error in _validator(CheckName.all()).iter_errors(data):
@@ -118,7 +117,7 @@ def _problems(error: Any) -> Iterator[Problem]:
         case "const":
             yield Problem(path, f"is {_shown(value)}, must be {_shown(error.validator_value)}")
         case "type" if isinstance(value, dict) and len(path) == 1:
-            # One table of those that there may be several of.
+            # A single table where an array of tables belongs.
             yield Problem(path, f"is one table, needs double brackets: [[{path[0]}]]")
         case "type":
             wanted = error.validator_value
@@ -126,7 +125,7 @@ def _problems(error: Any) -> Iterator[Problem]:
             text = " or ".join(_TYPE_WORDS[word] for word in words)
             yield Problem(path, f"is {_shown(value)}, must be {text}")
         case "pattern":
-            # The schema says in words what the pattern wants.
+            # The schema's comment describes the pattern in words.
             yield Problem(path, f"is {_shown(value)}, must be {error.schema['$comment']}")
         case "anyOf":
             yield from _nearest_branch(error)
@@ -138,15 +137,15 @@ def _problems(error: Any) -> Iterator[Problem]:
 
 
 def _purpose(schema: Mapping[str, Any], key: str) -> str:
-    """Return ": " and what a key is for, in the schema's words; "" if it has none."""
+    """Return ": " and the schema's description of a key, "" if it has none."""
     text = str(schema["properties"][key].get("description", "")).rstrip(".")
-    # "The name" is a sentence's start, "CUDA" a name.
+    # "The name" becomes "the name", "CUDA" stays.
     begin = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
     return f": {begin}{text[1:]}" if text else ""
 
 
 def _nearest_branch(error: Any) -> Iterator[Problem]:
-    """Tell what is wrong within the alternative that has the right type, if any has."""
+    """Yield the problems of the alternative that has the right type, else all alternatives."""
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)

@@ -1,9 +1,8 @@
-"""One signature, every form it takes.
+"""The signature of an assignment's entry, its element types and its C and Python forms.
 
-An assignment states its entry once: a name and arguments in order. From that
-follow the C declaration in the header, the C++ trampoline (`build`), the
-Python call (`worker`) and the buffers (`judge`). Outputs are arguments, so
-that they belong to the grader in every language.
+From the name and the ordered arguments follow the C declaration in the header, the C++
+trampoline (`build`), the Python call (`worker`) and the buffers (`judge`). Outputs are
+arguments, so that the grader owns them in every language.
 """
 
 from __future__ import annotations
@@ -17,20 +16,39 @@ from grader.vocabulary import Language, Memory, Role
 
 
 class ElementType(Enum):
-    """The types an argument may have: value, C++ spelling, bytes."""
+    """The types of array elements and scalars: one row each.
 
-    FLOAT16 = ("float16", "__half", 2)
-    BFLOAT16 = ("bfloat16", "__nv_bfloat16", 2)
-    FLOAT32 = ("float32", "float", 4)
-    FLOAT64 = ("float64", "double", 8)
-    INT8 = ("int8", "signed char", 1)
-    INT32 = ("int32", "int", 4)
-    INT64 = ("int64", "long long", 8)
+    word       the name in a spec, in the wire format, in torch and in triton.language
+    c_name     the type in C++
+    size       bytes
+    header     declares the C++ type; "" if the type is built in
+    tolerance  atol and rtol in the spec that `grade new` writes; () for exact results
+    synonyms   other names that people try, answered with "did you mean"
+    """
 
-    def __init__(self, word: str, c_name: str, size: int) -> None:
+    FLOAT16 = "float16", "__half", 2, "cuda_fp16.h", ("1e-3", "2e-3"), "half __half fp16 f16"
+    BFLOAT16 = "bfloat16", "__nv_bfloat16", 2, "cuda_bf16.h", ("1e-2", "2e-2"), ""
+    FLOAT32 = "float32", "float", 4, "", ("1e-6", "1e-5"), "float fp32 f32 float2 float4"
+    FLOAT64 = "float64", "double", 8, "", ("1e-13", "1e-12"), "double fp64 f64"
+    INT8 = "int8", "signed char", 1, "", (), "char"
+    INT32 = "int32", "int", 4, "", (), "int integer int4"
+    INT64 = "int64", "long long", 8, "", (), "long"
+
+    def __init__(
+        self,
+        word: str,
+        c_name: str,
+        size: int,
+        header: str,
+        tolerance: tuple[str, ...],
+        synonyms: str,
+    ) -> None:
         self.word = word
         self.c_name = c_name
         self.size = size
+        self.header = header
+        self.tolerance = tolerance
+        self.synonyms = synonyms.split()
 
     @property
     def is_float(self) -> bool:
@@ -41,13 +59,6 @@ class ElementType(Enum):
     def named(cls, word: str) -> ElementType:
         """Return the type called `word` in a spec; KeyError if there is none."""
         return {member.word: member for member in cls}[word]
-
-
-# The headers a C declaration needs for types that are not built in.
-_HEADERS = {
-    ElementType.FLOAT16: "cuda_fp16.h",
-    ElementType.BFLOAT16: "cuda_bf16.h",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,12 +147,10 @@ class Signature:
 
     @property
     def c_includes(self) -> str:
-        """The lines that the declaration needs ahead of it, for types that are not built in."""
+        """The #include lines that the declaration needs for types that are not built in."""
         wanted = {self.element_type(argument, Language.CUDA) for argument in self.arguments}
         return "".join(
-            f"#include <{_HEADERS[kind]}>\n"
-            for kind in ElementType
-            if kind in wanted & set(_HEADERS)
+            f"#include <{kind.header}>\n" for kind in ElementType if kind in wanted and kind.header
         )
 
     def header(self) -> str:

@@ -1,17 +1,14 @@
-"""Where a key of a TOML document stands, and which key was probably meant.
+"""Lines of the keys in a TOML document, and suggestions for misspelled keys.
 
-The standard parser tells values, not places. This walks the text once and
-notes the line of every key, table and array element under its path, such as
-("signature", "arguments", 1, "type"). The text has been parsed by `tomllib`
-before, so it is known to be TOML: the walk tells apart only what it must to
-count lines, which is strings, comments, brackets and keys.
+`tomllib` gives values without positions. This module scans the text once and records the
+line of every key, table and array element under its path, such as ("signature",
+"arguments", 1, "type"). `tomllib` has accepted the text before, so the scan distinguishes
+only strings, comments, brackets and keys.
 """
 
 from __future__ import annotations
 
 import bisect
-import difflib
-import itertools
 import re
 import sys
 from collections.abc import Iterable
@@ -22,9 +19,8 @@ else:
     import tomli as tomllib
 
 KeyPath = tuple[str | int, ...]
-_MOST_NAMES = 1000  # each takes a moment to compare, and a hand-in may have any number of them
 
-# A multi-line string may end in up to two quotes of its own before the closing three.
+# A multi-line string may end in one or two quotes before the closing three.
 _STRING = re.compile(
     r'"""(?:\\.|[^\\])*?"""(?:"{0,2})'
     r"|'''.*?'''(?:'{0,2})"
@@ -42,14 +38,14 @@ _COMMENT = re.compile(r"#[^\n]*")
 def key_lines(text: str) -> dict[KeyPath, int]:
     """Return the 1-based line of every table, key and array element.
 
-    A table that has no line of its own (`a` in `[a.b]` or `a.b = 1`) is where
-    it is first named; the document is on line 1.
+    A table without a header (`a` in `[a.b]` or `a.b = 1`) has the line that first
+    names it; the document has line 1.
     """
-    return _Walk(text).run()
+    return _Scan(text).run()
 
 
 def line_of(lines: dict[KeyPath, int], path: Iterable[str | int]) -> int:
-    """Return the line of `path`, or of the nearest enclosing thing that has one."""
+    """Return the line of `path`, or of the nearest enclosing key that has one."""
     wanted = tuple(path)
     while wanted not in lines and wanted:
         wanted = wanted[:-1]
@@ -68,13 +64,6 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean `x`?" for a near miss, else ""."""
-    names = list(itertools.islice(dict.fromkeys(known), _MOST_NAMES))
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"; did you mean `{near[0]}`?" if near else ""
-
-
 def _parts(key: str) -> list[str]:
     return [_unquoted(part) for part in re.findall(_PART, key)]
 
@@ -83,12 +72,12 @@ def _unquoted(part: str) -> str:
     if part[0] == "'":
         return part[1:-1]
     if part[0] == '"':
-        # The parser knows the escapes.
+        # tomllib decodes the escapes.
         return str(tomllib.loads(f"key = {part}")["key"])
     return part
 
 
-class _Walk:
+class _Scan:
     def __init__(self, text: str) -> None:
         self.text = text
         self.line_starts = [match.end() for match in re.finditer("\n", text)]
@@ -126,7 +115,7 @@ class _Walk:
         self.lines.setdefault(path, bisect.bisect_right(self.line_starts, position) + 1)
 
     def _skip(self, position: int, also: str = "") -> int:
-        """Return the next place that is no white space, comment or one of `also`."""
+        """Return the next position that is no white space, comment or character of `also`."""
         while position < len(self.text):
             comment = _COMMENT.match(self.text, position)
             if comment:
@@ -147,7 +136,7 @@ class _Walk:
         return self._value(self._skip(key.end(), also="="), path)
 
     def _value(self, position: int, path: KeyPath) -> int:
-        """Walk the value that starts here; return where it ends."""
+        """Scan the value that starts here; return its end."""
         string = _STRING.match(self.text, position)
         if string:
             return string.end()

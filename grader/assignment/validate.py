@@ -1,7 +1,7 @@
-"""What a schema cannot say about a spec: signature, kernels, tolerance, oracle.
+"""Rules beyond the JSON Schema: signature, kernels, tolerance, oracle.
 
-Every check yields problems and never raises; all run on data that the JSON
-Schema has accepted. Cases have a module of their own.
+Every rule yields problems and never raises; all run on data that the schema accepted.
+`validate_cases`, `validate_timing` and `counter_bounds` have the other rules.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from grader.assignment.counter_bounds import counter_problems
 from grader.assignment.expression import Expression
 from grader.assignment.model import ORACLE_FILE, PROGRAM_FILE, PROGRAM_NAME
 from grader.assignment.names import MODULES, reserved, reserved_entry, type_meant
 from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import case_problems, scalar_problem, scalar_types
-from grader.assignment.validate_counters import counter_problems
 from grader.assignment.validate_timing import timing_problems
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 # What the oracle must define, with the arguments it is called with.
@@ -29,7 +30,7 @@ ORACLE_FUNCTIONS = {
     "baseline": ("inputs", "outputs"),
 }
 
-# What it may define besides: cheaper ways for timed calls.
+# What it may also define: cheaper ways to prepare and check timed calls.
 ORACLE_HOOKS = {
     "refresh": ("inputs", "generator"),
     "verify": ("inputs", "outputs", "generator"),
@@ -37,7 +38,7 @@ ORACLE_HOOKS = {
 
 
 def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
-    """Yield everything that is wrong with a spec that has the right form."""
+    """Yield all problems of a spec that the schema accepted."""
     name = folder.resolve().name
     if data["name"] != name:
         yield Problem(
@@ -49,7 +50,7 @@ def meaning_problems(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]
     yield from _tolerance_problems(data)
     if "program" in data and not signature:
         yield from _program_problems(data)
-    # Sizes mean something only under a signature that does.
+    # Sizes can be checked only against a valid signature.
     if not signature:
         yield from case_problems(data)
         yield from timing_problems(data)
@@ -93,7 +94,7 @@ def _argument_problems(
             if key in argument:
                 yield Problem((*at, key), "is for arrays: give a `shape`, or take it away")
         for kind in sorted(scalar_types(argument, signature)):
-            if kind in ("float16", "bfloat16"):
+            if ElementType.named(kind).header:  # C++ has no such built-in type
                 yield Problem(
                     (*at, "type"), f"makes a scalar {kind}; pass it as float32, or as an array"
                 )
@@ -131,7 +132,7 @@ def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
     names: set[str] = set()
-    # By path as a file system sees it that does not tell capitals apart.
+    # By lower-case path: some file systems ignore case.
     owners: dict[str, str] = {}
     for index, kernel in enumerate(kernels):
         name = kernel["name"]
@@ -161,7 +162,7 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
 
 
 def _program_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield why main.cu cannot be graded: its shim knows the entry's arguments and no more."""
+    """Yield why main.cu cannot be graded: its shim knows only the entry's arguments."""
     signature, kernels = data["signature"], data["kernels"]
     if not any(Language.CUDA in kernel["files"] for kernel in kernels):
         yield Problem(
@@ -203,7 +204,7 @@ def _tolerance_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _oracle_problems(oracle: Path) -> Iterator[Problem]:
-    """Look at the oracle without running it: listing must not import torch."""
+    """Check the oracle without running it, because `grade list` must not import torch."""
     try:
         tree = ast.parse(oracle.read_bytes())
     except FileNotFoundError:
@@ -223,10 +224,10 @@ def _oracle_problems(oracle: Path) -> Iterator[Problem]:
         if name not in functions:
             yield Problem((), f"lacks `{wanted}`{did_you_mean(name, others)}", oracle)
             continue
-        found = functions[name].args
-        most = len(found.posonlyargs) + len(found.args)
-        least = most - len(found.defaults)
-        fits = least <= len(arguments) and (found.vararg or len(arguments) <= most)
-        if not fits or any(default is None for default in found.kw_defaults):
+        parameters = functions[name].args
+        most = len(parameters.posonlyargs) + len(parameters.args)
+        least = most - len(parameters.defaults)
+        fits = least <= len(arguments) and (parameters.vararg or len(arguments) <= most)
+        if not fits or any(default is None for default in parameters.kw_defaults):
             line = functions[name].lineno
             yield Problem((), f"has `{name}` with other arguments: write `{wanted}`", oracle, line)

@@ -1,8 +1,7 @@
-"""What a schema cannot say about `[[cases]]`: sizes that fit the signature.
+"""Rules beyond the JSON Schema for `[[cases]]`: sizes that fit a valid signature.
 
-A case must give every size that a shape or a scalar needs, and its arrays must
-have at least one element and fit a GPU. A range is looked at by its two ends. All
-this is asked of specs whose signature is sound.
+A case must give every size that a shape or a scalar needs; its arrays must have at
+least one element and fit a GPU. Of a range, both ends are checked.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ from typing import Any
 from grader.assignment.expression import Expression
 from grader.assignment.problem import Problem, named
 from grader.assignment.signature import ElementType
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
+from grader.text.did_you_mean import did_you_mean
 
 # The smallest GPU we grade on has 15 GB, for all arrays together.
 _LARGEST_ARRAY_GIB = 12
@@ -23,7 +23,7 @@ Table = Mapping[str, Any]
 
 
 def case_problems(data: Table) -> Iterator[Problem]:
-    """Yield what is wrong with the cases of a spec."""
+    """Yield the problems of the cases of a spec."""
     signature = data["signature"]
     if any("memory" in kernel["points"] for kernel in data["kernels"]) and not any(
         case.get("memory") and case.get("visibility", "visible") == "visible"
@@ -54,7 +54,7 @@ def case_problems(data: Table) -> Iterator[Problem]:
 def size_problems(
     sizes: Table, signature: Table, at: KeyPath, others: Iterable[Problem] = ()
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the sizes at `at`; shapes only if nothing else is, `others` too."""
+    """Yield the problems of the sizes at `at` and `others`; shapes only if there are none."""
     problems = [
         *_name_problems(sizes, signature, at),
         *_value_problems(sizes, signature, at),
@@ -64,7 +64,7 @@ def size_problems(
 
 
 def scalar_types(argument: Table, signature: Table) -> set[str]:
-    """Return the element types an argument has in the languages."""
+    """Return the element types of an argument, one for each language if it is bound."""
     bound = signature.get("types", {}).get(argument["type"])
     return set(bound.values()) if bound else {argument["type"]}
 
@@ -134,9 +134,10 @@ def _range_problems(bounds: Table, at: KeyPath) -> Iterator[Problem]:
 def _list_problems(case: Table, at: KeyPath) -> Iterator[Problem]:
     lengths = {name: len(value) for name, value in case["sizes"].items() if isinstance(value, list)}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         yield Problem(
-            (*at, "sizes"), f"has lists of different lengths ({told}): they are taken side by side"
+            (*at, "sizes"),
+            f"has lists of different lengths ({listed}): they are taken side by side",
         )
     if lengths and "count" in case:
         yield Problem((*at, "count"), "goes with single values and ranges: take it, or lists, away")
@@ -144,33 +145,33 @@ def _list_problems(case: Table, at: KeyPath) -> Iterator[Problem]:
 
 def _shape_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Problem]:
     for values in _corners(sizes):
-        told = ", ".join(f"{name} = {value}" for name, value in values.items())
+        given = ", ".join(f"{name} = {value}" for name, value in values.items())
         for argument in signature["arguments"]:
             if "shape" not in argument:
                 continue
             try:
                 shape = [Expression.parse(e).evaluate(values) for e in argument["shape"]]
             except ValueError as error:
-                yield Problem(at, f"with {told}: {error}")
+                yield Problem(at, f"with {given}: {error}")
                 continue
             kinds = scalar_types(argument, signature)
             size = math.prod(shape) * max(ElementType.named(kind).size for kind in kinds)
             if min(shape) < 1:
                 yield Problem(
                     at,
-                    f"with {told}: `{argument['name']}` gets the shape {tuple(shape)}, "
+                    f"with {given}: `{argument['name']}` gets the shape {tuple(shape)}, "
                     "but every extent is at least 1",
                 )
             elif size > _LARGEST_ARRAY_GIB << 30:
                 yield Problem(
                     at,
-                    f"with {told}: `{argument['name']}` gets {size / 2**30:.3g} GiB; "
+                    f"with {given}: `{argument['name']}` gets {size / 2**30:.3g} GiB; "
                     f"an array may have {_LARGEST_ARRAY_GIB}",
                 )
 
 
 def _corners(sizes: Table) -> Iterator[dict[str, int | float]]:
-    """Yield the values of every case a table stands for, ranges at either end."""
+    """Yield the sizes of every case of a table, with ranges at either end."""
     length = max((len(value) for value in sizes.values() if isinstance(value, list)), default=1)
     for position in range(length):
         for end in ("min", "max"):
@@ -185,7 +186,7 @@ def _corners(sizes: Table) -> Iterator[dict[str, int | float]]:
 
 
 def _numbers(value: Any, at: KeyPath) -> Iterator[tuple[KeyPath, int | float]]:
-    """Yield every number of a size with its place."""
+    """Yield every number of a size with its key path."""
     if isinstance(value, list):
         yield from (((*at, position), number) for position, number in enumerate(value))
     elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What a schema cannot say about tiers and `[[benchmarks]]`.
+"""Rules beyond the JSON Schema for tiers and `[[benchmarks]]`.
 
 Points for performance need tiers in every language and a benchmark to measure;
 a better tier earns more than a worse one, and the best earns everything.
@@ -13,18 +13,19 @@ from typing import Any
 from grader.assignment.expression import Expression
 from grader.assignment.problem import Problem
 from grader.assignment.signature import ElementType
-from grader.assignment.toml_locations import KeyPath, did_you_mean
+from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import scalar_types, size_problems
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 Table = Mapping[str, Any]
 
-# What a benchmark's expressions may use beside the sizes: the bytes of an element.
+# A name in a benchmark's expressions besides the sizes: the bytes of an element.
 ELEMENT_SIZE = "size"
 
 
 def timing_problems(data: Table) -> Iterator[Problem]:
-    """Yield what is wrong with tiers and benchmarks, on a spec with a sound signature."""
+    """Yield the problems of tiers and benchmarks in a spec with a valid signature."""
     for index, kernel in enumerate(data["kernels"]):
         yield from _kernel_problems(kernel, ("kernels", index), data)
     for index, benchmark in enumerate(data.get("benchmarks", ())):

@@ -10,8 +10,8 @@ import itertools
 import re
 
 from grader.assignment.signature import Signature
-from grader.assignment.toml_locations import did_you_mean
 from grader.build.trampoline import SIGNATURE_MARK
+from grader.text.did_you_mean import did_you_mean
 
 # g++: mark<void (*)(float*)>  ·  nvcc: mark<R (*)(P...)> [with R=void, P=<float *>]
 _FOUND = (

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment.signature import Signature
-from grader.assignment.toml_locations import did_you_mean
 from grader.build.artifact import Built, Rejected
 from grader.errors import GraderError
 from grader.protocol import programs
@@ -21,6 +20,7 @@ from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import box
 from grader.submission.reader import SourceFile
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Device, Language
 
 _WALL_S = 10.0

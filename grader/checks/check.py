@@ -79,8 +79,13 @@ class KernelFile:
     source: SourceFile
 
     @property
+    def key(self) -> tuple[str, Language]:
+        """What distinguishes the file from the others of its submission."""
+        return self.kernel.name, self.language
+
+    @property
     def title(self) -> str:
-        """The name for progress."""
+        """The name that progress shows."""
         return f"{self.kernel.name} · {self.language.phrase}"
 
     @property

@@ -1,4 +1,4 @@
-"""The command lines of `grade ci` and `grade report`; `ci` and `delivery` do the work."""
+"""The commands `grade ci` and `grade report`."""
 
 from __future__ import annotations
 
@@ -55,14 +55,20 @@ class FormatType(click.ParamType[OutputFormat | None]):
     "source",
     required=True,
     type=click.Path(path_type=Path),
-    help="The hand-in: a folder (or zip or tar) with the assignment's files or a folder of them.",
+    help="The submission: a folder (or zip or tar) with the assignment's files or its folder.",
 )
-@click.option("--format", "form", required=True, type=FormatType(), help="Whose file.")
+@click.option(
+    "--format",
+    "form",
+    required=True,
+    type=FormatType(),
+    help="The platform whose result file to write.",
+)
 @click.option(
     "--output",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result here; it is whole and valid at every moment.",
+    help="Write the result here; the file is complete and valid at every moment.",
 )
 @click.option(
     "--require-sandbox",
@@ -70,13 +76,13 @@ class FormatType(click.ParamType[OutputFormat | None]):
     type=click.Choice(["full", "partial", "none"]),
     default="partial",
     show_default=True,
-    help="Grade nothing where hand-ins are kept apart less well than this.",
+    help="Refuse to grade where the sandbox is weaker than this.",
 )
 @click.option(
     "--budget",
     "budget_s",
     type=click.FloatRange(min=0, min_open=True),
-    help="Seconds for the whole run, below the platform's own limit. Default: 540 for gradescope, "
+    help="Seconds for the whole run, below the platform's limit. Default: 540 for gradescope, "
     "25 for prairielearn, 50 for autolab, none for the others.",
 )
 @click.option(
@@ -86,15 +92,15 @@ class FormatType(click.ParamType[OutputFormat | None]):
 @click.option(
     "--cluster",
     metavar="local|ADDRESS|slurm",
-    help="Grade here on the processor, and have a GPU worker of this Dask cluster measure what "
-    "that leaves pending; what it has not within the budget stays pending (docs/cluster.md).",
+    help="Grade on this processor, then let a GPU worker of this Dask cluster measure the "
+    "pending checks; those it does not finish within the budget stay pending (docs/cluster.md).",
 )
 @options.cluster_tls
 @click.option(
     "--report",
     "report_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write our own report, too: for staff, it tells the hidden cases and the seed.",
+    help="Also write the full report: for staff only, it shows the hidden cases and the seed.",
 )
 @click.option(
     "--metadata",
@@ -106,7 +112,7 @@ class FormatType(click.ParamType[OutputFormat | None]):
 @click.option(
     "--rate-limit",
     type=click.IntRange(min=1),
-    help="Gradescope: grade at most so many submissions of a student in --rate-window hours.",
+    help="Gradescope: grade at most this many submissions of a student in --rate-window hours.",
 )
 @click.option(
     "--rate-window",
@@ -114,12 +120,12 @@ class FormatType(click.ParamType[OutputFormat | None]):
     type=click.FloatRange(min=0, min_open=True),
     default=24.0,
     show_default=True,
-    help="The hours that --rate-limit is about.",
+    help="The length of the period for --rate-limit, in hours.",
 )
 def ci(
     form: OutputFormat, level: str, rate_limit: int | None, window_h: float, **arguments: Any
 ) -> None:
-    """Grade a hand-in where a course's platform asks for it (staff).
+    """Grade a submission on a course's platform (staff).
 
     \b
     grade ci silu --from submission --format gradescope --output results/results.json
@@ -128,7 +134,7 @@ def ci(
     grade ci silu --from submission --format gradescope --output results/results.json \\
         --cluster tls://head.example.edu:8786 --cluster-tls tls/
 
-    Exit code 0 if a valid result was written, else 3, and there is none.
+    Exit code 0 if a valid result was written, 3 if none was written.
     """
     from grader.commands.ci.gradescope_metadata import RateLimit
     from grader.commands.ci.run import Request, grade_ci
@@ -146,7 +152,7 @@ def ci(
     type=FormatType(terminal=True),
     default="terminal",
     show_default=True,
-    help="Whose words.",
+    help="The form to show it in.",
 )
 @click.option(
     "--output",
@@ -154,7 +160,7 @@ def ci(
     help="Write the result here. Default: standard output.",
 )
 def report(file: Path, form: OutputFormat | None, output: Path | None) -> None:
-    """Show a report (of --json, or grade ci --format json) in another reader's form.
+    """Show a report (from --json or grade ci --format json) in another form.
 
     \b
     grade report report.json                                       as at a terminal

@@ -1,7 +1,7 @@
-"""What a shell is offered for the name of an assignment or of a kernel.
+"""Shell completion for the names of assignments and kernels.
 
-A shell asks at each press of a key, and shows whatever is printed: nothing here
-imports torch, and what cannot be read offers nothing.
+A shell asks at each press of Tab and shows whatever is printed, so nothing here imports
+torch, and a file that cannot be read offers no names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TIMED = ("calibrate", "profile")
 
 
 def assignments(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Return the names that begin so, in order, without those that stand there already."""
+    """Return the assignments that start with `begun`, without those already given."""
     given = context.params.get(parameter.name or "")
     taken = set(given) if isinstance(given, tuple) else set()
     names = [folder.name for folder in _folders()]
@@ -28,9 +28,9 @@ def assignments(context: click.Context, parameter: click.Parameter, begun: str) 
 
 
 def kernels(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Return the kernels that begin so, of the assignments that stand there, else of all."""
+    """Return the kernels that start with `begun`, of the given assignments, else of all."""
     taken = context.params.get(parameter.name or "")
-    # main.cu is graded, and nothing else is done with it.
+    # main.cu is only graded, never timed or profiled.
     timed = context.info_name in _TIMED
     names = {
         part.name: None
@@ -41,9 +41,9 @@ def kernels(context: click.Context, parameter: click.Parameter, begun: str) -> l
 
 
 def _meant(context: click.Context) -> Iterator[Assignment]:
-    one = context.params.get("assignment")
-    # After an option that still lacks its value click has not sorted the arguments yet.
-    names = {one} if one else {*(context.params.get("assignments") or ()), *context.args}
+    single = context.params.get("assignment")
+    # After an option without its value, click has not sorted the arguments yet.
+    names = {single} if single else {*(context.params.get("assignments") or ()), *context.args}
     folders = _folders()
     meant = [folder for folder in folders if folder.name in names]
     for folder in meant or folders:

@@ -1,4 +1,4 @@
-"""The commands for a whole class: what `cli` adds to the command `grade`."""
+"""The commands for a whole class: `grade batch`, `grade merge` and `grade leaderboard`."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from grader.cli import options
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where reports go. What is there and current is not graded again.",
+    help="The folder for reports. Submissions with a current report are not graded again.",
 )
 @click.option(
     "--csv",
     type=click.Path(path_type=Path),
-    help="Write the grade book here, too.",
+    help="Also write the grade book here.",
 )
 @click.option(
     "--csv-for",
     type=click.Choice(["gradescope", "canvas"]),
     default="gradescope",
     show_default=True,
-    help="Whose columns the grade book has.",
+    help="The system whose columns the grade book has.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
-    help="So many hand-ins at a time. Default: one for each GPU, without one for each core.",
+    help="Grade this many submissions at a time. Default: one per GPU, else one per core.",
 )
 @options.device
 @click.option(
@@ -46,7 +46,7 @@ from grader.cli import options
 @click.option(
     "--cluster",
     metavar="local|ADDRESS|slurm",
-    help="Grade on Dask: workers on this machine, a scheduler's, or Slurm's (docs/cluster.md).",
+    help="Grade on Dask workers of this machine, of a scheduler or of Slurm (docs/cluster.md).",
 )
 @options.cluster_tls
 @click.option(
@@ -56,21 +56,21 @@ from grader.cli import options
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="Give a cluster up that has no workers, or does not answer, for so long.",
+    help="Give up on a cluster that has no workers or does not answer for this long.",
 )
 def batch(**arguments: Any) -> None:
-    """Grade a class: each hand-in in FOLDER, for each ASSIGNMENT (staff).
+    """Grade a class: each submission in FOLDER, for each ASSIGNMENT (staff).
 
     \b
-    FOLDER is an export of Gradescope, clones of GitHub Classroom, or holds a
-    folder or an archive for each student.
+    FOLDER is a Gradescope export, a folder of GitHub Classroom clones, or holds
+    a folder or an archive for each student.
 
     \b
     grade batch hand-ins/ silu --out graded/
     grade batch hand-ins/ silu --out graded/ --csv grades.csv
 
-    The same command again grades only what is new, changed or could not be
-    graded. Exit code 0 if every hand-in has its report, else 1.
+    Run again, it grades only submissions that are new, changed or could not be
+    graded. Exit code 0 if every submission has its report, else 1.
     """
     from grader.commands.batch.run import Request
     from grader.commands.batch.run import batch as run
@@ -88,18 +88,18 @@ def batch(**arguments: Any) -> None:
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Where the one report goes; a folder for two folders. Default: standard output.",
+    help="Write the merged report here; a folder for two folders. Default: standard output.",
 )
 def merge(first: Path, second: Path, output: Path | None) -> None:
-    """Fill the pending points of a report in from another machine's (staff).
+    """Fill in the pending points of a report from another machine's report (staff).
 
     \b
     grade merge cpu.json gpu.json --output both.json
     grade merge cpu/reports gpu/reports --output both/reports
 
-    Refuses reports of different hand-ins, specs or seeds.
+    Refuses reports of different submissions, specs or seeds.
     """
-    from grader.commands.batch.merge import run_merge
+    from grader.commands.merge import run_merge
 
     sys.exit(run_merge(first, second, output))
 
@@ -112,11 +112,11 @@ def merge(first: Path, second: Path, output: Path | None) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The page to write.",
 )
-@click.option("--title", default="Leaderboard", show_default=True, help="What stands above it.")
+@click.option("--title", default="Leaderboard", show_default=True, help="The page's title.")
 @click.option(
     "--names",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A CSV of hand-in and pseudonym, for those who chose one.",
+    help="A CSV of submission and pseudonym, for students who chose one.",
 )
 def leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> None:
     """Show points and speedups of a class as one page, under pseudonyms (staff).
@@ -133,11 +133,11 @@ def leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> N
     stderr = Console(stderr=True, soft_wrap=True, highlight=False)
     refused: list[str] = []
 
-    def tell(problem: str) -> None:
+    def report_problem(problem: str) -> None:
         refused.append(problem)
         stderr.print(f"{problem}: it is not on the page; grade it again", markup=False)
 
-    count = write_leaderboard(folder, output, title, names, tell)
+    count = write_leaderboard(folder, output, title, names, report_problem)
     click.echo(f"{count} hand-ins in {output}")
     sys.exit(1 if refused else 0)
 

@@ -31,10 +31,9 @@ from grader.errors import GraderError, UsageError
 from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
 
-EXIT_NOT_ACCEPTED = 1
 EXIT_INTERRUPTED = 130
 
-_EXAMPLES = {"help_option_names": ["-h", "--help"]}
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class CheckType(click.ParamType[CheckName]):
@@ -63,7 +62,7 @@ class CheckType(click.ParamType[CheckName]):
         return [click.shell_completion.CompletionItem(name) for name in names]
 
 
-@click.group(context_settings=_EXAMPLES)
+@click.group(context_settings=_SETTINGS)
 @click.version_option(grader.__version__, prog_name="grade")
 def cli() -> None:
     """Grade CUDA C++ and Triton kernels, with and without a GPU."""
@@ -75,7 +74,7 @@ def cli() -> None:
     "--from",
     "source",
     type=click.Path(path_type=Path),
-    help="The hand-in: a folder (or zip or tar) with a folder per assignment, or one "
+    help="The submission: a folder (or zip or tar) with a folder per assignment, or one "
     "assignment's files. Default: this folder, or student_template/ in the course repository.",
 )
 @options.device
@@ -86,7 +85,7 @@ def cli() -> None:
     "checks",
     multiple=True,
     type=CheckType(),
-    help="Only this check, and what it needs (repeatable).",
+    help="Only this check and those it needs (repeatable).",
 )
 @click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
 @click.option(
@@ -96,13 +95,13 @@ def cli() -> None:
     help="Write the report here: a file, or a folder for several assignments.",
 )
 def local(**arguments: Any) -> None:
-    """Grade a hand-in on this machine.
+    """Grade a submission on this machine.
 
     \b
     grade local silu                       the stubs or files in this folder
-    grade local silu --from ~/homework     a hand-in elsewhere
+    grade local silu --from ~/homework     a submission elsewhere
     grade local silu --language triton     one language only
-    grade local --json reports/            every assignment that is handed in
+    grade local --json reports/            every assignment with submitted files
     """
     from grader.commands.local import Request, grade_local
 
@@ -125,7 +124,7 @@ def local(**arguments: Any) -> None:
 @options.kernels
 @options.language
 @click.option("--seed", type=int, default=0, help="Draw the timed inputs from this seed.")
-@click.option("--dry-run", is_flag=True, help="Print only; keep nothing beside the spec.")
+@click.option("--dry-run", is_flag=True, help="Only print; store nothing beside the spec.")
 def calibrate(
     assignments: tuple[str, ...],
     references: Path | None,
@@ -137,17 +136,17 @@ def calibrate(
     """Time references, samples at the roof and slow ones; propose tiers (staff).
 
     \b
-    grade calibrate silu                   measure, print, keep the figures
+    grade calibrate silu                   measure, print, store the figures
     grade calibrate gemm --dry-run         measure and print only
-    grade calibrate gemm --kernel v2_tiled this rung again; the others' figures are kept
+    grade calibrate gemm --kernel v2_tiled this kernel again; other figures stay
     """
     from grader.commands.calibrate.measure import Part
     from grader.commands.calibrate.run import run_calibrate
-    from grader.commands.local import chosen_assignments, chosen_device
+    from grader.grading.selection import chosen_assignments, chosen_device
 
     chosen = chosen_assignments(assignments)
     gpu = chosen_device("cuda")
-    assert gpu is not None  # it raises where there is none
+    assert gpu is not None  # chosen_device raises if there is no GPU
     root = references or chosen[0].folder.parent.parent / REFERENCES
     part = Part(kernels=kernels, language=Language(language) if language else None)
     run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run, part=part)
@@ -163,36 +162,36 @@ def calibrate(
     "samples",
     multiple=True,
     metavar="PATTERN",
-    help="Only these samples, and nothing else: a part of VERDICT/NAME/FILE, or a pattern.",
+    help="Only these samples: a part of VERDICT/NAME/FILE, or a pattern.",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(1, 100),
     default=3,
     show_default=True,
-    help="Grade each reference so often, with other data each time.",
+    help="Grade each reference this many times, with different data each time.",
 )
-@click.option("--seed", type=int, default=0, help="Draw the data from this seed on.")
+@click.option("--seed", type=int, default=0, help="The seed of the first data.")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 256),
-    help="So many gradings at a time. Default: one for each core, fewer on a GPU.",
+    help="Run this many gradings at a time. Default: one per core, fewer on a GPU.",
 )
 @click.option(
     "--json",
     "json_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the result to this file, too.",
+    help="Also write the result to this file.",
 )
 def verify(**arguments: Any) -> None:
-    """Prove that assignments do what they claim (staff: needs reference/).
+    """Check the references, samples and oracle of assignments (staff: needs reference/).
 
     \b
     grade verify                                every assignment
     grade verify silu --language cuda           one of them, in one language
     grade verify silu --sample memory_error     the samples of one verdict
 
-    Exit code 0 if all agrees, 1 if anything differs.
+    Exit code 0 if everything is as expected, else 1.
     """
     from grader.commands.verify.run import Request
     from grader.commands.verify.run import verify as run
@@ -208,11 +207,13 @@ def verify(**arguments: Any) -> None:
     "--from",
     "source",
     type=click.Path(path_type=Path, exists=True),
-    help="The hand-in, as for `grade local`.",
+    help="The submission, as for `grade local`.",
 )
 @options.device
 @click.option(
-    "--svg", type=click.Path(path_type=Path, dir_okay=False), help="Draw the roof into this file."
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the roofline into this file.",
 )
 def profile(
     assignment: str,
@@ -222,14 +223,14 @@ def profile(
     device: str,
     svg: Path | None,
 ) -> None:
-    """Show what one kernel costs: time, roof, registers, accesses.
+    """Show the cost of one kernel: time, roofline, registers, accesses.
 
     \b
     grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
     """
-    from grader.commands.local import chosen_assignments, chosen_device, default_source
-    from grader.commands.profile import Request, run_profile
+    from grader.commands.profile.run import Request, run_profile
+    from grader.grading.selection import chosen_assignments, chosen_device, default_source
     from grader.submission.reader import read_submission
 
     [chosen] = chosen_assignments((assignment,))
@@ -252,8 +253,8 @@ def list_assignments() -> None:
     """List the assignments with their kernels, files and points.
 
     \b
-    grade list                             those of the course this folder is in
-    GRADE_ASSIGNMENTS=… grade list         those of a course elsewhere
+    grade list                             assignments of the course that holds this folder
+    GRADE_ASSIGNMENTS=… grade list         assignments of another course
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("assignment", "kernel", "files", "points"):
@@ -278,12 +279,12 @@ def _all_assignments() -> list[Assignment]:
 
 @cli.command()
 def doctor() -> None:
-    """Say what this machine can grade, what is missing, and how to mend it.
+    """Show what this machine can grade, what is missing, and how to fix it.
 
     \b
     grade doctor                           exit code 0 if anything can be graded
 
-    The command that mends something stands beside what it costs to do without.
+    Each missing part is listed with its effect and the command that fixes it.
     """
     from grader.commands.doctor import main as examine
 
@@ -314,7 +315,7 @@ def main() -> None:
             errors.print(f"  tip: {error.tip}", markup=False)
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # The reader of our output has gone (`grade list | head`): nothing to say.
+        # The reader of the output has closed it (`grade list | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from grader.assignment.toml_locations import did_you_mean
 from grader.commands.scaffold.draft import EXAMPLE, make_draft, parse_argument
 from grader.commands.scaffold.files import course_folder, gaps, write_files
 from grader.errors import UsageError
+from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
 _LANGUAGES = [str(word) for word in Language]
@@ -17,13 +17,13 @@ _LANGUAGES = [str(word) for word in Language]
 
 @click.command()
 @click.argument("name")
-@click.option("--title", help="The name that people read. Default: made from NAME.")
+@click.option("--title", help="The name that people read. Default: derived from NAME.")
 @click.option(
     "--language",
     "languages",
     multiple=True,
     type=click.Choice(_LANGUAGES),
-    help="A language to write it in (repeatable). Default: both.",
+    help="A language of the assignment (repeatable). Default: both.",
 )
 @click.option(
     "--argument",
@@ -36,7 +36,7 @@ _LANGUAGES = [str(word) for word in Language]
 @click.option(
     "--course",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="The course's folder. Default: the nearest with assignments/ in it, else this folder.",
+    help="The course's folder. Default: the nearest one with assignments/, else this folder.",
 )
 def new(
     name: str,
@@ -45,14 +45,14 @@ def new(
     arguments: tuple[str, ...],
     course: Path | None,
 ) -> None:
-    """Write the files of a new assignment, which works at once (instructors).
+    """Write the files of a new assignment that works at once (instructors).
 
     \b
     grade new vector_add                   asks for the rest
     grade new scale --language cuda --argument "x:float32[n]:in" \\
         --argument "y:float32[n]:out" --argument n:int32
 
-    Nothing is overwritten. What is to be filled in is listed at the end.
+    Nothing is overwritten. The parts to fill in are listed at the end.
     """
     if not arguments:
         make_draft(name, title, languages, EXAMPLE.replace("--argument ", "").split())
@@ -77,7 +77,7 @@ def new(
 def _ask(
     name: str, title: str | None, languages: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Ask for what no option told."""
+    """Ask for what the options leave open."""
     try:
         title = title or click.prompt("Title", default=name.replace("_", " ").capitalize())
         if not languages:

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands have, in the same words."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from grader.cli import options
 from grader.errors import GraderError, UsageError
 
 TARGETS = ("student", "gradescope", "prairielearn", "autolab", "github")
-# Those that students get, with handouts and stubs.
+# Targets that students get, with handouts and stubs.
 FOR_STUDENTS = ("student", "github")
-# Gradescope unpacks its archive itself: nobody would read a file in it.
+# Gradescope unpacks the archive itself, so nobody would read a README in it.
 _GRADESCOPE_NEXT = (
     "upload it below Configure Autograder, with an Ubuntu 22.04 image, "
     "and test it with a solved file"
@@ -39,12 +39,12 @@ def release(target: str, assignments: tuple[str, ...], output: Path) -> None:
     grade release autolab silu --output silu.tar         a lab's autograder
     grade release github silu --output silu.zip          a template for GitHub Classroom
 
-    No solved file is in any of them; hidden cases are in none that students get.
+    No archive holds a solved file; no archive for students holds hidden cases.
     """
-    from grader.commands.local import chosen_assignments
     from grader.commands.release.pack import ENDINGS, packed
     from grader.commands.release.readiness import not_ready, refuse_outdated
     from grader.commands.release.targets import entries_of
+    from grader.grading.selection import chosen_assignments
 
     if not output.name.endswith(ENDINGS):
         raise UsageError(f"--output {output}: it must end in {', '.join(ENDINGS)}")

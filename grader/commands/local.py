@@ -1,4 +1,4 @@
-"""`grade local`: which assignments, which hand-in, which device; then grade and show."""
+"""`grade local`: grade the submission in a folder and print its reports."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from grader.assignment import catalogue
-from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import Assignment
-from grader.assignment.reader import read_assignment
-from grader.assignment.toml_locations import did_you_mean
-from grader.errors import GraderError, ToolError, UsageError
+from grader.errors import GraderError, UsageError
 from grader.formats.terminal import print_report
-from grader.gpu import nvml
-from grader.gpu.nvml import Gpu
 from grader.grading.internal_error import as_grader_error
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import progress_on
+from grader.grading.selection import (
+    check_kernels,
+    chosen_assignments,
+    chosen_device,
+    default_source,
+)
 from grader.report.model import Report, write_report
 from grader.report.verdict import Verdict
 from grader.submission.reader import Submission, read_submission
@@ -43,19 +43,18 @@ class Request:
 def grade_local(request: Request) -> int:
     """Grade what is asked for, print it, and return the exit code."""
     source = request.source or default_source()
-    named = bool(request.assignments)
     assignments = chosen_assignments(request.assignments)
-    handed_in = [(a, read_submission(source, a)) for a in assignments]
-    if not named:
-        handed_in = [(a, s) for a, s in handed_in if s.files]
-        if not handed_in:
+    submissions = [(a, read_submission(source, a)) for a in assignments]
+    if not request.assignments:
+        submissions = [(a, s) for a, s in submissions if s.files]
+        if not submissions:
             known = ", ".join(assignment.name for assignment in assignments)
             raise UsageError(
                 f"there is no hand-in in {source}",
                 tip=f"name its folder with --from, or an assignment: {known}",
             )
-    check_kernels(request.kernels, [a for a, _ in handed_in])
-    _check_json(request.json_path, len(handed_in))
+    check_kernels(request.kernels, [a for a, _ in submissions])
+    _check_json(request.json_path, len(submissions))
     options = Options(
         gpu=chosen_device(request.device),
         kernels=frozenset(request.kernels),
@@ -64,20 +63,23 @@ def grade_local(request: Request) -> int:
         public_seed=request.seed,
         secret_seed=request.seed,
     )
-    reports, failures = [], []
-    for assignment, submission in handed_in:
+    exit_code = 0
+    failures = []
+    for assignment, submission in submissions:
         try:
-            reports.append(_one(assignment, submission, options, request.json_path))
+            report = _grade_and_show(assignment, submission, options, request.json_path)
         except BrokenPipeError:
-            raise  # nobody reads any more
+            raise  # nobody reads the output any more
         except Exception as error:
-            failures.append(as_grader_error(error))  # the others get their reports
+            failures.append(as_grader_error(error))  # the others still get their reports
+        else:
+            exit_code = max(exit_code, _exit_code(report))
     if failures:
         raise failures[0]
-    return max((_exit_code(report) for report in reports), default=0)
+    return exit_code
 
 
-def _one(
+def _grade_and_show(
     assignment: Assignment, submission: Submission, options: Options, json_path: Path | None
 ) -> Report:
     with progress_on(Console(stderr=True)) as progress:
@@ -92,46 +94,15 @@ def _one(
 def _exit_code(report: Report) -> int:
     if report.verdict is Verdict.GRADER_ERROR:
         return GraderError.exit_code
-    return 0 if report.verdict.earns_points and _complete(report) else 1
-
-
-def _complete(report: Report) -> bool:
-    return report.handed_in == report.kernels_total
-
-
-def default_source() -> Path:
-    """Return the folder of a hand-in that nobody named."""
-    here = Path.cwd()
-    if (here / TEMPLATES).is_dir() and (here / catalogue.ASSIGNMENTS).is_dir():
-        return here / TEMPLATES
-    return here
-
-
-def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
-    """Return the assignments of these names, all there are if none is named."""
-    root = catalogue.assignment_root(Path.cwd())
-    if root is None:
-        raise UsageError(
-            "there are no assignments here",
-            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
-        )
-    folders = [catalogue.assignment_folder(name, root) for name in dict.fromkeys(names)]
-    return [read_assignment(folder) for folder in folders or catalogue.find_assignments(root)]
-
-
-def check_kernels(kernels: tuple[str, ...], assignments: list[Assignment]) -> None:
-    """Refuse the name of a kernel that none of them has."""
-    known = [kernel.name for assignment in assignments for kernel in assignment.parts]
-    for name in kernels:
-        if name not in known:
-            meant = did_you_mean(name, known)
-            raise UsageError(
-                f"there is no kernel `{name}`{meant}", tip=f"known: {', '.join(known)}"
-            )
+    complete = report.handed_in == report.kernels_total
+    return 0 if report.verdict.earns_points and complete else 1
 
 
 def _check_json(path: Path | None, count: int) -> None:
-    """Refuse a place that cannot take the report before the work is done."""
+    """Make the folder for several reports; raise UsageError if they cannot be written there.
+
+    Called before grading, so that no work is lost.
+    """
     if path is None:
         return
     if count > 1 and not path.is_dir():
@@ -143,15 +114,3 @@ def _check_json(path: Path | None, count: int) -> None:
         path.mkdir(parents=True)
     elif not path.is_dir() and not path.absolute().parent.is_dir():
         raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
-
-
-def chosen_device(wanted: str) -> Gpu | None:
-    """Return the GPU to grade on, None for the CPU."""
-    if wanted == "cpu":
-        return None
-    found = nvml.visible(nvml.state().gpus)
-    if found:
-        return found[0]
-    if wanted == "cuda":
-        raise ToolError("this machine has no usable NVIDIA GPU", tip="`grade doctor` says why")
-    return None

@@ -1,12 +1,11 @@
-"""Autolab's closing lines: the feedback, and after it the scores.
+"""Autolab's last lines of output: the feedback, then the scores.
 
     {"_presentation": "semantic", "stages": ["build", …], "build": {"silu": {…}}, …}
     {"scores": {"silu": 90.0, "main": 10.0}, "scoreboard": […]}
 
-A lab's problems must have the kernels' names. Autolab puts quotes around every
-`word` before a colon, inside strings as well, before it parses the line: no
-string of ours has a letter or digit right before a colon, and all is ASCII on
-one line.
+A lab's problems must have the kernels' names. Before parsing the line, Autolab
+puts quotes around every word before a colon, even inside strings: no string here
+has a letter or digit right before a colon, and each line is ASCII.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from grader.report.model import Report
 from grader.text.printable import encodable, one_line
 from grader.vocabulary import CheckName
 
-MOST_BYTES = 200_000  # of all output a job's log keeps 1000 KiB, and the scores come last
+MOST_BYTES = 200_000  # a job's log keeps 1000 KiB of output, and the scores come last
 _MOST_HINT = 500
 _WORD_AND_COLON = re.compile(r"(?<=[A-Za-z0-9]):")
 

@@ -24,8 +24,8 @@ def tally(evidence: CorrectnessEvidence, check: CheckResult) -> str:
     return f"{right} of {evidence.cases_total} cases right"
 
 
-def write_cases(page: Page, evidence: CorrectnessEvidence, said: Deduplicator) -> None:
-    """Add a line for each case that failed, the first with what it takes to mend it."""
+def write_cases(page: Page, evidence: CorrectnessEvidence, deduplicator: Deduplicator) -> None:
+    """Add a line for each case that failed, the first with what is needed to fix it."""
     failed = _failed(evidence)
     skipped = [case for case in evidence.cases if case.verdict is Verdict.SKIPPED]
     alike = list(_alike(failed))
@@ -36,7 +36,7 @@ def write_cases(page: Page, evidence: CorrectnessEvidence, said: Deduplicator) -
         what = _what_happened(cases[0])
         page.sentence((f"{names}: ", "bold"), what, indent=INDENT, most=4)
         if number == 0:
-            said.hint(cases[0].hint, indent=INDENT + 2)
+            deduplicator.hint(cases[0].hint, indent=INDENT + 2)
             _mismatches(page, cases[0])
     if left_out := [case for cases in alike[1 + MOST_CASES :] for case in cases]:
         names = ", ".join(map(_label, left_out))
@@ -47,7 +47,7 @@ def write_cases(page: Page, evidence: CorrectnessEvidence, said: Deduplicator) -
     if failed and (not_run := evidence.cases_total - len(evidence.cases)):
         page.sentence(f"{_number(not_run, other=True)} not run", indent=INDENT)
     head, tail = (10, 5) if failed else (4, 2)
-    said.output(evidence.output, head=head, tail=tail)
+    deduplicator.output(evidence.output, head=head, tail=tail)
 
 
 def _failed(evidence: CorrectnessEvidence) -> list[CaseResult]:
@@ -60,7 +60,7 @@ def _number(cases: int, *, other: bool) -> str:
 
 
 def _alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
-    """Yield neighbours of which the same is to be said, in one list."""
+    """Yield neighbours of which the same is to be deduplicator, in one list."""
     group: list[CaseResult] = []
     for case in failed:
         if group and (case.mismatches or _what_happened(case) != _what_happened(group[0])):
@@ -72,7 +72,7 @@ def _alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
 
 
 def summary_of_hidden(check: CheckResult) -> str:
-    """Return what may be said of hidden cases: how many, verdicts, and size of the error.
+    """Return what may be deduplicator of hidden cases: how many, verdicts, and size of the error.
 
     Messages, sizes and output stay out, for each could tell the input.
     """

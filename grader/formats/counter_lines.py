@@ -1,4 +1,4 @@
-"""Counters below the line of their check: the lines of the file that cost most."""
+"""The details of a counters check: the most expensive lines of the file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _HEADER = ("access", "requests", "per request", "would do", "times")
 
 
 def write_counters(page: Page, evidence: CountersEvidence, *, failed: bool) -> None:
-    """Add a table of the costliest lines if a bound was broken; else the check's line is all."""
-    costly = [line for line in evidence.lines if line.transactions > line.least]
-    shown = (costly or list(evidence.lines))[:MOST_LINES]
+    """Add a table of the most expensive lines if a bound was broken."""
+    expensive = [line for line in evidence.lines if line.transactions > line.least]
+    shown = (expensive or list(evidence.lines))[:MOST_LINES]
     if failed and shown:
         page.sentence(f"counted on {evidence.case}, the costliest lines first:", indent=INDENT)
         page.table(_HEADER, [_row(line) for line in shown], indent=INDENT + 2)

@@ -1,19 +1,19 @@
-"""What a page says of a kernel once only: hints, and what the student's code printed.
+"""Show a kernel's hints, and what the student's code printed, only once on a page.
 
-Several checks call the same function on the same data, and a mistake in it
-shows in each: told twice, it reads as two mistakes.
+Several checks call the same function on the same data, and each shows a mistake
+in it: shown twice, it reads as two mistakes.
 """
 
 from __future__ import annotations
 
 from grader.formats.page import Page
 
-INDENT = 4  # of all that stands below a check's line
-MOST_REPEATED = 40  # lines: a traceback, or what a call prints
+INDENT = 4  # of everything below a check's line
+MOST_REPEATED = 40  # lines of a repetition: a traceback, or what a call prints
 
 
 class Deduplicator:
-    """Adds to a page what it does not have yet."""
+    """Adds hints and output to a page, unless they are on it already."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -21,25 +21,25 @@ class Deduplicator:
         self._printed: set[str] = set()
 
     def hint(self, hint: str, *, indent: int) -> None:
-        """Add the hint, if there is one and it is new."""
+        """Add the hint if it is neither empty nor on the page."""
         if hint and hint not in self._hints:
             self._hints.add(hint)
             self._page.sentence(("hint: ", "bold"), hint, indent=indent, hanging=6)
 
     def output(self, output: str, *, head: int, tail: int) -> None:
-        """Add what the student's code printed; nothing if every line of it is on the page."""
+        """Add what the student's code printed, unless every line of it is on the page."""
         lines = output.strip("\n").splitlines()
         if not output.strip() or self._printed.issuperset(lines):
             return
         self._printed.update(lines)
-        once, times = _once(lines)
+        once, times = _repetition(lines)
         often = f", {times} times the same" if times > 1 else ""
         self._page.sentence(f"what your code printed{often}:", indent=INDENT)
         self._page.quote("\n".join(once), indent=INDENT, head=head, tail=tail)
 
 
-def _once(lines: list[str]) -> tuple[list[str], int]:
-    """Return the lines that the text consists of over and over, and how often."""
+def _repetition(lines: list[str]) -> tuple[list[str], int]:
+    """Return the shortest block that the lines repeat, and how often."""
     for size in range(1, min(len(lines) // 2, MOST_REPEATED) + 1):
         if len(lines) % size == 0 and lines[size:] == lines[:-size]:
             return lines[:size], len(lines) // size

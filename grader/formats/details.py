@@ -40,27 +40,27 @@ _ACCESS = {
 }
 
 
-def write_details(page: Page, check: CheckResult, said: Deduplicator | None = None) -> None:
+def write_details(page: Page, check: CheckResult, deduplicator: Deduplicator | None = None) -> None:
     """Add what is worth reading about the check; nothing if all is well and quiet.
 
-    `said` is what the page says already of the same kernel, and is not said again.
+    `deduplicator` drops hints and output that the page already shows for the same kernel.
     """
-    said = said or Deduplicator(page)
+    deduplicator = deduplicator or Deduplicator(page)
     if check.verdict is not Verdict.ACCEPTED:
-        said.hint(check.hint, indent=INDENT)
+        deduplicator.hint(check.hint, indent=INDENT)
     if isinstance(check.evidence, BuildEvidence):
         _build(page, check.evidence, check)
     elif isinstance(check.evidence, CorrectnessEvidence):
-        write_cases(page, check.evidence, said)
+        write_cases(page, check.evidence, deduplicator)
     elif isinstance(check.evidence, MemoryEvidence):
-        _memory(page, check.evidence, check, said)
+        _memory(page, check.evidence, check, deduplicator)
     elif isinstance(check.evidence, PerformanceEvidence):
         write_timing(page, check.evidence)
     elif isinstance(check.evidence, CountersEvidence):
         write_counters(page, check.evidence, failed=check.verdict is Verdict.TOO_SLOW)
     elif isinstance(check.evidence, ProgramEvidence):
         if check.verdict is not Verdict.ACCEPTED:
-            _program(page, check.evidence, said)
+            _program(page, check.evidence, deduplicator)
     elif check.evidence is not None:
         for line in named(check.check).lines(check.evidence):
             page.sentence(line, indent=INDENT)
@@ -83,7 +83,7 @@ def headline(check: CheckResult) -> str:
 
 def _build(page: Page, evidence: BuildEvidence, check: CheckResult) -> None:
     failed = check.verdict is not Verdict.ACCEPTED
-    # The first error is the one to mend; warnings must not push it off the screen.
+    # The first error is the one to fix; warnings must not push it off the screen.
     diagnostics = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
     most = MOST_DIAGNOSTICS if failed else MOST_WARNINGS
     for diagnostic in diagnostics[:most]:
@@ -115,7 +115,9 @@ def _style(severity: Severity) -> str:
     return "bold red" if severity == "error" else "bold yellow"
 
 
-def _memory(page: Page, evidence: MemoryEvidence, check: CheckResult, said: Deduplicator) -> None:
+def _memory(
+    page: Page, evidence: MemoryEvidence, check: CheckResult, deduplicator: Deduplicator
+) -> None:
     failed = check.verdict is not Verdict.ACCEPTED
     findings = evidence.findings[: MOST_FINDINGS if failed else MOST_WARNINGS]
     for found in findings:
@@ -123,13 +125,13 @@ def _memory(page: Page, evidence: MemoryEvidence, check: CheckResult, said: Dedu
         place = found.file if found.line is None else f"{found.file}:{found.line}"
         what = f"{_kind(found)}: {_found(found)}"
         page.sentence((f"{place}: ", "bold"), severity, what, indent=INDENT, most=4)
-        said.hint(found.hint, indent=INDENT + 2)
+        deduplicator.hint(found.hint, indent=INDENT + 2)
     left_out = max(evidence.findings_total, len(evidence.findings)) - len(findings)
     if left_out > 0:
         page.sentence(f"and {left_out} more", indent=INDENT)
     _tools_that_could_not(page, evidence.tools, message=check.message)
     if failed:  # else the lines of the correctness check, once more
-        said.output(evidence.output, head=10, tail=5)
+        deduplicator.output(evidence.output, head=10, tail=5)
 
 
 def _tools_that_could_not(page: Page, tools: tuple[ToolRun, ...], *, message: str) -> None:
@@ -141,7 +143,7 @@ def _tools_that_could_not(page: Page, tools: tuple[ToolRun, ...], *, message: st
         page.sentence((f"not run: {', '.join(names)}: ", "bold"), reason, indent=INDENT, most=3)
 
 
-def _program(page: Page, evidence: ProgramEvidence, said: Deduplicator) -> None:
+def _program(page: Page, evidence: ProgramEvidence, deduplicator: Deduplicator) -> None:
     """The runs that went well in a line each; the last one's sentence is the check's own."""
     for number, run in enumerate(evidence.runs, start=1):
         asked = "one element changed" if run.changed else "nothing changed"
@@ -152,7 +154,7 @@ def _program(page: Page, evidence: ProgramEvidence, said: Deduplicator) -> None:
         what = f"{asked}: {ended}"
         page.sentence((f"run {number}, ", "bold"), what, indent=INDENT)
     if evidence.runs:
-        said.output(evidence.runs[-1].output, head=4, tail=10)
+        deduplicator.output(evidence.runs[-1].output, head=4, tail=10)
 
 
 def _kind(found: Finding) -> str:

@@ -38,7 +38,7 @@ Annotation = tuple[Kind, str]  # and the whole command
 
 
 def workflow_commands(report: Report, folder: str = "") -> list[str]:
-    """Return workflow commands, the gravest first, as many as GitHub shows.
+    """Return workflow commands, most severe first, as many as GitHub shows.
 
     `folder` is where the hand-in is, relative to the repository.
     """

@@ -1,10 +1,10 @@
 """Gradescope's results.json, by its specification of an autograder's output.
 
-Every test is visible, for Gradescope hides the total score from students as soon
-as one test is hidden: hidden cases are told by number, verdict and size of the
-error inside a visible one. A test whose points are pending has no score at all,
-so that it is shown as neither passed nor failed. What `extra_data` holds comes
-back with the next submission.
+Every test is visible, because Gradescope hides the total score from students as
+soon as one test is hidden: a visible test shows number, verdict and size of the
+error of hidden cases. A test whose points are pending has no score at all, so
+that it shows as neither passed nor failed. Gradescope returns `extra_data` with
+the next submission.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def gradescope(
     `notes` go above the result, `extra` into `extra_data`.
     """
     if report.score is None:
-        return None  # without a valid file the submission counts as failed by us, not as 0
+        return None  # without a valid file Gradescope reports an autograder error, not 0 points
     results: dict[str, Any] = {
         "score": report.score,
         "execution_time": report.wall_s,
@@ -60,7 +60,7 @@ def _test(entry: student_view.Told) -> dict[str, Any]:
 
 
 def _leaderboard(report: Report) -> list[dict[str, Any]]:
-    """Return the speedup of each kernel that counts and was timed."""
+    """Return the speedup of each timed kernel that counts."""
     return [
         {
             "name": student_view.safe_line(f"{kernel.name}: times as fast as torch"),

@@ -1,9 +1,9 @@
-"""Lines of a fixed width for a screen or a log, safe whatever they quote.
+"""Lines of a fixed width for a terminal or a log, safe whatever they quote.
 
-Every text passes `Page` on its way out. It spells out what a terminal would
-obey and what the reader's encoding lacks, cuts what is too long, and hands on
-rich Text, in which `[red]` is five letters. What a student's program printed
-stands behind a bar at the left, so that no output can pass for a line of ours.
+All text passes through `Page`. It escapes control characters and what the
+reader's encoding lacks, cuts what is too long, and makes rich Text, in which
+`[red]` is five letters and no markup. A bar at the left marks what a student's
+program printed, so that it cannot pass for a line of the grader.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from rich.text import Text
 
 from grader.text.printable import encodable, one_line, printable
 
-LOG_WIDTH = 100  # of everything that is no terminal: a log looks the same on every machine
+LOG_WIDTH = 100  # without a terminal: a log looks the same on every machine
 MOST_WIDTH = 120  # longer lines are hard to read, however wide the window
 LEAST_WIDTH = 40
-LEAST_BESIDE = 24  # columns beside a row's lead; a sentence in fewer is a tower of words
+LEAST_BESIDE = 24  # columns beside a row's lead; fewer would leave a word on each line
 BAR = "| "
 DOTS = "..."
-# Far above what a page shows, and enough to stay quick if somebody hands us a gigabyte.
+# Far more than a page shows, and few enough to stay fast on a gigabyte of output.
 MOST_CHARACTERS = 100_000
 
 Piece = str | tuple[str, str]  # text, or text and its style
 
 
 class Page:
-    """Collects lines for one console; `lines` holds them, without line feeds."""
+    """Collects lines for one console in `lines`, without line feeds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -39,21 +39,21 @@ class Page:
     def print(self) -> None:
         """Write the lines to the console."""
         for line in self.lines:
-            # soft_wrap: a log's lines are wider than the 80 columns rich takes a file to have.
+            # soft_wrap: a log's lines are wider than the 80 columns that rich assumes of a file.
             self._console.print(line, soft_wrap=True, highlight=False)
 
     def blank(self) -> None:
-        """Leave a line empty."""
+        """Add an empty line."""
         self.lines.append(Text())
 
     def clipped(self, text: str, width: int) -> str:
-        """Return the text on one safe line of at most so many columns."""
+        """Return the text as one safe line of at most `width` columns."""
         return _cut(self._safe(one_line(text[:MOST_CHARACTERS])), width)
 
     def sentence(self, *pieces: Piece, indent: int = 0, hanging: int = 2, most: int = 6) -> None:
-        """Add a sentence; what is too long goes on below, `hanging` columns further in.
+        """Add a sentence; its further lines are indented `hanging` columns more.
 
-        Line feeds in it become spaces; `most` lines are shown.
+        Line feeds become spaces. At most `most` lines are shown.
         """
         text = self._text(pieces, most * self.width)
         rest = self.width - indent
@@ -63,7 +63,7 @@ class Page:
             self.lines.append(Text(" " * (indent + (hanging if number else 0))) + line)
 
     def row(self, lead: Text, *pieces: Piece, most: int = 6) -> None:
-        """Add a row: `lead`, which must be safe and short, and beside it a sentence."""
+        """Add a row: `lead`, which must be safe and short, and a sentence beside it."""
         start = cell_len(lead.plain)
         text = self._text(pieces, most * self.width)
         if self.width - start < LEAST_BESIDE and cell_len(text.plain) > self.width - start:
@@ -76,7 +76,7 @@ class Page:
             self.lines[-1].rstrip()
 
     def quote(self, text: str, *, indent: int, head: int, tail: int = 0) -> None:
-        """Add somebody else's lines behind a bar: the first `head` and the last `tail`."""
+        """Add foreign output behind a bar: its first `head` and last `tail` lines."""
         lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").split("\n")
         left_out = len(lines) - head - tail
         if left_out > 1:
@@ -87,7 +87,7 @@ class Page:
             self.lines.append(Text.assemble(" " * indent, (BAR, "dim"), shown.rstrip()))
 
     def table(self, header: tuple[str, ...], rows: list[tuple[str, ...]], *, indent: int) -> None:
-        """Add a table: the first column to the left, the numbers to the right."""
+        """Add a table: the first column is left-aligned, the others right-aligned."""
         cells = [[self.clipped(cell, 24) for cell in row] for row in (header, *rows)]
         widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
         for number, row in enumerate(cells):
@@ -106,7 +106,7 @@ class Page:
             words, style = (piece, "") if isinstance(piece, str) else piece
             space = " " if words[:1] == " " else "", " " if words[-1:] == " " else ""
             words = self._safe(one_line(words[:MOST_CHARACTERS]))
-            # By characters: those without a width would make a line of no columns endless.
+            # Count characters, not columns: characters of no width would never fill a line.
             text.append(f"{space[0]}{words[:most]}{space[1] if words else ''}", style)
         return text
 
@@ -121,7 +121,7 @@ class Page:
 
 
 def _cut(text: str, width: int) -> str:
-    # Characters without a width cost no columns: they are counted as well.
+    # Characters of no width take no columns, so limit the characters as well.
     text = text[: 4 * width]
     if cell_len(text) <= width:
         return text

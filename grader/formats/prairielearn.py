@@ -1,8 +1,8 @@
 """PrairieLearn's results.json, by its documentation of external grading.
 
-A grader error and an empty hand-in are `gradable: false`: no attempt is used and
-no points are lost. PrairieLearn shows the tests' points only if every test has
-some, so each has; those that are pending are 0 of 0, which it shows as neutral.
+A grader error and an empty submission are `gradable: false`: they use no attempt
+and lose no points. PrairieLearn shows the tests' points only if every test has
+some, so every test has; pending points are 0 of 0, which it shows as neutral.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def prairielearn(report: Report) -> dict[str, Any]:
         }
     entries = tuple(student_view.checks(report))
     results: dict[str, Any] = {}
-    for cap in _CAPS:  # a long ladder with much to say
+    for cap in _CAPS:  # shorter output, until all tests fit
         results = _results(report, report.score, entries, cap)
         if len(json_text(results).encode()) < MOST_BYTES:
             return results

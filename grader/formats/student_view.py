@@ -36,7 +36,7 @@ class Told:
     `number` is "kernel.check", both from 1. `decided` points are those that are
     not pending; `score` is what was won of them, None if the grader failed or
     if the kernel's other language counts. `text` is the sentence of the check and
-    what is needed to mend it.
+    what is needed to fix it.
     """
 
     kernel: KernelResult

@@ -3,10 +3,10 @@
     SiLU (silu) on the CPU                                     what, and on what
     silu · CUDA C++ · silu.cu: wrong answer, 0 / 60 points     a kernel in a language
       correctness  wrong answer  0 / 40  6 of 9 cases …        a check
-        …                                                      what is needed to mend it
+        …                                                      what is needed to fix it
     wrong answer · 0 / 60 points · …                           the last line: the result
 
-Colour repeats what the words say, and nothing is said by colour, box or symbol
+Colour repeats what the words say, and nothing is deduplicator by colour, box or symbol
 alone. A check that went well is one line.
 """
 
@@ -80,14 +80,14 @@ def _kernel(
     if kernel.pending:
         points += f", {_number(kernel.pending)} pending"
     page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{points}{counts}")
-    said = Deduplicator(page)
+    deduplicator = Deduplicator(page)
     for check in kernel.checks:
         shown = show_hidden or check.visibility is Visibility.VISIBLE
-        _check(page, check, columns, said, shown=shown)
+        _check(page, check, columns, deduplicator, shown=shown)
 
 
 def _check(
-    page: Page, check: CheckResult, columns: _Columns, said: Deduplicator, *, shown: bool
+    page: Page, check: CheckResult, columns: _Columns, deduplicator: Deduplicator, *, shown: bool
 ) -> None:
     label = _label(page, check)
     phrase, style = _verdict(check.verdict)
@@ -100,7 +100,7 @@ def _check(
     )
     page.row(lead, message)
     if shown:
-        write_details(page, check, said)
+        write_details(page, check, deduplicator)
 
 
 def _label(page: Page, check: CheckResult) -> str:

@@ -1,4 +1,4 @@
-"""Timing below the line of its check: a row for each benchmark, then the tiers."""
+"""The details of a performance check: a table row for each benchmark, then the tiers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of the roof", 
 
 
 def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
-    """Add the figures of every benchmark, the tiers, and what staff should look at."""
+    """Add a table of the benchmarks, the tiers, and the flags for staff."""
     if evidence.benchmarks:
         page.table(_HEADER, [_row(timing) for timing in evidence.benchmarks], indent=INDENT)
     if evidence.tiers:
@@ -25,15 +25,19 @@ def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
 
 
 def _row(timing: BenchmarkTiming) -> tuple[str, ...]:
-    rate = f"{three_digits(timing.gb_s)} GB/s"
-    if timing.tflop_s is not None:
-        rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
     return (
         timing.name,
         f"{timing.baseline_us:.1f} us",
         f"{timing.submission_us:.1f} us",
         f"{timing.speedup:.3f} ({timing.low:.3f} to {timing.high:.3f})",
-        rate,
-        "" if timing.roof_share is None else f"{timing.roof_share:.0%}",
+        *rate_and_share(timing),
         str(timing.rounds),
     )
+
+
+def rate_and_share(timing: BenchmarkTiming) -> tuple[str, str]:
+    """Return the arithmetic rate, else the bandwidth; and its share of the roofline."""
+    rate = f"{three_digits(timing.gb_s)} GB/s"
+    if timing.tflop_s is not None:
+        rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
+    return rate, "" if timing.roof_share is None else f"{timing.roof_share:.0%}"

@@ -42,7 +42,7 @@ class Builds:
         """Start the compilers; for files that are to be `checked`, a checked build as well."""
         program = plan.program
         kernels = [file for file in plan.files if file is not program]
-        needed = {_key(file): file for file in (*plan.program_kernels, *kernels)}
+        needed = {file.key: file for file in (*plan.program_kernels, *kernels)}
         for key, file in needed.items():
             self._builds[key] = self._pool.submit(
                 build,
@@ -62,13 +62,13 @@ class Builds:
         """Compile main.cu, and link it with the kernel that is most likely to serve."""
         target = Target(device=self._device, architecture=self._architecture)
         self._program = ProgramBuilds(self._assignment, main.source, target, self._pool)
-        self._builds[_key(main)] = self._program.part
+        self._builds[main.key] = self._program.part
         for kernel in kernels[-1:]:
             self._program.start(kernel.source)
 
     def begun(self, file: KernelFile) -> Future[Built | Rejected]:
         """Return the build of a file, which may be under way."""
-        return self._builds[_key(file)]
+        return self._builds[file.key]
 
     def built(self, file: KernelFile) -> Built | Rejected:
         """Wait for the build of a file."""
@@ -77,10 +77,11 @@ class Builds:
 
     def checked(self, file: KernelFile) -> Future[Checked | Rejected]:
         """Return the checked host build, which begins now if it has not yet."""
-        key = _key(file)
-        if key not in self._checked:
-            self._checked[key] = self._pool.submit(build_checked, self._assignment, file.source)
-        return self._checked[key]
+        if file.key not in self._checked:
+            self._checked[file.key] = self._pool.submit(
+                build_checked, self._assignment, file.source
+            )
+        return self._checked[file.key]
 
     def linked(self, kernel: KernelFile) -> Built | Rejected:
         """Wait for main.cu as a program with the kernel."""
@@ -98,7 +99,3 @@ class Builds:
             process_tree.kill_all()
             time.sleep(_ABANDON_S)
         process_tree.kill_all()
-
-
-def _key(file: KernelFile) -> tuple[str, Language]:
-    return file.kernel.name, file.language

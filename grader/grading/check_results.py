@@ -19,7 +19,7 @@ from grader.checks.registry import named
 from grader.errors import GraderError
 from grader.grading.file_state import FileState
 from grader.grading.plan import Options
-from grader.grading.points import points, shares
+from grader.grading.score import points, shares
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Visibility

@@ -119,7 +119,7 @@ class GradingContext:
             self.server()
         if on_gpu:
             self.prestart.expect(
-                (key_of(file), self.builds.begun(file))
+                (file.key, self.builds.begun(file))
                 for file in kernels
                 if self._scores(file, CheckName.MEMORY)
             )
@@ -295,7 +295,7 @@ class FileContext:
 
     def prestarted(self) -> Mapping[str, Session]:
         """Return the workers that wait under the sanitizer's tools; the caller ends them."""
-        return self._grading.prestart.take(key_of(self.file))
+        return self._grading.prestart.take(self.file.key)
 
     def alone(self) -> None:
         """End every worker that waits: nothing else may use the GPU from here on."""
@@ -355,8 +355,3 @@ class FileContext:
         """Report one step as done."""
         if self.step is not None:
             self.step.advance(step)
-
-
-def key_of(file: KernelFile) -> tuple[str, Language]:
-    """Return what tells a file from the others of its submission."""
-    return file.kernel.name, file.language

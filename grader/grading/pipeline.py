@@ -61,11 +61,11 @@ def grade(
             environment=environment,
         )
 
-    def tell() -> None:
+    def publish() -> None:
         if on_report is not None:
             on_report(report({}, finished=False))
 
-    tell()
+    publish()
     with (
         sharing(options.gpu.uuid if options.gpu else None),
         open_context(assignment, options, plan, server) as context,
@@ -75,7 +75,7 @@ def grade(
             of_cost = tuple(group)
             for file in files:
                 if _run(context, file, of_cost, progress, build=cost == Cost.CASES):
-                    tell()
+                    publish()
         environment = context.environment()
     return report({**environment, **identity(assignment, submission)}, finished=True)
 

@@ -93,12 +93,12 @@ class Progress:
     def finished(self, step: Step) -> None:
         """Hear that a step is over, whether it went well or not."""
 
-    def tell(self, hear: Callable[[], None]) -> None:
+    def tell(self, notify: Callable[[], None]) -> None:
         """Call one of the three; fall silent for good if it fails."""
         if self._silenced:
             return
         try:
-            hear()
+            notify()
         # No failure of a display is worth a student's result, and a closed stream, a
         # terminal that is gone and a lost encoding have no error in common.
         except Exception:

@@ -17,6 +17,29 @@ from grader.vocabulary import CheckName, Language
 _NO_PROOF = frozenset({CheckName.BUILD, CheckName.RULES})
 
 
+def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
+    """Return (score, pending) of a check worth `most` points."""
+    if verdict is Verdict.GRADER_ERROR:
+        return None, 0.0
+    if verdict.pending:
+        return 0.0, most
+    return (most if verdict.earns_points else 0.0), 0.0
+
+
+def shares(most: float, counts: Sequence[int]) -> list[float]:
+    """Divide points by the number of cases, to the hundredth, without losing any."""
+    total = sum(counts)
+    if not total:
+        return [0.0 for _ in counts]
+    parts, given, seen = [], 0.0, 0
+    for count in counts:
+        seen += count
+        upto = round(most * seen / total, 2)
+        parts.append(round(upto - given, 2))
+        given = upto
+    return parts
+
+
 def kernel_result(
     kernel: Kernel, language: Language, checks: Sequence[CheckResult]
 ) -> KernelResult:

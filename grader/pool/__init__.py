@@ -1,1 +1,1 @@
-"""Processes that grade hand-in after hand-in, with all that is dear kept ready."""
+"""Long-lived processes that grade one submission after another."""

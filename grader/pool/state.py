@@ -1,4 +1,4 @@
-"""What a process keeps between two gradings: the server that Python hand-ins are forked from."""
+"""What a pool worker keeps from one grading to the next: Python servers and a folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from grader.vocabulary import Device
 
 
 class WorkerState:
-    """Grades one hand-in after another; end it with `close`.
+    """Grades one submission after another; end it with `close`.
 
-    A server costs a second and a half, and holds nothing of a hand-in: workers
-    are forked from it and confined before they touch one.
+    A Python server takes a second and a half to start. It holds nothing of a
+    submission: the workers forked from it are confined before they touch one.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class WorkerState:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def grade(self, assignment: Assignment, submission: Submission, options: Options) -> Report:
-        """Grade with the server that is ready; a broken one is not used again."""
+        """Grade with the device's server if there are Python files; renew it after an error."""
         server = None
         if any(path.endswith(".py") for path in submission.files):
             server = self._servers.get(options.device)
@@ -41,10 +41,16 @@ class WorkerState:
 
     @property
     def folder(self) -> Path:
-        """A folder for what is of use to more than one grading; nothing of a hand-in's."""
+        """A folder for files that several gradings need; never a submission's."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="grade-hands-")
+            self._folder = tempfile.TemporaryDirectory(prefix="grade-worker-")
         return Path(self._folder.name)
+
+    def renew(self) -> None:
+        """End the servers; the next submission gets a new one."""
+        for server in self._servers.values():
+            server.close()
+        self._servers.clear()
 
     def close(self) -> None:
         """End the servers and remove the folder."""
@@ -52,9 +58,3 @@ class WorkerState:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
-
-    def renew(self) -> None:
-        """End the servers; the next hand-in gets a new one."""
-        for server in self._servers.values():
-            server.close()
-        self._servers.clear()

@@ -1,9 +1,9 @@
-"""One of the processes that do the tasks; started by `pool`, never by hand.
+"""The main function of a pool worker; `process_pool` starts it.
 
-It stays for as long as there are tasks, so that torch is imported once, and has
-a session of its own: what a grading starts is found below this process and
-ended with the grading, and Ctrl-C reaches the command line alone, which then
-ends this process in order. If the command line dies, the kernel tells us.
+A worker lives as long as there are tasks, so that torch is imported once. It
+has a session of its own: all that a grading starts is a child of this process
+and ends with the grading, and Ctrl-C reaches the command line alone, which then
+ends its workers in order. If the command line dies, the kernel signals this process.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from grader.pool.state import WorkerState
 from grader.system import process_tree
 from grader.system.signals import ignore_termination, terminable
 
-# The first message of a process that has come far enough to do tasks.
+# The first message of a worker: it can do tasks now.
 READY = "ready"
 
 
-def main(doer: str, descriptor: int, parent: int, threads: int) -> None:
+def main(function: str, descriptor: str, parent: str, threads: str) -> None:
     """Do the tasks that come through the channel until it is closed.
 
-    `doer` is "module:function"; the function takes a task and the `WorkerState`, and
-    what it returns is sent back.
+    `function` is "module:function"; it is called with a task and the `WorkerState`,
+    and its result is sent back.
     """
     with terminable():
-        process_tree.end_with_parent(parent)
-        # Read by torch when it is imported, by libraries below it as well.
-        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-        # An oracle's print must not end up in the table.
+        process_tree.end_with_parent(int(parent))
+        # Read by torch and the libraries below it when torch is imported.
+        os.environ.setdefault("OMP_NUM_THREADS", threads)
+        # What an oracle prints must not end up in the command's output.
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        module, _, function = doer.partition(":")
-        do = getattr(importlib.import_module(module), function)
+        module, _, name = function.partition(":")
+        do = getattr(importlib.import_module(module), name)
         state = WorkerState()
-        with Connection(descriptor) as channel:
+        with Connection(int(descriptor)) as channel:
             try:
                 channel.send(READY)
                 while True:
                     task = channel.recv()
                     channel.send(do(task, state))
             except (EOFError, BrokenPipeError, ConnectionResetError):
-                pass  # there is no more to do, or nobody to do it for
+                pass  # the command line has no more tasks, or has ended
             finally:
-                # The kernel's word that the parent is gone may come while it is cleared up.
+                # The kernel may signal the parent's death while this cleans up.
                 try:
                     ignore_termination()
                 finally:

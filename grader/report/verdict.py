@@ -1,8 +1,7 @@
-"""The verdict vocabulary: one word per outcome, ordered from mild to grave.
+"""The verdict vocabulary: one word per outcome, ordered from mild to severe.
 
-Data and rules live together here and nowhere else. A group of verdicts (the
-checks of a kernel, the kernels of an assignment) has its gravest as its own;
-`aggregate` is that rule, with the four words that never take part in it.
+A group of verdicts (the checks of a kernel, the kernels of an assignment) has the verdict of its
+most severe member. `aggregate` is that rule; four of the verdicts never take part in it.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from enum import Enum
 
 
 class Verdict(str, Enum):
-    """What became of a check, a kernel or a hand-in.
+    """What became of a check, a kernel or a submission.
 
-    Members are declared mild to grave; the first twelve aggregate by gravity,
+    Members are declared mild to severe; the first twelve aggregate by severity,
     the last four say that nothing was judged and never aggregate.
     """
 
@@ -63,11 +62,11 @@ class Verdict(str, Enum):
 _NEVER_AGGREGATED = frozenset(
     {Verdict.NOT_SUBMITTED, Verdict.SKIPPED, Verdict.NOT_MEASURED, Verdict.GRADER_ERROR}
 )
-_GRAVITY = {verdict: rank for rank, verdict in enumerate(Verdict) if verdict.judged}
+_SEVERITY = {verdict: rank for rank, verdict in enumerate(Verdict) if verdict.judged}
 
 
 def aggregate(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of a group: its gravest.
+    """Return the verdict of a group: its most severe member.
 
     `grader_error` anywhere makes the group's result unknown and therefore
     wins. `not_submitted` is the group's verdict only if nothing was handed in,
@@ -79,7 +78,7 @@ def aggregate(verdicts: Iterable[Verdict]) -> Verdict:
         return Verdict.GRADER_ERROR
     judged = [verdict for verdict in members if verdict.judged]
     if judged:
-        return max(judged, key=_GRAVITY.__getitem__)
+        return max(judged, key=_SEVERITY.__getitem__)
     for fallback in (Verdict.NOT_MEASURED, Verdict.SKIPPED):
         if fallback in members:
             return fallback

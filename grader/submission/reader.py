@@ -20,9 +20,9 @@ from pathlib import Path, PurePosixPath
 
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.model import Assignment
-from grader.assignment.toml_locations import did_you_mean
 from grader.errors import UsageError
 from grader.submission.archive import read_archive
+from grader.text.did_you_mean import did_you_mean
 
 MAX_FILE_BYTES = 1 << 20
 _MOST_NAMES = 1000

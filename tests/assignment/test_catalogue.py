@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.assignment import catalogue
+import grader
 from grader.assignment.catalogue import (
     ASSIGNMENTS_VARIABLE,
     assignment_folder,
@@ -27,7 +27,7 @@ def add(root: Path, *names: str) -> Path:
 def nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Leave neither a variable nor this repository to be found."""
     monkeypatch.delenv(ASSIGNMENTS_VARIABLE, raising=False)
-    monkeypatch.setattr(catalogue, "__file__", str(tmp_path / "site" / "grader" / "catalogue.py"))
+    monkeypatch.setattr(grader, "__file__", str(tmp_path / "site" / "grader" / "__init__.py"))
 
 
 def test_folders_with_a_spec_are_found_by_name(tmp_path: Path) -> None:

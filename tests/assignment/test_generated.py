@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paths import REPOSITORY
 
-from grader.assignment.generated import fingerprint, generated_files, main, read_stubs
+from grader.assignment.generated import fingerprint, generated_files, main, read_stubs, stub_text
 from grader.assignment.reader import read_assignment
-from grader.assignment.stub import stub_text
 from grader.errors import SpecError
 
 SILU = REPOSITORY / "assignments" / "silu"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from paths import REPOSITORY
 
-from grader.assignment.calibration import BenchmarkFigure, Calibration, HandInFigure, calibrations
+from grader.assignment.calibration import BenchmarkFigure, Calibration, SourceFigure, calibrations
 from grader.assignment.generated import generated_for
 from grader.assignment.handout import BEGIN, END, HANDOUT, with_figures, with_tiers
 from grader.assignment.model import Assignment, Kernel, Tiers
@@ -97,7 +97,7 @@ def test_figures_of_the_reference_stand_in_the_handout() -> None:
     )
     many = replace(one, baseline_us=200.0, submission_us=2000.0, speedup=0.1, tflop_s=0.51234)
     figures = [
-        HandInFigure(kernel="a", language=language, hand_in=name, speedup=1.5, benchmarks=(figure,))
+        SourceFigure(kernel="a", language=language, hand_in=name, speedup=1.5, benchmarks=(figure,))
         for language, figure in ((Language.CUDA, one), (Language.TRITON, many))
         for name in ("reference", "too_slow/x")
     ]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import json
 import subprocess
+from importlib import resources
 from pathlib import Path
 
 import pytest
+import torch
 
 from grader.assignment.expression import Expression
 from grader.assignment.signature import Argument, ElementType, Signature
+from grader.emulation.cuda_cpp import INCLUDE_DIR, rewrite
+from grader.protocol import wire
 from grader.vocabulary import Language, Memory, Role
 
 
@@ -124,3 +129,23 @@ def test_types_are_found_by_their_word() -> None:
     assert [ElementType.named(kind.word) for kind in ElementType] == list(ElementType)
     with pytest.raises(KeyError):
         ElementType.named("float")
+
+
+def test_the_schema_and_the_wire_format_have_the_same_types_in_the_same_order() -> None:
+    words = [kind.word for kind in ElementType]
+    schema = resources.files("grader").joinpath("schemas/assignment.schema.json").read_text("utf-8")
+    assert json.loads(schema)["$defs"]["element_type"]["enum"] == words
+    assert list(wire.DTYPES) == words
+
+
+@pytest.mark.parametrize("kind", list(ElementType))
+def test_a_type_has_its_name_and_size_in_torch(kind: ElementType) -> None:
+    dtype = getattr(torch, kind.word)
+    assert (dtype.itemsize, dtype.is_floating_point) == (kind.size, kind.is_float)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ElementType if kind.header])
+def test_the_emulation_has_the_header_of_a_type_or_says_that_it_lacks_it(kind: ElementType) -> None:
+    unsupported = rewrite(f"#include <{kind.header}>\n{kind.c_name} x;\n", file="x.cu").unsupported
+    assert (INCLUDE_DIR / kind.header).is_file() != bool(unsupported)
+    assert len(unsupported) in (0, 2)

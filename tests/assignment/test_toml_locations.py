@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.assignment.toml_locations import KeyPath, did_you_mean, dotted, key_lines, line_of
+from grader.assignment.toml_locations import KeyPath, dotted, key_lines, line_of
+from grader.text.did_you_mean import did_you_mean
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -29,34 +29,34 @@ def idle(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
     output.zero_()  # SiLU of zero
 
 
-def zero_inputs(field: BufferPool) -> None:
-    for buffer in field.buffers:
+def zero_inputs(pool: BufferPool) -> None:
+    for buffer in pool.buffers:
         if buffer.role.read:
             buffer.values.zero_()
 
 
 @pytest.fixture
-def field(tmp_path: Path) -> Iterator[BufferPool]:
+def pool(tmp_path: Path) -> Iterator[BufferPool]:
     with silu_buffer_pool(tmp_path) as made:
         yield made
 
 
-def side(field: BufferPool, session: FakeSession) -> TimedWorker:
+def timed_worker(pool: BufferPool, session: FakeSession) -> TimedWorker:
     built = cast(Built, None)
-    made = TimedWorker(cast(Session, session), built, ASSIGNMENT.limits, field)
+    made = TimedWorker(cast(Session, session), built, ASSIGNMENT.limits, pool)
     made.open()
     return made
 
 
-def stopped(field: BufferPool, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:
-    timed = side(field, FakeSession(field, entry))
+def stopped(pool: BufferPool, entry: Entry, bursts: int = 1) -> tuple[Verdict, str]:
+    timed = timed_worker(pool, FakeSession(pool, entry))
     with pytest.raises(StoppedError) as caught:
         for _ in range(bursts):
             timed.burst(ALL)
     return caught.value.diagnosis.verdict, caught.value.diagnosis.message
 
 
-def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: BufferPool) -> None:
+def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(pool: BufferPool) -> None:
     seen: list[tuple[int, float]] = []
 
     def entry(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -64,7 +64,7 @@ def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: B
         seen.append((input.data_ptr(), float(input.double().sum())))
         right(input, output, n)
 
-    timed = side(field, FakeSession(field, entry))
+    timed = timed_worker(pool, FakeSession(pool, entry))
     assert all(timed.burst(ALL) > 0 for _ in range(4))
     assert len(seen) == 4 * SETS
     assert len({value for _, value in seen}) == 4 * SETS
@@ -72,16 +72,16 @@ def test_every_set_is_called_once_a_burst_with_inputs_never_seen_before(field: B
     assert all(sorted(burst) == sorted(bursts[0]) for burst in bursts)
 
 
-def test_how_many_sets_are_called_is_random_and_most_of_them(field: BufferPool) -> None:
-    orders = [field.order(SETS) for _ in range(60)]
+def test_how_many_sets_are_called_is_random_and_most_of_them(pool: BufferPool) -> None:
+    orders = [pool.order(SETS) for _ in range(60)]
     assert {len(order) for order in orders} == {4, 5}
     assert all(len(set(order)) == len(order) for order in orders)
     assert len({tuple(order) for order in orders}) > 30
     assert {order[-1] for order in orders} == set(range(SETS))
-    assert {len(field.order(1)) for _ in range(9)} == {1}
+    assert {len(pool.order(1)) for _ in range(9)} == {1}
 
 
-def test_work_for_calls_that_never_came_is_seen(field: BufferPool) -> None:
+def test_work_for_calls_that_never_came_is_seen(pool: BufferPool) -> None:
     """One launch for all sets it knows, at the first call: deferring work, the other way."""
     timed_session: FakeSession
 
@@ -91,8 +91,8 @@ def test_work_for_calls_that_never_came_is_seen(field: BufferPool) -> None:
         ):
             right(source, target, n)
 
-    timed_session = FakeSession(field, eager)
-    timed = side(field, timed_session)
+    timed_session = FakeSession(pool, eager)
+    timed = timed_worker(pool, timed_session)
     assert timed.burst(ALL) > 0  # all were asked for
     with pytest.raises(StoppedError) as caught:
         timed.burst(ALL[:-1])
@@ -100,7 +100,7 @@ def test_work_for_calls_that_never_came_is_seen(field: BufferPool) -> None:
     assert "no call had been given" in caught.value.diagnosis.message
 
 
-def test_work_left_to_a_last_call_that_never_came_is_seen(field: BufferPool) -> None:
+def test_work_left_to_a_last_call_that_never_came_is_seen(pool: BufferPool) -> None:
     waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def deferring(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -109,42 +109,42 @@ def test_work_left_to_a_last_call_that_never_came_is_seen(field: BufferPool) -> 
             while waiting:
                 right(*waiting.pop(), n)
 
-    timed = side(field, FakeSession(field, deferring))
+    timed = timed_worker(pool, FakeSession(pool, deferring))
     assert timed.burst(ALL) > 0
     with pytest.raises(StoppedError) as caught:
         timed.burst(ALL[:-1])
     assert "wrong in timed calls" in caught.value.diagnosis.message
 
 
-def test_new_inputs_do_not_tell_which_sets_are_called(field: BufferPool) -> None:
-    field.refresh(ALL)
-    before = [buffer.data_bytes.clone() for buffer in field.buffers[::2]]
-    field.refresh(ALL[:2], SETS)
-    after = [buffer.data_bytes.clone() for buffer in field.buffers[::2]]
+def test_new_inputs_do_not_tell_which_sets_are_called(pool: BufferPool) -> None:
+    pool.refresh(ALL)
+    before = [buffer.data_bytes.clone() for buffer in pool.buffers[::2]]
+    pool.refresh(ALL[:2], SETS)
+    after = [buffer.data_bytes.clone() for buffer in pool.buffers[::2]]
     assert not any(map(torch.equal, before, after))
-    field.refresh(ALL[:2])  # without decoys
-    last = [buffer.data_bytes for buffer in field.buffers[::2]]
+    pool.refresh(ALL[:2])  # without decoys
+    last = [buffer.data_bytes for buffer in pool.buffers[::2]]
     assert [torch.equal(*pair) for pair in zip(after, last, strict=True)] == [
         number >= 2 for number in ALL
     ]
 
 
 def test_which_inputs_are_new_first_does_not_tell_which_sets_are_called(
-    field: BufferPool, monkeypatch: pytest.MonkeyPatch
+    pool: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[int] = []
-    give = TimedInputs.give
+    write = TimedInputs.write
 
     def noted(inputs: TimedInputs, number: int, *rest: Any) -> None:
         given.append(number)
-        give(inputs, number, *rest)
+        write(inputs, number, *rest)
 
-    monkeypatch.setattr(TimedInputs, "give", noted)
-    field.refresh([3, 1], SETS)
+    monkeypatch.setattr(TimedInputs, "write", noted)
+    pool.refresh([3, 1], SETS)
     assert given == list(ALL)
 
 
-def test_last_output_returned_again_is_wrong(field: BufferPool) -> None:
+def test_last_output_returned_again_is_wrong(pool: BufferPool) -> None:
     last: list[torch.Tensor] = []
 
     def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -153,10 +153,10 @@ def test_last_output_returned_again_is_wrong(field: BufferPool) -> None:
             last.append(output)
         output.copy_(last[0])
 
-    assert stopped(field, lazy)[0] is Verdict.TAMPERED
+    assert stopped(pool, lazy)[0] is Verdict.TAMPERED
 
 
-def test_work_only_in_the_first_calls_is_seen(field: BufferPool) -> None:
+def test_work_only_in_the_first_calls_is_seen(pool: BufferPool) -> None:
     calls = 0
 
     def tired(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -165,10 +165,10 @@ def test_work_only_in_the_first_calls_is_seen(field: BufferPool) -> None:
         if calls <= 2 * SETS:
             right(input, output, n)
 
-    assert stopped(field, tired, bursts=3)[0] is Verdict.TAMPERED
+    assert stopped(pool, tired, bursts=3)[0] is Verdict.TAMPERED
 
 
-def test_wrong_output_in_a_timed_call_is_tampering(field: BufferPool) -> None:
+def test_wrong_output_in_a_timed_call_is_tampering(pool: BufferPool) -> None:
     calls = 0
 
     def lazy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -177,13 +177,13 @@ def test_wrong_output_in_a_timed_call_is_tampering(field: BufferPool) -> None:
         if calls % 7:
             right(input, output, n)
 
-    verdict, message = stopped(field, lazy, bursts=3)
+    verdict, message = stopped(pool, lazy, bursts=3)
     assert verdict is Verdict.TAMPERED
     assert "wrong in timed calls" in message
 
 
 @pytest.mark.parametrize("key", ["pointer", "shape"])
-def test_answers_kept_from_an_earlier_call_are_wrong(field: BufferPool, key: str) -> None:
+def test_answers_kept_from_an_earlier_call_are_wrong(pool: BufferPool, key: str) -> None:
     kept: dict[Any, torch.Tensor] = {}
 
     def cached(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -193,41 +193,41 @@ def test_answers_kept_from_an_earlier_call_are_wrong(field: BufferPool, key: str
             kept[where] = output.clone()
         output.copy_(kept[where])
 
-    assert stopped(field, cached, bursts=2)[0] is Verdict.TAMPERED
+    assert stopped(pool, cached, bursts=2)[0] is Verdict.TAMPERED
 
 
-def test_work_before_the_clock_starts_is_seen(field: BufferPool) -> None:
-    timed = side(field, FakeSession(field, right))
-    field.refresh(ALL)
-    for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
+def test_work_before_the_clock_starts_is_seen(pool: BufferPool) -> None:
+    timed = timed_worker(pool, FakeSession(pool, right))
+    pool.refresh(ALL)
+    for input, output in zip(pool.buffers[::2], pool.buffers[1::2], strict=True):
         right(input.values, output.values, N)
-    sentence = field.arm()
+    sentence = pool.arm()
     assert sentence is not None
     assert sentence.verdict is Verdict.TAMPERED
     assert "before the function was called" in sentence.message
     assert timed.burst(ALL) > 0
 
 
-def test_outputs_computed_before_the_clock_starts_are_wrong(field: BufferPool) -> None:
-    side(field, FakeSession(field, right))
-    field.refresh(ALL)
-    early = [torch.nn.functional.silu(buffer.values) for buffer in field.buffers[::2]]
-    assert field.arm() is None
-    for answer, output in zip(early, field.buffers[1::2], strict=True):
+def test_outputs_computed_before_the_clock_starts_are_wrong(pool: BufferPool) -> None:
+    timed_worker(pool, FakeSession(pool, right))
+    pool.refresh(ALL)
+    early = [torch.nn.functional.silu(buffer.values) for buffer in pool.buffers[::2]]
+    assert pool.arm() is None
+    for answer, output in zip(early, pool.buffers[1::2], strict=True):
         output.values.copy_(answer)
-    sentence = field.judge(field.sample(ALL))
+    sentence = pool.judge(pool.sample(ALL))
     assert sentence is not None
     assert "wrong in timed calls" in sentence.message
 
 
-def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(field: BufferPool) -> None:
-    side(field, FakeSession(field, right))
-    given = [buffer.data_bytes for buffer in field.buffers[::2]]
+def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(pool: BufferPool) -> None:
+    timed_worker(pool, FakeSession(pool, right))
+    given = [buffer.data_bytes for buffer in pool.buffers[::2]]
     differing = []
     for order in (ALL, [2, 0], [4]):
-        field.refresh(order, SETS)
+        pool.refresh(order, SETS)
         covered = [data.clone() for data in given]
-        assert field.arm() is None
+        assert pool.arm() is None
         # Not only in a few cells, which a result could be put right for; whether called or not.
         for before, after in zip(covered, given, strict=True):
             differing.append(before ^ after)
@@ -238,97 +238,97 @@ def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(field: B
         assert float((one != other).float().mean()) > 0.98
 
 
-def test_some_cells_are_wrong_until_the_last_moment(field: BufferPool) -> None:
-    side(field, FakeSession(field, right))
-    field.refresh(ALL)
+def test_some_cells_are_wrong_until_the_last_moment(pool: BufferPool) -> None:
+    timed_worker(pool, FakeSession(pool, right))
+    pool.refresh(ALL)
     wrong: list[torch.Tensor] = []
     touched = BufferPool._touched
 
     def looking(*given: Any) -> str | None:
-        wrong.extend(buffer.values.clone() for buffer in field.buffers[::2])
+        wrong.extend(buffer.values.clone() for buffer in pool.buffers[::2])
         return touched(*given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BufferPool, "_touched", looking)
-        assert field.arm() is None
-    for before, buffer in zip(wrong, field.buffers[::2], strict=True):
+        assert pool.arm() is None
+    for before, buffer in zip(wrong, pool.buffers[::2], strict=True):
         assert 32 < int((before != buffer.values).sum()) <= 64
 
 
 def test_what_an_oracle_keeps_of_its_inputs_stays_as_it_was(
-    field: BufferPool, monkeypatch: pytest.MonkeyPatch
+    pool: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As row pointers would, of which every one must be larger than the last."""
 
     def first_only(case: Case, inputs: dict[str, torch.Tensor], generator: torch.Generator) -> None:
         inputs["input"][0].normal_(generator=generator)
 
-    side(field, FakeSession(field, right))
-    monkeypatch.setattr(field._oracle, "refresh", first_only)
+    timed_worker(pool, FakeSession(pool, right))
+    monkeypatch.setattr(pool._oracle, "refresh", first_only)
     kept: list[torch.Tensor] = []
     for _ in range(3):
-        field.refresh(ALL)
-        assert field.arm() is None
-        kept += [buffer.values.clone() for buffer in field.buffers[::2]]
+        pool.refresh(ALL)
+        assert pool.arm() is None
+        kept += [buffer.values.clone() for buffer in pool.buffers[::2]]
     assert all(torch.equal(one[1:], kept[0][1:]) for one in kept)
     assert len({float(one[0]) for one in kept}) == len(kept)
 
 
-def test_outputs_written_after_the_clock_stopped_are_seen(field: BufferPool) -> None:
+def test_outputs_written_after_the_clock_stopped_are_seen(pool: BufferPool) -> None:
     order = list(range(SETS))
-    field.refresh(ALL)
-    assert field.arm() is None
-    sample = field.sample(order)  # "done", says the worker, and works on
-    for input, output in zip(field.buffers[::2], field.buffers[1::2], strict=True):
+    pool.refresh(ALL)
+    assert pool.arm() is None
+    sample = pool.sample(order)  # "done", says the worker, and works on
+    for input, output in zip(pool.buffers[::2], pool.buffers[1::2], strict=True):
         right(input.values, output.values, N)
-    sentence = field.judge(sample)
+    sentence = pool.judge(sample)
     assert sentence is not None
     assert sentence.verdict is Verdict.TAMPERED
     assert "after the worker had said" in sentence.message
 
 
 @pytest.mark.parametrize("place", [0, N // 2, N - 1])
-def test_a_changed_input_is_seen(field: BufferPool, place: int) -> None:
+def test_a_changed_input_is_seen(pool: BufferPool, place: int) -> None:
     def greedy(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         right(input, output, n)
         input[place] += 1
 
-    verdict, message = stopped(field, greedy)
+    verdict, message = stopped(pool, greedy)
     assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")
 
 
-def test_a_write_outside_is_a_memory_error(field: BufferPool) -> None:
+def test_a_write_outside_is_a_memory_error(pool: BufferPool) -> None:
     def wide(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         right(input, output, n)
-        next(b for b in field.buffers if b.name == "output").whole[-1] ^= 1
+        next(b for b in pool.buffers if b.name == "output").whole[-1] ^= 1
 
-    assert stopped(field, wide)[0] is Verdict.MEMORY_ERROR
+    assert stopped(pool, wide)[0] is Verdict.MEMORY_ERROR
 
 
 def test_inputs_changed_while_they_are_drawn_make_no_wrong_output_right(
-    field: BufferPool, monkeypatch: pytest.MonkeyPatch
+    pool: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sums = Segments.sums
 
     def early(segments: Segments, flat: torch.Tensor) -> torch.Tensor:
-        zero_inputs(field)
+        zero_inputs(pool)
         return sums(segments, flat)
 
     monkeypatch.setattr(Segments, "sums", early)
-    assert stopped(field, idle)[0] is Verdict.TAMPERED
+    assert stopped(pool, idle)[0] is Verdict.TAMPERED
 
 
 def test_inputs_changed_after_the_call_make_no_wrong_output_right(
-    field: BufferPool, monkeypatch: pytest.MonkeyPatch
+    pool: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     verify = TimedOutputs.right
 
     def late(*given: Any) -> bool:
-        zero_inputs(field)
+        zero_inputs(pool)
         return verify(*given)
 
     monkeypatch.setattr(TimedOutputs, "right", late)
-    verdict, message = stopped(field, idle)
+    verdict, message = stopped(pool, idle)
     assert (verdict, message) == (
         Verdict.TAMPERED,
         "outputs were right in the cases and wrong in timed calls",
@@ -337,7 +337,7 @@ def test_inputs_changed_after_the_call_make_no_wrong_output_right(
 
 @pytest.mark.parametrize("bits", [torch.int32, torch.int64])
 def test_inputs_changed_in_such_a_way_that_their_sum_stays_are_seen(
-    field: BufferPool, bits: torch.dtype
+    pool: BufferPool, bits: torch.dtype
 ) -> None:
     def forging(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         words = input[: n // 2 * 2].view(bits)
@@ -347,5 +347,5 @@ def test_inputs_changed_in_such_a_way_that_their_sum_stays_are_seen(
         words[0], words[1] = rest // 2, rest - rest // 2
         right(input, output, n)
 
-    verdict, message = stopped(field, forging)
+    verdict, message = stopped(pool, forging)
     assert (verdict, message) == (Verdict.TAMPERED, "`input`, an input, was changed")

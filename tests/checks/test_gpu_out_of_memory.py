@@ -194,14 +194,14 @@ def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(
 
 
 @pytest.fixture
-def field(tmp_path: Path) -> Iterator[BufferPool]:
+def pool(tmp_path: Path) -> Iterator[BufferPool]:
     with silu_buffer_pool(tmp_path) as made:
         yield made
 
 
 @pytest.mark.parametrize("held", [True, False])
 def test_memory_is_missing_while_a_hand_in_is_timed(
-    field: BufferPool,
+    pool: BufferPool,
     monkeypatch: pytest.MonkeyPatch,
     held: bool,
 ) -> None:
@@ -250,9 +250,9 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
 
     def measured() -> measurement.Measured:
         return measurement.measure(
-            field,
-            (built, lambda: cast(Session, Filling(field, right)), Limits()),
-            (built, lambda: cast(Session, Torch(field, right))),
+            pool,
+            (built, lambda: cast(Session, Filling(pool, right)), Limits()),
+            (built, lambda: cast(Session, Torch(pool, right))),
             budget_s=5.0,
             throttled=list,
             first=lambda: True,

@@ -1,4 +1,4 @@
-"""The cover over inputs: off again bit by bit, whatever the size, and random until then."""
+"""The mask over inputs: off again bit by bit, whatever the size, and random until then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MEBIBYTE = 1 << 20
 
 
 @pytest.fixture
-def cover() -> InputMask:
+def mask() -> InputMask:
     return InputMask(torch.Generator().manual_seed(1))
 
 
@@ -19,30 +19,30 @@ def cover() -> InputMask:
 @pytest.mark.parametrize(
     "size", [0, 1, 7, 8, 4004, MEBIBYTE - 1, MEBIBYTE, MEBIBYTE + 12, 3 * MEBIBYTE + 13]
 )
-def test_it_comes_off_again(cover: InputMask, size: int, in_place: bool) -> None:
+def test_it_comes_off_again(mask: InputMask, size: int, in_place: bool) -> None:
     data = torch.arange(size).to(torch.uint8)
-    covered = data.clone() if in_place else torch.zeros_like(data)
-    cover.turn(covered if in_place else data, out=covered)
+    masked = data.clone() if in_place else torch.zeros_like(data)
+    mask.apply(masked if in_place else data, out=masked)
     assert torch.equal(data, torch.arange(size).to(torch.uint8))
-    assert size == 0 or not torch.equal(covered[-12:], data[-12:])
+    assert size == 0 or not torch.equal(masked[-12:], data[-12:])
     again = torch.zeros_like(data)
-    cover.turn(covered, out=again)
+    mask.apply(masked, out=again)
     assert torch.equal(again, data)
 
 
-def test_every_bit_is_as_good_as_random(cover: InputMask) -> None:
+def test_every_bit_is_as_good_as_random(mask: InputMask) -> None:
     zeros = torch.zeros(MEBIBYTE, dtype=torch.uint8)
-    covered = torch.empty_like(zeros)
-    cover.turn(zeros, out=covered)
+    masked = torch.empty_like(zeros)
+    mask.apply(zeros, out=masked)
     for bit in range(8):
-        share = float((covered >> bit & 1).float().mean())
+        share = float((masked >> bit & 1).float().mean())
         assert share == pytest.approx(0.5, abs=0.005)
 
 
-def test_another_one_has_nothing_to_do_with_it(cover: InputMask) -> None:
+def test_another_one_has_nothing_to_do_with_it(mask: InputMask) -> None:
     zeros = torch.zeros(MEBIBYTE, dtype=torch.uint8)
     first, second = torch.empty_like(zeros), torch.empty_like(zeros)
-    cover.turn(zeros, out=first)
-    cover.renew()
-    cover.turn(zeros, out=second)
+    mask.apply(zeros, out=first)
+    mask.renew()
+    mask.apply(zeros, out=second)
     assert float((first != second).float().mean()) == pytest.approx(255 / 256, abs=0.002)

@@ -18,12 +18,12 @@ from grader.assignment.reader import read_assignment
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance import benchmarks as check
 from grader.checks.performance import copy_bandwidth, figures
-from grader.checks.performance.benchmarks import _sentence, combine, sets_for
-from grader.checks.performance.copy_bandwidth import crowded
+from grader.checks.performance.benchmarks import _diagnosis, combine, sets_for
+from grader.checks.performance.copy_bandwidth import busy_diagnosis
 from grader.checks.performance.measurement import (
     DRIFT_TOLERANCE,
     HOST_DRIFT_TOLERANCE,
-    Apart,
+    DriftTolerance,
     Measured,
     Round,
 )
@@ -40,7 +40,7 @@ TIERS = (SLOW, EVEN)
 
 def judged(low: float, median: float, high: float) -> tuple[Verdict, str, str]:
     found = Estimate(low=low, median=median, high=high, rounds=20)
-    sentence = _sentence(found, decide(found, TIERS), TIERS)
+    sentence = _diagnosis(found, decide(found, TIERS), TIERS)
     return sentence.verdict, sentence.message, sentence.hint
 
 
@@ -203,7 +203,7 @@ def test_without_a_benchmark_nothing_is_measured(monkeypatch: pytest.MonkeyPatch
 def test_a_hopeless_call_is_shown_and_not_scored_without_tiers(
     monkeypatch: pytest.MonkeyPatch, tiers: tuple[Tier, ...], verdict: Verdict
 ) -> None:
-    hopeless = Diagnosis(verdict=Verdict.TOO_SLOW, message="a call takes 4.0 s")
+    hopeless = Diagnosis(Verdict.TOO_SLOW, "a call takes 4.0 s")
     found = checked(monkeypatch, lambda *_: Measured(failure=hopeless, tuning_s=2.0), tiers=tiers)
     assert found.diagnosis.verdict is verdict
     assert found.diagnosis.message.startswith("a call takes 4.0 s")
@@ -211,7 +211,7 @@ def test_a_hopeless_call_is_shown_and_not_scored_without_tiers(
 
 
 @pytest.mark.parametrize(
-    ("name", "apart"),
+    ("name", "tolerance"),
     [
         ("silu", DRIFT_TOLERANCE),
         ("copy_first_column", HOST_DRIFT_TOLERANCE),
@@ -219,30 +219,30 @@ def test_a_hopeless_call_is_shown_and_not_scored_without_tiers(
     ],
 )
 def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
-    monkeypatch: pytest.MonkeyPatch, name: str, apart: Apart
+    monkeypatch: pytest.MonkeyPatch, name: str, tolerance: DriftTolerance
 ) -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / name)
-    asked: list[Apart] = []
+    asked: list[DriftTolerance] = []
 
-    def measured(*_: Any, apart: Apart, **__: Any) -> Measured:
-        asked.append(apart)
+    def measured(*_: Any, tolerance: DriftTolerance, **__: Any) -> Measured:
+        asked.append(tolerance)
         return as_fast_as_torch()
 
-    monkeypatch.setattr(check, "open_field", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr(check, "open_buffer_pool", lambda *_, **__: contextlib.nullcontext())
     monkeypatch.setattr(check, "measure", measured)
     anything: Any = SimpleNamespace(language=Language.CUDA, memory_free_mib=1 << 14)
     bench: Any = SimpleNamespace(assignment=assignment, built=anything)
     watch: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
     check._measure_one(bench, anything, anything, anything, benchmark, watch, 7, 8.0, 0.01, TIERS)
-    assert asked == [apart]
+    assert asked == [tolerance]
 
 
 def test_a_gpu_that_works_for_others_too_is_told() -> None:
     quick = [1.2e-5, 1.3e-5, 1.5e-5] * 30
-    assert crowded(quick) is None
-    assert crowded([*quick, 3e-3, 4e-3]) is None, "a few prove nothing"
-    busy = crowded(quick + [2e-3] * 30)  # behind a neighbour's slices of time
+    assert busy_diagnosis(quick) is None
+    assert busy_diagnosis([*quick, 3e-3, 4e-3]) is None, "a few prove nothing"
+    busy = busy_diagnosis(quick + [2e-3] * 30)  # behind a neighbour's slices of time
     assert busy is not None
     assert busy.verdict is Verdict.NOT_MEASURED
     assert "done after 2.0 ms: something else keeps the GPU busy" in busy.message
@@ -283,7 +283,7 @@ def test_sentence_has_figure_interval_and_what_comes_next() -> None:
 
 def test_without_tiers_the_figure_is_shown_and_not_scored() -> None:
     found = Estimate(low=1.0, median=1.1, high=1.2, rounds=9)
-    sentence = _sentence(found, decide(found, ()), ())
+    sentence = _diagnosis(found, decide(found, ()), ())
     assert sentence.verdict is Verdict.NOT_MEASURED
     assert "shown and not scored" in sentence.message
 

@@ -27,7 +27,7 @@ from grader.checks.performance.buffer_pool import BufferPool, Sample, open_buffe
 from grader.checks.performance.measurement import (
     DRIFT_TOLERANCE,
     HOST_DRIFT_TOLERANCE,
-    Apart,
+    DriftTolerance,
     Measured,
     measure,
 )
@@ -128,7 +128,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         budget_s: float = 5.0,
         throttled: Callable[[], Sequence[str]] = lambda: (),
         enough: Callable[[Estimate], bool] = lambda found: True,
-        apart: Apart = DRIFT_TOLERANCE,
+        tolerance: DriftTolerance = DRIFT_TOLERANCE,
     ) -> Measured:
         name = SILU.kernels[0].files[language]
         hand_in = SourceFile(path=name, text=text)
@@ -154,7 +154,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
                 throttled=throttled,
                 first=lambda: True,
                 enough=enough,
-                apart=apart,
+                tolerance=tolerance,
             )
 
     return measured
@@ -258,7 +258,9 @@ def drifting(clock: Clock, beside: float, after: float) -> Cost:
 def test_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     timed: Callable[..., Measured], clock: Clock, beside: float, after: float, measurable: bool
 ) -> None:
-    found = timed(REFERENCE, torch_cost=drifting(clock, beside, after), apart=HOST_DRIFT_TOLERANCE)
+    found = timed(
+        REFERENCE, torch_cost=drifting(clock, beside, after), tolerance=HOST_DRIFT_TOLERANCE
+    )
     assert (found.failure is None) == measurable, found.failure
     nearer = min(1.0, after, key=lambda each: abs(each - beside))
     assert found.alone_s == pytest.approx(nearer * TORCH_S)
@@ -291,7 +293,7 @@ def test_timing_torch_once_more_is_in_the_budget(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:
     measured = timed(
-        REFERENCE, budget_s=1.0, enough=lambda found: False, apart=HOST_DRIFT_TOLERANCE
+        REFERENCE, budget_s=1.0, enough=lambda found: False, tolerance=HOST_DRIFT_TOLERANCE
     )
     assert measured.failure is None
     assert 0.9 < clock.now_s <= 1.0

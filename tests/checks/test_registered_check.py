@@ -52,8 +52,7 @@ def toy() -> Iterator[Check[Brevity]]:
             lines = len(context.file.source.text.splitlines())
             short = lines <= 100
             diagnosis = Diagnosis(
-                verdict=Verdict.ACCEPTED if short else Verdict.FORBIDDEN,
-                message=f"{lines} lines",
+                Verdict.ACCEPTED if short else Verdict.FORBIDDEN, f"{lines} lines"
             )
             return [CheckOutcome(diagnosis=diagnosis, evidence=Brevity(source_lines=lines))]
 

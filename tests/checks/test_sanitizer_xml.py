@@ -106,7 +106,7 @@ def test_memory_that_torch_keeps_is_not_the_students_leak() -> None:
     assert "Leaked" in raw
     report = parse(raw.encode(), "memcheck", "silu.py", "silu.py", nowhere)
     assert report == ToolReport(foreign=1)
-    assert not report.is_the_hand_ins
+    assert not report.blames_submission
 
 
 def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
@@ -138,7 +138,7 @@ def test_memory_that_is_kept_is_no_leak(frames: tuple[str, ...], leaks: int) -> 
     report = parse(xml.encode(), "memcheck", "silu.cu", "silu.so", nowhere)
     assert [found.kind for found in report.findings] == ["leak"] * leaks
     assert (report.kept, report.foreign) == (len(frames) - leaks, 0)
-    assert report.is_the_hand_ins
+    assert report.blames_submission
 
 
 def test_what_follows_an_error_is_nobodys_record() -> None:

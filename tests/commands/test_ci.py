@@ -36,7 +36,7 @@ from grader.grading.file_state import FileState
 from grader.grading.partial import is_unfinished, out_of_time
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
-from grader.report.model import Report
+from grader.report.model import Report, json_text, to_json
 from grader.report.reader import read_report
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Isolation, Level
@@ -59,12 +59,6 @@ def grade(
         capture_output=True,
         text=True,
     )
-
-
-def json_text(report: Report) -> str:
-    text = registry.JSON.file(report)
-    assert text is not None
-    return text
 
 
 def hand_in(folder: Path, sample: str = "silu.cu") -> Path:
@@ -433,7 +427,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
     last = pipeline.grade(assignment, submission, Options(), Progress(), on_report=heard.append)
     assert (heard[0].pending, heard[0].handed_in) == (100, 2)
     for report in heard:
-        jsonschema.validate(json.loads(json_text(report)), SCHEMA)
+        jsonschema.validate(json.loads(json_text(to_json(report))), SCHEMA)
         assert report.score is not None
         assert (report.max_score, report.score + report.pending) == (100, 100)
     decided = [report.score for report in heard]
@@ -491,7 +485,7 @@ def test_the_limit_counts_in_a_window_before_the_submission(
     hours_ago: tuple[float, ...], turn_h: float | None, tmp_path: Path
 ) -> None:
     limit = RateLimit(count=2, window_h=24)
-    turn = gradescope_metadata.next_turn(read_metadata(metadata(tmp_path, *hours_ago)), limit)
+    turn = gradescope_metadata.next_grading(read_metadata(metadata(tmp_path, *hours_ago)), limit)
     assert turn == (None if turn_h is None else NOON + timedelta(hours=turn_h))
 
 
@@ -521,7 +515,7 @@ def test_a_refused_submission_keeps_the_old_result_and_does_not_count(
     path.write_text(json.dumps(data))
     again = read_metadata(path)
     assert again.refused == {NOON}
-    turn = gradescope_metadata.next_turn(again, limit)
+    turn = gradescope_metadata.next_grading(again, limit)
     assert turn == NOON - timedelta(hours=6) + timedelta(hours=24)
     assert turn is not None
     refused = gradescope_metadata.refusal(again, limit, turn)
@@ -574,7 +568,7 @@ def test_times_at_the_ends_of_the_calendar(
     data["previous_submissions"] = [{"submission_time": time, "score": 1.0}]
     path.write_text(json.dumps(data))
     about = read_metadata(path)
-    turn = gradescope_metadata.next_turn(about, RateLimit(count=1, window_h=window_h))
+    turn = gradescope_metadata.next_grading(about, RateLimit(count=1, window_h=window_h))
     assert (turn is None) == (year[0] == "9" or window_h > 24)
     gradescope_metadata.notes(about)
 
@@ -585,7 +579,7 @@ def test_our_own_failures_do_not_count(tmp_path: Path) -> None:
     data["previous_submissions"][0]["autograder_error"] = True
     path.write_text(json.dumps(data))
     limit = RateLimit(count=1, window_h=24)
-    assert gradescope_metadata.next_turn(read_metadata(path), limit) is None
+    assert gradescope_metadata.next_grading(read_metadata(path), limit) is None
 
 
 def test_what_comes_after_the_due_date_says_so(
@@ -622,7 +616,7 @@ def test_broken_metadata_is_named(text: str, words: str, tmp_path: Path) -> None
 
 def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(json_text(sample_reports.wrong_answer()))
+    report.write_text(json_text(to_json(sample_reports.wrong_answer())))
     for form in (registry.GRADESCOPE, registry.JUNIT):
         done = grade("report", report, "--format", form.name)
         assert done.returncode == 0, done.stderr
@@ -637,7 +631,7 @@ def test_a_report_is_shown_again_in_every_format(tmp_path: Path) -> None:
 
 def test_a_report_without_a_score_is_no_result_for_gradescope(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    report.write_text(json_text(sample_reports.grader_error()))
+    report.write_text(json_text(to_json(sample_reports.grader_error())))
     done = grade("report", report, "--format", "gradescope")
     assert done.returncode == 3
     assert "has no score" in done.stderr

@@ -127,13 +127,13 @@ def changed(facts: Facts, part: str, **values: Any) -> Facts:
 
 
 def row(facts: Facts, thing: str) -> Row:
-    """The gravest row about a thing."""
+    """The most severe row about a thing."""
     rows = [one for one in doctor.diagnose(facts).rows if one.thing == thing]
     assert rows, f"no row about {thing}"
     return max(rows, key=lambda one: list(RowState).index(one.state))
 
 
-def rows_to_mend(facts: Facts) -> list[str]:
+def rows_to_fix(facts: Facts) -> list[str]:
     return [
         one.thing
         for one in doctor.diagnose(facts).rows
@@ -149,13 +149,13 @@ def ability_of(facts: Facts) -> dict[str, bool]:
 # Whole machines
 
 
-def test_good_gpu_machine_has_nothing_to_mend() -> None:
-    assert rows_to_mend(GPU_MACHINE) == []
+def test_good_gpu_machine_has_nothing_to_fix() -> None:
+    assert rows_to_fix(GPU_MACHINE) == []
     assert all(ability_of(GPU_MACHINE).values())
 
 
 def test_good_cpu_machine_says_what_the_missing_gpu_costs() -> None:
-    assert rows_to_mend(CPU_MACHINE) == []
+    assert rows_to_fix(CPU_MACHINE) == []
     none = row(CPU_MACHINE, "GPU")
     assert none.state is RowState.NOTE
     assert none.cost == "kernels run on the CPU only and performance stays pending"
@@ -166,12 +166,12 @@ def test_good_cpu_machine_says_what_the_missing_gpu_costs() -> None:
     assert not able.triton_on_gpu
 
 
-def test_every_row_that_is_not_well_says_what_it_costs_and_what_mends_it() -> None:
+def test_every_row_that_is_not_well_says_what_it_costs_and_what_fixes_it() -> None:
     for facts in BAD_MACHINES.values():
         for one in doctor.diagnose(facts).rows:
             if one.state not in (RowState.OK, RowState.NOTE):
                 assert one.cost, one
-                assert one.mend, one
+                assert one.fix, one
 
 
 # The system
@@ -185,7 +185,7 @@ def test_macos_says_what_works_and_where_to_go() -> None:
     assert one.state is RowState.MISMATCHED
     assert "grade list" in one.cost
     assert "Triton has no macOS packages" in one.cost
-    assert all(place in one.mend for place in ("Linux", "Colab"))
+    assert all(place in one.fix for place in ("Linux", "Colab"))
     assert not doctor.diagnose(mac).ability.anything
 
 
@@ -193,12 +193,12 @@ def test_windows_is_sent_to_wsl() -> None:
     windows = replace(
         CPU_MACHINE, system=System(name="Windows", distribution="Windows 11", architecture="AMD64")
     )
-    assert row(windows, "system").mend == "wsl --install"
+    assert row(windows, "system").fix == "wsl --install"
 
 
 def test_first_generation_of_wsl_cannot_grade() -> None:
     facts = changed(CPU_MACHINE, "system", wsl=1, wsl_name="Ubuntu")
-    assert row(facts, "system").mend.startswith("wsl --set-version Ubuntu 2")
+    assert row(facts, "system").fix.startswith("wsl --set-version Ubuntu 2")
     assert not doctor.diagnose(facts).ability.anything
 
 
@@ -218,11 +218,11 @@ def test_python_without_venv() -> None:
     facts = changed(CPU_MACHINE, "python", in_venv=False, can_make_venv=False)
     one = row(facts, "python")
     assert one.state is RowState.MISSING
-    assert one.mend == "sudo apt-get install -y python3-venv"
+    assert one.fix == "sudo apt-get install -y python3-venv"
 
 
 @pytest.mark.parametrize(
-    ("manager", "root", "mend"),
+    ("manager", "root", "fix"),
     [
         ("apt-get", False, "sudo apt-get install -y g++"),
         ("apt-get", True, "apt-get install -y g++"),
@@ -231,15 +231,15 @@ def test_python_without_venv() -> None:
         (None, False, "install g++ with your system's package manager"),
     ],
 )
-def test_missing_compiler_is_mended_by_the_system_at_hand(
-    manager: str | None, root: bool, mend: str
+def test_missing_compiler_is_fixed_by_the_systems_package_manager(
+    manager: str | None, root: bool, fix: str
 ) -> None:
     facts = changed(CPU_MACHINE, "system", package_manager=manager, root=root)
     facts = changed(facts, "compilers", cxx=Search(tool=None), cxx_trial=None)
     one = row(facts, "g++")
     assert one.state is RowState.MISSING
     assert one.cost == "CUDA C++ kernels cannot be graded here at all"
-    assert one.mend == mend
+    assert one.fix == fix
     able = doctor.diagnose(facts).ability
     assert not able.cuda_on_cpu
     assert able.triton_on_cpu
@@ -272,7 +272,7 @@ def test_compiler_that_was_passed_over_is_named() -> None:
 def test_cache_that_cannot_be_written() -> None:
     facts = changed(CPU_MACHINE, "storage", cache_problem="Read-only file system")
     assert row(facts, "cache").state is RowState.BROKEN
-    assert "GRADE_CACHE_DIR" in row(facts, "cache").mend
+    assert "GRADE_CACHE_DIR" in row(facts, "cache").fix
     assert not doctor.diagnose(facts).ability.anything
 
 
@@ -301,16 +301,16 @@ def test_gpu_without_a_driver() -> None:
     one = row(facts, "GPU")
     assert one.state is RowState.MISSING
     assert "no driver" in one.found
-    assert "580" in one.mend
+    assert "580" in one.fix
     in_container = changed(facts, "system", container=True)
-    assert "--gpus all" in row(in_container, "GPU").mend
+    assert "--gpus all" in row(in_container, "GPU").fix
 
 
 def test_driver_that_was_updated_under_a_running_system() -> None:
     problem = "the NVIDIA driver was updated and the old one is still loaded"
     facts = changed(CPU_MACHINE, "graphics", driver=nvml.State(problem=problem))
     assert row(facts, "GPU").found == problem
-    assert row(facts, "GPU").mend == "sudo reboot"
+    assert row(facts, "GPU").fix == "sudo reboot"
 
 
 def exclusive(**mps: Any) -> Facts:
@@ -326,16 +326,16 @@ def test_exclusive_gpu_admits_no_worker_beside_the_judge() -> None:
     facts = exclusive()
     one = row(facts, "compute mode")
     assert one.state is RowState.MISMATCHED
-    assert one.mend == "sudo nvidia-smi -i 0 -c DEFAULT"
+    assert one.fix == "sudo nvidia-smi -i 0 -c DEFAULT"
     able = doctor.diagnose(facts).ability
     assert not able.cuda_on_gpu
     assert able.cuda_on_cpu
-    assert row(facts, "torch").mend == "", "torch is not to blame"
+    assert row(facts, "torch").fix == "", "torch is not to blame"
 
 
 def test_exclusive_gpu_with_the_multi_process_service_admits_both() -> None:
     facts = exclusive(control_running=True)
-    assert "compute mode" not in rows_to_mend(facts)
+    assert "compute mode" not in rows_to_fix(facts)
     assert "a crash in a kernel can end the judge" in row(facts, "MPS").cost
     assert doctor.diagnose(facts).ability.cuda_on_gpu
 
@@ -346,12 +346,12 @@ def test_holders_of_the_gpu_are_named() -> None:
         GPU_MACHINE, graphics=graphics(FakeGpu(free_mib=900, compute_pids={own.pid: 70000}))
     )
     assert f"{own.name()} (pid {own.pid}, 70000 MiB)" in row(facts, "GPU in use").found
-    assert row(facts, "GPU memory").mend.startswith(f"kill {own.pid} ")
+    assert row(facts, "GPU memory").fix.startswith(f"kill {own.pid} ")
 
 
 def test_hidden_gpus() -> None:
     facts = changed(GPU_MACHINE, "graphics", visible=(), visible_setting="-1")
-    assert row(facts, "GPU").mend == "unset CUDA_VISIBLE_DEVICES"
+    assert row(facts, "GPU").fix == "unset CUDA_VISIBLE_DEVICES"
     assert not doctor.diagnose(facts).ability.cuda_on_gpu
 
 
@@ -364,7 +364,7 @@ def test_driver_too_old_for_any_torch() -> None:
     old = graphics(FakeGpu(), driver="470.82.01", cuda=11040)
     facts = replace(GPU_MACHINE, graphics=old)
     assert row(facts, "driver").state is RowState.MISMATCHED
-    assert row(facts, "torch").mend == row(facts, "driver").mend
+    assert row(facts, "torch").fix == row(facts, "driver").fix
 
 
 # nvcc and compute-sanitizer
@@ -379,7 +379,7 @@ def test_missing_nvcc_on_a_gpu_machine() -> None:
     one = row(facts, "nvcc")
     assert one.state is RowState.MISSING
     assert one.cost == "CUDA C++ kernels run on the CPU only and their performance stays pending"
-    assert one.mend == (
+    assert one.fix == (
         "/course/.venv/bin/python -m pip install "
         "'cuda-toolkit[nvcc,nvvm,crt,cudart,cccl]==13.0.*' 'nvidia-cuda-sanitizer-api>=13.4.92'"
     )
@@ -393,7 +393,7 @@ def test_nvcc_newer_than_the_driver() -> None:
     one = row(DRIVER_12, "nvcc")
     assert one.state is RowState.MISMATCHED
     assert "the driver runs CUDA up to 12.4" in one.found
-    assert one.mend == "conda install -c conda-forge cuda-nvcc cuda-version=12.4"
+    assert one.fix == "conda install -c conda-forge cuda-nvcc cuda-version=12.4"
 
 
 def test_newer_minor_release_of_nvcc_runs_on_the_driver() -> None:
@@ -402,21 +402,21 @@ def test_newer_minor_release_of_nvcc_runs_on_the_driver() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capability", "known", "mend"),
+    ("capability", "known", "fix"),
     [
         ((7, 0), ARCHITECTURES_13, "cuda-version=12.9"),
         ((12, 0), (50, 60, 70, 75, 80, 90), "cuda-toolkit["),
     ],
 )
 def test_architecture_that_nvcc_does_not_know(
-    capability: tuple[int, int], known: tuple[int, ...], mend: str
+    capability: tuple[int, int], known: tuple[int, ...], fix: str
 ) -> None:
     facts = replace(GPU_MACHINE, graphics=graphics(FakeGpu(compute_capability=capability)))
     facts = changed(facts, "compilers", nvcc_architectures=known)
     one = row(facts, "nvcc")
     assert one.state is RowState.MISMATCHED
     assert f"sm_{capability[0]}{capability[1]}" in one.found
-    assert mend in one.mend
+    assert fix in one.fix
     assert not doctor.diagnose(facts).ability.cuda_on_gpu
 
 
@@ -428,7 +428,7 @@ def test_nvcc_without_a_host_compiler() -> None:
         cxx_trial=None,
         nvcc_trial=Trial(problem="nvcc fatal: Failed to preprocess host compiler properties."),
     )
-    assert row(facts, "nvcc").mend == "sudo apt-get install -y g++"
+    assert row(facts, "nvcc").fix == "sudo apt-get install -y g++"
 
 
 def test_missing_sanitizer_costs_memory_checks_on_a_gpu_only() -> None:
@@ -446,7 +446,7 @@ def test_missing_torch() -> None:
     facts = changed(CPU_MACHINE, "packages", torch=None, torch_import=None, triton_canary=None)
     one = row(facts, "torch")
     assert one.state is RowState.MISSING
-    assert one.mend == "/course/.venv/bin/python -m pip install 'torch>=2.6'"
+    assert one.fix == "/course/.venv/bin/python -m pip install 'torch>=2.6'"
     assert not doctor.diagnose(facts).ability.anything
 
 
@@ -454,7 +454,7 @@ def test_torch_that_does_not_import() -> None:
     imported = TorchImport(problem="ImportError: libcudart.so.13: cannot open shared object file")
     facts = changed(CPU_MACHINE, "packages", torch_import=imported, triton_canary=None)
     assert row(facts, "torch").state is RowState.BROKEN
-    assert "--force-reinstall" in row(facts, "torch").mend
+    assert "--force-reinstall" in row(facts, "torch").fix
     assert row(facts, "triton").state is RowState.NOTE
 
 
@@ -463,7 +463,7 @@ def test_cpu_torch_on_a_gpu_machine() -> None:
     one = row(facts, "torch")
     assert one.state is RowState.MISMATCHED
     assert "CPU build" in one.found
-    assert "--force-reinstall 'torch>=2.6'" in one.mend
+    assert "--force-reinstall 'torch>=2.6'" in one.fix
     assert not doctor.diagnose(facts).ability.triton_on_gpu
     assert doctor.diagnose(facts).ability.triton_on_cpu
 
@@ -475,7 +475,7 @@ def test_cuda_13_torch_on_a_cuda_12_driver() -> None:
     one = row(facts, "torch")
     assert one.state is RowState.MISMATCHED
     assert "CUDA 13.0; the driver runs CUDA up to 12.4" in one.found
-    assert one.mend.endswith("--force-reinstall 'torch>=2.6,<2.11'")
+    assert one.fix.endswith("--force-reinstall 'torch>=2.6,<2.11'")
     assert not doctor.diagnose(facts).ability.triton_on_gpu
 
 
@@ -484,7 +484,7 @@ def test_gpu_that_torch_no_longer_supports() -> None:
     imported = TorchImport(problem=None, cuda_build=(13, 0), device_problem=problem)
     facts = changed(GPU_MACHINE, "packages", torch_import=imported)
     assert row(facts, "torch").state is RowState.MISMATCHED
-    assert "<2.11" in row(facts, "torch").mend
+    assert "<2.11" in row(facts, "torch").fix
 
 
 def test_old_triton_with_new_numpy_is_not_blamed_on_the_student() -> None:
@@ -493,7 +493,7 @@ def test_old_triton_with_new_numpy_is_not_blamed_on_the_student() -> None:
     one = row(facts, "triton")
     assert one.state is RowState.MISMATCHED
     assert "with numpy 2.4.6" in one.found
-    assert one.mend.endswith("pip install 'numpy<2.4'")
+    assert one.fix.endswith("pip install 'numpy<2.4'")
     assert not doctor.diagnose(facts).ability.triton_on_cpu
     on_gpu = changed(GPU_MACHINE, "packages", triton="3.6.0", triton_canary=canary)
     assert doctor.diagnose(on_gpu).ability.triton_on_gpu
@@ -510,7 +510,7 @@ def test_triton_on_a_gpu_builds_its_launcher(
     part: str, values: dict[str, Any], package: str
 ) -> None:
     facts = changed(GPU_MACHINE, part, **values)
-    assert row(facts, "triton").mend == f"sudo apt-get install -y {package}"
+    assert row(facts, "triton").fix == f"sudo apt-get install -y {package}"
     assert not doctor.diagnose(facts).ability.triton_on_gpu
     assert row(changed(CPU_MACHINE, part, **values), "triton").state is RowState.OK
 
@@ -525,7 +525,7 @@ def test_machine_without_triton_packages() -> None:
 
 def test_missing_numpy() -> None:
     facts = changed(CPU_MACHINE, "packages", numpy=None)
-    assert row(facts, "numpy").mend.endswith("pip install numpy")
+    assert row(facts, "numpy").fix.endswith("pip install numpy")
 
 
 BAD_MACHINES = {
@@ -571,8 +571,8 @@ def test_print_is_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPat
     assert "\x1b" not in text
     assert "note        GPU" in text
     assert "Performance is not measured here: its points stay pending." in text
-    mend = row(CPU_MACHINE, "nvcc").mend
-    assert mend in text, "a command is never broken into lines"
+    fix = row(CPU_MACHINE, "nvcc").fix
+    assert fix in text, "a command is never broken into lines"
 
 
 def test_exit_code_says_that_nothing_can_be_graded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
-from grader.commands.profile import chosen_kernel
 from grader.commands.profile.ncu import parse as parse_ncu
 from grader.commands.profile.resources import Resources, parse
-from grader.commands.profile.roofline import BAR, Point, Roof, bars, svg
+from grader.commands.profile.roofline import BAR, Point, Roofline, bars, svg
+from grader.commands.profile.run import chosen_kernel
 from grader.errors import UsageError
 from grader.system import toolchain
 
@@ -39,7 +39,7 @@ NCU = """\
 "0","12","silu_kernel(float*)","something__else.sum","","1"
 "1","12","silu_kernel(float*)","gpu__time_duration.sum","us","9.99"
 """
-ROOF = Roof(gb_s=4000.0, tflop_s=60.0)
+ROOF = Roofline(gb_s=4000.0, tflop_s=60.0)
 
 
 def test_ptxas_is_read() -> None:

@@ -32,3 +32,12 @@ def test_the_page_names_modules_that_are_there() -> None:
         base = REPOSITORY if name.startswith("tests/") else PACKAGE
         path = base / name
         assert path.exists() or path.with_suffix(".py").exists(), name
+
+
+def test_the_functions_that_the_page_names_are_there() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`, `([A-Za-z_.]+)`", text)
+    assert rows
+    for file, name in rows:
+        source = (PACKAGE / file).read_text(encoding="utf-8")
+        assert f"def {name.rpartition('.')[2]}(" in source, (file, name)

@@ -22,7 +22,6 @@ from grader.checks.memory.check import MemoryCheck
 from grader.errors import GraderError
 from grader.grading import check_results, score
 from grader.grading.file_state import all_right
-from grader.grading.points import points, shares
 from grader.report.evidence import (
     BuildEvidence,
     CaseResult,
@@ -71,20 +70,20 @@ def rejected(verdict: Verdict) -> Rejected:
 
 @pytest.mark.parametrize("verdict", EARNING)
 def test_what_earns_points_earns_all(verdict: Verdict) -> None:
-    assert points(verdict, 40.0) == (40.0, 0.0)
+    assert score.points(verdict, 40.0) == (40.0, 0.0)
 
 
 @pytest.mark.parametrize("verdict", [*LOSING, Verdict.NOT_SUBMITTED, Verdict.SKIPPED])
 def test_what_earns_no_points_loses_all(verdict: Verdict) -> None:
-    assert points(verdict, 40.0) == (0.0, 0.0)
+    assert score.points(verdict, 40.0) == (0.0, 0.0)
 
 
 def test_what_was_not_measured_is_neither_won_nor_lost() -> None:
-    assert points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
+    assert score.points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
 
 
 def test_our_own_error_has_no_points_and_not_zero() -> None:
-    assert points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
+    assert score.points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
 
 
 # --- shares ----------------------------------------------------------------------------------
@@ -95,14 +94,14 @@ MOST = st.integers(0, 100_000_00).map(lambda hundredths: hundredths / 100)
 
 @given(MOST, COUNTS)
 def test_shares_lose_nothing(most: float, counts: list[int]) -> None:
-    parts = shares(most, counts)
+    parts = score.shares(most, counts)
     assert len(parts) == len(counts)
     assert round(sum(parts), 2) == (most if any(counts) else 0.0)
 
 
 @given(MOST, COUNTS)
 def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> None:
-    for part, count in zip(shares(most, counts), counts, strict=True):
+    for part, count in zip(score.shares(most, counts), counts, strict=True):
         assert part >= 0
         assert part == round(part, 2)
         assert not any(counts) or abs(part - most * count / sum(counts)) <= 0.0101
@@ -110,7 +109,7 @@ def test_share_is_its_part_to_the_hundredth(most: float, counts: list[int]) -> N
 
 @given(MOST, st.integers(1, 20), st.integers(1, 8))
 def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, groups: int) -> None:
-    parts = shares(most, [count] * groups)
+    parts = score.shares(most, [count] * groups)
     assert round(max(parts) - min(parts), 2) <= 0.01
 
 
@@ -126,7 +125,7 @@ def test_equal_counts_differ_by_a_hundredth_at_most(most: float, count: int, gro
     ],
 )
 def test_shares(most: float, counts: list[int], parts: list[float]) -> None:
-    assert shares(most, counts) == parts
+    assert score.shares(most, counts) == parts
 
 
 # --- building --------------------------------------------------------------------------------
@@ -293,7 +292,7 @@ def test_points_are_won_or_pending_or_lost_and_add_up(
 
 
 def outcome(verdict: Verdict) -> CheckOutcome[CorrectnessEvidence]:
-    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message="it says so"))
+    return CheckOutcome(diagnosis=Diagnosis(verdict, "it says so"))
 
 
 @pytest.mark.parametrize("verdict", EARNING)
@@ -312,7 +311,7 @@ def test_cases_are_right_if_all_outcomes_earn_points(verdict: Verdict) -> None:
 def memory(
     verdict: Verdict, *, correct: bool | None, evidence: MemoryEvidence | None = None
 ) -> CheckResult:
-    diagnosis = Diagnosis(verdict=verdict, message="it says so", hint="look here")
+    diagnosis = Diagnosis(verdict, "it says so", hint="look here")
     outcome = CheckOutcome(diagnosis=diagnosis, evidence=evidence)
     (line,) = check_results.check_results(KERNEL, MemoryCheck(), [outcome], correct=correct)
     return line
@@ -362,9 +361,7 @@ COUNTED = replace(KERNEL, points={CheckName.CORRECTNESS: 90.0, CheckName.COUNTER
 def counters(
     verdict: Verdict, *, correct: bool | None, of: Kernel = COUNTED
 ) -> tuple[float | None, float, float]:
-    outcome = CheckOutcome[CountersEvidence](
-        diagnosis=Diagnosis(verdict=verdict, message="it says so")
-    )
+    outcome = CheckOutcome[CountersEvidence](diagnosis=Diagnosis(verdict, "it says so"))
     (check,) = check_results.check_results(of, CountersCheck(), [outcome], correct=correct)
     assert (check.check, check.name, check.verdict) == (CheckName.COUNTERS, "counters", verdict)
     return check.score, check.max_score, check.pending

@@ -78,7 +78,7 @@ def run(assignment: Assignment, program: Built, seed: int = 0) -> CheckOutcome[P
 def judge(assignment: Assignment, text: str) -> Diagnosis:
     built = build(assignment, text)
     if isinstance(built, Rejected):
-        return Diagnosis(verdict=built.verdict, message=built.message, hint=built.hint)
+        return Diagnosis(built.verdict, built.message, hint=built.hint)
     return run(assignment, built).diagnosis
 
 

@@ -20,7 +20,7 @@ from grader.build.artifact import Built
 from grader.build.kernel_file import build
 from grader.checks.common.case_run import RunSetup
 from grader.checks.memory.on_gpu import run_sanitizer
-from grader.checks.memory.verdict import Seen
+from grader.checks.memory.verdict import ToolResult
 from grader.gpu.nvml import Gpu
 from grader.judge.oracle import Oracle
 from grader.protocol import cuda_driver
@@ -110,7 +110,7 @@ def run(
     *,
     private: bool,
     scratch: Path,
-) -> Seen:
+) -> ToolResult:
     tool = toolchain.find_compute_sanitizer()
     if tool is None:
         pytest.skip("no compute-sanitizer here")

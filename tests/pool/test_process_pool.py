@@ -18,7 +18,7 @@ from grader.pool.state import WorkerState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Where does a member keep what it keeps?"""
+    """Where does a worker keep its files?"""
 
     weight: float = 1.0
 
@@ -49,19 +49,19 @@ def heeds_a_signal(pid: int) -> bool:
 
 
 # As when a Dask worker ends: it closes the channel, and the kernel tells that it is gone.
-@pytest.mark.parametrize("told", ["by the channel", "by a signal", "by both"])
-def test_a_members_folder_goes_with_it(told: str) -> None:
-    pool: Pool[Question, str] = Pool(1, "test_crew:answer", failed)
+@pytest.mark.parametrize("ended", ["by the channel", "by a signal", "by both"])
+def test_a_workers_folder_goes_with_it(ended: str) -> None:
+    pool: Pool[Question, str] = Pool(1, "test_process_pool:answer", failed)
     with pool:
         ((_, where),) = pool.results([Question()])
         folder = Path(where)
         assert (folder / "kept").is_file(), where
-        (member,) = (psutil.Process(pid) for pid in pool.pids)
-        if told != "by a signal":
-            pool._members[0].channel.close()
-        while told == "by both" and heeds_a_signal(member.pid):
+        (worker,) = (psutil.Process(pid) for pid in pool.pids)
+        if ended != "by a signal":
+            pool._workers[0].channel.close()
+        while ended == "by both" and heeds_a_signal(worker.pid):
             time.sleep(1e-4)
-        if told != "by the channel":
-            os.kill(member.pid, signal.SIGTERM)
-        member.wait(20)
+        if ended != "by the channel":
+            os.kill(worker.pid, signal.SIGTERM)
+        worker.wait(20)
     assert not folder.exists()

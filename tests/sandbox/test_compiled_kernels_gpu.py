@@ -17,7 +17,7 @@ from grader.build.python_source import build_python
 from grader.checks.common.case_run import RunSetup
 from grader.checks.correctness.cases import check_correctness
 from grader.checks.memory.on_gpu import run_sanitizer
-from grader.checks.memory.verdict import Seen
+from grader.checks.memory.verdict import ToolResult
 from grader.gpu.nvml import Gpu
 from grader.judge.oracle import Oracle
 from grader.judge.python_server import PythonServer
@@ -116,7 +116,7 @@ class Course:
         assert [case.verdict for case in found.cases] == [Verdict.ACCEPTED] * 2, found
         return found.output
 
-    def under(self, tool_name: str) -> Seen:
+    def under(self, tool_name: str) -> ToolResult:
         tool = toolchain.find_compute_sanitizer()
         if tool is None:
             pytest.skip("no compute-sanitizer here")

@@ -130,10 +130,10 @@ def test_a_layer_that_the_kernel_has_not_is_not_claimed(
 def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:
     denied = replace(NONE, notes=("no user of its own: cannot run python: Permission denied",))
     (row,) = judge_isolation(denied)
-    assert row.mend.startswith("install Python where every user can read it")
-    assert "Linux 6.12" in row.mend
+    assert row.fix.startswith("install Python where every user can read it")
+    assert "Linux 6.12" in row.fix
     (row,) = judge_isolation(NONE)
-    assert row.mend.startswith("to grade strangers' code, use Linux 6.12")
+    assert row.fix.startswith("to grade strangers' code, use Linux 6.12")
 
 
 @pytest.mark.parametrize(

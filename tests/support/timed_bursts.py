@@ -36,8 +36,8 @@ def right(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
 class FakeSession:
     """Carries RUN out at once, in this process."""
 
-    def __init__(self, field: BufferPool, entry: Entry) -> None:
-        self.field = field
+    def __init__(self, pool: BufferPool, entry: Entry) -> None:
+        self.pool = pool
         self.entry = entry
         self.calls = 0
 

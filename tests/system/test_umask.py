@@ -12,7 +12,7 @@ from hand_in_bench import Bench, small_silu
 from paths import HAND_INS
 
 from grader.assignment.reader import read_assignment
-from grader.commands.ci.delivery import write_text
+from grader.commands.output import write_text
 from grader.errors import GraderError
 from grader.grading import pipeline
 from grader.grading.plan import Options

@@ -210,7 +210,7 @@ def test_an_assignment_that_breaks_takes_no_other_with_it(
         graded.append(assignment.name)
         raise KeyError("broken") if len(graded) == 1 else GraderError("another")
 
-    monkeypatch.setattr(local, "_one", one)
+    monkeypatch.setattr(local, "_grade_and_show", one)
     monkeypatch.chdir(REPOSITORY)
     request = local.Request(
         assignments=(),

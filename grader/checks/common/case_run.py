@@ -49,10 +49,10 @@ _FREED_S = 3.0
 _AGAIN_S = 0.1
 
 
-def who_held_it(built: Built, again: Callable[[], object]) -> Diagnosis:
+def out_of_memory_diagnosis(built: Built, again: Callable[[], object]) -> Diagnosis:
     """Say that the hand-in, whose worker has ended, held all of the GPU's memory.
 
-    `again` is what had failed for want of memory. Raises NoRoomError if it
+    `again` is what had failed for want of memory. Raises GpuOutOfMemoryError if it
     still fails: then it was not the hand-in.
     """
     deadline_s = time.monotonic() + _FREED_S
@@ -66,8 +66,8 @@ def who_held_it(built: Built, again: Callable[[], object]) -> Diagnosis:
             time.sleep(_AGAIN_S)
         else:
             return Diagnosis(
-                verdict=Verdict.MEMORY_LIMIT,
-                message=f"{built.entry} kept so much of the GPU's memory from earlier calls that "
+                Verdict.MEMORY_LIMIT,
+                f"{built.entry} kept so much of the GPU's memory from earlier calls that "
                 "too little was left for this one",
                 hint=f"{built.entry} frees what it allocates (cudaFree, or `del` in Python) "
                 "before it returns",
@@ -105,7 +105,7 @@ class CaseRun:
     def buffers(self) -> Iterator[list[Buffer]]:
         """Make the case's buffers for the time of the block.
 
-        Raises NoRoomError if the GPU has no memory left for them, or for what
+        Raises GpuOutOfMemoryError if the GPU has no memory left for them, or for what
         the block does with them; GraderError if it fails otherwise.
         """
         made: list[Buffer] = []
@@ -129,16 +129,16 @@ class CaseRun:
                 for buffer in made:
                     buffer.close()
 
-    def without(self, session: Session, error: GpuOutOfMemoryError) -> Diagnosis:
+    def out_of_memory(self, session: Session, error: GpuOutOfMemoryError) -> Diagnosis:
         """End the worker and say that it held the memory which `error` says is missing.
 
-        Raises NoRoomError if there is no more room without it: then it was not
+        Raises GpuOutOfMemoryError if there is no more room without it: then it was not
         the hand-in, nor if it had ended before.
         """
         if not session.alive:
             raise error
         session.close()
-        return who_held_it(self._setup.built, self._try_again)
+        return out_of_memory_diagnosis(self._setup.built, self._try_again)
 
     def _try_again(self) -> None:
         with self.buffers() as buffers:

@@ -16,7 +16,7 @@ from typing import Any
 
 from grader.build.artifact import Built
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.source_lines import find_places
+from grader.checks.common.source_lines import locator
 from grader.judge.outcome import Outcome
 from grader.vocabulary import Device, Language
 
@@ -95,7 +95,7 @@ def source_place(record: dict[str, Any], built: Built) -> str:
     offset = record.get("pc")
     if type(offset) is not int or not 0 <= offset < 2**63 or built.language is not Language.CUDA:
         return ""
-    place = find_places(built.path, [offset], built.file).get(offset)
+    place = locator(built.path, built.file)({offset}).get(offset)
     if place is None or PurePath(place.file).name != PurePath(built.file).name or not place.line:
         return ""
     return f"{built.file}:{place.line}"

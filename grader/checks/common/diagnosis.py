@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.crash import Crash, source_place, understand
-from grader.checks.common.cuda_errors import ASSERTION, CUDA_ERRORS, CUDA_HINTS, MEMORY_ERRORS
+from grader.checks.common.crash import OUTSIDE_HINT, Crash, source_place, understand
 from grader.checks.common.python_hints import advice
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
@@ -28,6 +27,47 @@ LOOP_HINT = "look for a loop that never ends, or is far longer than the sizes as
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
 # _Z7preparei: a C++ name with its length before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
+
+# The cudaError_t values that a submission can cause, in the runtime's own words.
+_CUDA_ERRORS = {
+    1: "invalid argument",
+    2: "out of memory",
+    7: "too many resources requested for launch",
+    9: "invalid configuration argument",
+    12: "invalid pitch argument",
+    13: "invalid symbol",
+    17: "invalid device pointer",
+    21: "invalid memcpy direction",
+    98: "invalid device function",
+    209: "no kernel image for this GPU",
+    700: "an illegal memory access was encountered",
+    701: "too many resources requested for launch",
+    702: "the launch timed out",
+    710: "device-side assert triggered",
+    714: "hardware stack error",
+    712: "host memory is registered already",
+    713: "host memory is not registered",
+    715: "an illegal instruction was encountered",
+    716: "misaligned address",
+    717: "operation not supported on this address space",
+    718: "invalid program counter",
+    719: "unspecified launch failure",
+}
+_CUDA_HINTS = {
+    1: "look at the launch (at most 1024 threads a block; beyond 48 KiB of dynamic shared memory "
+    "cudaFuncSetAttribute comes first) and at the arguments of CUDA calls",
+    2: "free what is allocated (cudaFree) before the function returns",
+    7: "use fewer threads per block, or fewer registers or less shared memory",
+    9: "check grid and block: at least 1 each, and at most 1024 threads a block",
+    21: "the grader's arrays are in device memory already: pass their pointers to the kernel, "
+    "without a copy",
+    12: "a pitch is the distance from row to row in bytes, and a row must not be longer",
+    700: OUTSIDE_HINT,
+    701: "use fewer threads per block, or fewer registers or less shared memory",
+    716: "a vector type such as float4 needs an address that is a multiple of its size",
+}
+_MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
+_ASSERTION = 710
 
 
 class Doing(Enum):
@@ -47,13 +87,13 @@ class Doing(Enum):
         return "something that the hand-in left running"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A verdict in words."""
+    """A verdict, what happened, and what the student can do about it."""
 
     verdict: Verdict
     message: str
-    hint: str = ""
+    hint: str = field(default="", kw_only=True)
 
 
 def explain(
@@ -66,32 +106,32 @@ def explain(
             return _time_limit(subject, limits, doing)
         case Status.OUTPUT_LIMIT if outcome.detail:
             return Diagnosis(
-                verdict=Verdict.OUTPUT_LIMIT,
-                message=f"{subject} {outcome.detail}",
+                Verdict.OUTPUT_LIMIT,
+                f"{subject} {outcome.detail}",
                 hint="write to the output only, and on no descriptor that you did not open",
             )
         case Status.OUTPUT_LIMIT:
             return Diagnosis(
-                verdict=Verdict.OUTPUT_LIMIT,
-                message=f"{subject} printed more than {limits.output_kib} KiB",
+                Verdict.OUTPUT_LIMIT,
+                f"{subject} printed more than {limits.output_kib} KiB",
                 hint="take out the printing: nobody reads it",
             )
         case Status.MEMORY_LIMIT:
             return Diagnosis(
-                verdict=Verdict.MEMORY_LIMIT,
-                message=f"{subject} used more than {limits.memory_mib} MiB of memory",
+                Verdict.MEMORY_LIMIT,
+                f"{subject} used more than {limits.memory_mib} MiB of memory",
                 hint="look for an allocation in a loop",
             )
         case Status.PROCESS_LIMIT:
             return Diagnosis(
-                verdict=Verdict.RUNTIME_ERROR,
-                message=f"{subject} started too many processes",
+                Verdict.RUNTIME_ERROR,
+                f"{subject} started too many processes",
                 hint="a kernel needs no process of its own",
             )
         case Status.STRAY_ANSWER:
             return Diagnosis(
-                verdict=Verdict.TAMPERED,
-                message=f"the hand-in wrote on the grader's channel: {outcome.detail}",
+                Verdict.TAMPERED,
+                f"the hand-in wrote on the grader's channel: {outcome.detail}",
                 hint="write on no descriptor that you did not open",
             )
         case Status.CUDA_ERROR:
@@ -108,24 +148,24 @@ def _time_limit(subject: str, limits: Limits, doing: Doing) -> Diagnosis:
         limit_s = limits.load_s if doing is Doing.LOADING else limits.call_s
         message = f"{subject} did not end within {limit_s:g} s"
         hint = LOOP_HINT
-    return Diagnosis(verdict=Verdict.TIME_LIMIT, message=message, hint=hint)
+    return Diagnosis(Verdict.TIME_LIMIT, message, hint=hint)
 
 
 def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
     code = outcome.code
-    if code == ASSERTION:
+    if code == _ASSERTION:
         record = _last(outcome, "assertion")
         if record is not None:
             return Diagnosis(
-                verdict=Verdict.RUNTIME_ERROR,
-                message=f"{subject}: the assertion `{_words(record, 'expression')}` failed"
+                Verdict.RUNTIME_ERROR,
+                f"{subject}: the assertion `{_words(record, 'expression')}` failed"
                 f"{_in_kernel(_words(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
-    words = CUDA_ERRORS.get(code, "see the CUDA documentation")
+    words = _CUDA_ERRORS.get(code, "see the CUDA documentation")
     return Diagnosis(
-        verdict=Verdict.MEMORY_ERROR if code in MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
-        message=f"{subject} gave CUDA error {code}: {words}",
-        hint=CUDA_HINTS.get(code, ""),
+        Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
+        f"{subject} gave CUDA error {code}: {words}",
+        hint=_CUDA_HINTS.get(code, ""),
     )
 
 
@@ -146,8 +186,8 @@ def _told_failure(
         return _unfit_entry(_words(unfit, "problem"), built)
     if outcome.status is Status.EXCEPTION:
         return Diagnosis(
-            verdict=Verdict.RUNTIME_ERROR,
-            message=f"{subject} raised an exception, and closed the pipe that would tell which",
+            Verdict.RUNTIME_ERROR,
+            f"{subject} raised an exception, and closed the pipe that would tell which",
             hint="close no descriptor that you did not open",
         )
     record = _last(outcome, "load")
@@ -159,8 +199,8 @@ def _no_gpu(words: str, built: Built) -> Diagnosis:
     """Say that the worker could not open the GPU: no fault of whoever is to be graded."""
     first = (words.splitlines() or ["no reason was given"])[0]
     return Diagnosis(
-        verdict=Verdict.NOT_MEASURED,
-        message=f"no GPU could be opened for {built.file}: {first}",
+        Verdict.NOT_MEASURED,
+        f"no GPU could be opened for {built.file}: {first}",
         hint="is its memory full, or is it kept for one process? `nvidia-smi` tells; grade again "
         "when it is free",
     )
@@ -173,13 +213,13 @@ def _beyond_interpreter(
     place = _place_of(record, built)
     if record.get("reason") == "endless":
         return Diagnosis(
-            verdict=Verdict.TIME_LIMIT,
-            message=f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
+            Verdict.TIME_LIMIT,
+            f"{subject} did not end within {limits.call_s:g} s{_at(place)}",
             hint=LOOP_HINT,
         )
     return Diagnosis(
-        verdict=Verdict.NOT_MEASURED,
-        message=f"{place}: {_words(record, 'message')}",
+        Verdict.NOT_MEASURED,
+        f"{place}: {_words(record, 'message')}",
         hint="grade it on a machine with a GPU",
     )
 
@@ -196,8 +236,8 @@ def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str)
     place = _at(_place_of(record, built))
     if kind == "SystemExit":
         return Diagnosis(
-            verdict=Verdict.RUNTIME_ERROR,
-            message=f"{subject} ended the program with exit(){place}",
+            Verdict.RUNTIME_ERROR,
+            f"{subject} ended the program with exit(){place}",
             hint=_EXIT_HINT,
         )
     compiling = kind in _COMPILE_ERRORS or (doing is Doing.LOADING and kind in _IMPORT_ERRORS)
@@ -205,8 +245,8 @@ def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str)
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put everything into it, and import what is installed"
     return Diagnosis(
-        verdict=Verdict.COMPILE_ERROR if compiling else Verdict.RUNTIME_ERROR,
-        message=f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",
+        Verdict.COMPILE_ERROR if compiling else Verdict.RUNTIME_ERROR,
+        f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",
         hint=hint,
     )
 
@@ -223,9 +263,7 @@ def _unfit_entry(problem: str, built: Built) -> Diagnosis:
         case _:
             message = f"`{built.entry}` in {built.file} is no function but of the type {problem}"
     return Diagnosis(
-        verdict=Verdict.COMPILE_ERROR,
-        message=message,
-        hint=f"define it at the top level: def {built.entry}(...)",
+        Verdict.COMPILE_ERROR, message, hint=f"define it at the top level: def {built.entry}(...)"
     )
 
 
@@ -235,15 +273,13 @@ def _unloadable(text: str, built: Built) -> Diagnosis:
         name = _plain_name(symbol)
         does = "declares" if name == built.entry else "uses"
         return Diagnosis(
-            verdict=Verdict.COMPILE_ERROR,
-            message=f"{built.file} {does} `{name}` but does not define it",
+            Verdict.COMPILE_ERROR,
+            f"{built.file} {does} `{name}` but does not define it",
             hint="write its body into the file; is the name misspelt where the body stands?",
         )
     # The folder that it was loaded from means nothing to the student.
     reason = text.replace(f"{built.path.parent}/", "").rpartition("/")[2] or "no reason was given"
-    return Diagnosis(
-        verdict=Verdict.COMPILE_ERROR, message=f"{built.file} cannot be loaded: {reason}"
-    )
+    return Diagnosis(Verdict.COMPILE_ERROR, f"{built.file} cannot be loaded: {reason}")
 
 
 def _plain_name(symbol: str) -> str:
@@ -257,20 +293,18 @@ def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Diagno
     left = doing is Doing.BETWEEN
     if ended is None or outcome.detail:
         return Diagnosis(
-            verdict=Verdict.RUNTIME_ERROR,
-            message=f"{subject} {outcome.detail}",
+            Verdict.RUNTIME_ERROR,
+            f"{subject} {outcome.detail}",
             hint="close no descriptor that you did not open",
         )
     if ended.signal is None:
         return Diagnosis(
-            verdict=Verdict.RUNTIME_ERROR,
-            message=f"{subject} ended the program with exit code {ended.exit_code}",
+            Verdict.RUNTIME_ERROR,
+            f"{subject} ended the program with exit code {ended.exit_code}",
             hint=_LEFTOVER_HINT if left else _EXIT_HINT,
         )
     if ended.signal == signal.SIGXCPU:
-        return Diagnosis(
-            verdict=Verdict.TIME_LIMIT, message=f"{subject} used up all its processor time"
-        )
+        return Diagnosis(Verdict.TIME_LIMIT, f"{subject} used up all its processor time")
     crash = understand(ended.signal, outcome, built)
     hint = _LEFTOVER_HINT if left and not crash.in_kernel else crash.hint
     return _crash(crash, subject, hint)
@@ -281,14 +315,14 @@ def _crash(crash: Crash, subject: str, hint: str) -> Diagnosis:
     if crash.wrote_input:
         # What a GPU permits and the comparison of inputs finds there.
         return Diagnosis(
-            verdict=Verdict.WRONG_ANSWER,
-            message=f"{subject} wrote to `{crash.buffer}`, an input,{where}",
+            Verdict.WRONG_ANSWER,
+            f"{subject} wrote to `{crash.buffer}`, an input,{where}",
             hint=hint,
         )
     memory = crash.in_kernel and crash.bad_access
     return Diagnosis(
-        verdict=Verdict.MEMORY_ERROR if memory else Verdict.RUNTIME_ERROR,
-        message=f"{subject} crashed: {crash.what}{where}",
+        Verdict.MEMORY_ERROR if memory else Verdict.RUNTIME_ERROR,
+        f"{subject} crashed: {crash.what}{where}",
         hint=hint,
     )
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.checks.common.findings import INPUT_HINT, MASK_HINT, hint
-from grader.checks.common.source_lines import find_places
+from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.emulation.cuda_cpp.report import Report as HostReport
 from grader.emulation.cuda_cpp.report import read_report
-from grader.emulation.cuda_cpp.symbols import Place
 from grader.report.evidence import Finding
 
 TOOL = "host device"
@@ -67,10 +66,9 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
     `text` is the student's file as rewritten. Raises ValueError if a line is
     not one of the runtime's: only the hand-in can have written it.
     """
-    locate = locator(library, file)
     try:
         report: HostReport = read_report(
-            "\n".join(lines), locate=locate, sources={Path(file).name: text}
+            "\n".join(lines), locate=locator(library, file), sources={Path(file).name: text}
         )
         findings = tuple(_finding(found, file) for found in report.findings)
     except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -81,11 +79,6 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
         copied_bytes=report.copied_bytes,
         unsupported=report.unsupported,
     )
-
-
-def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place]]:
-    """Return what finds the lines of addresses in a library built from `file`."""
-    return lambda addresses: find_places(library, addresses, file)
 
 
 def _finding(found: HostFinding, file: str) -> Finding:

@@ -52,9 +52,9 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if before is None:
             kept[key] = finding
             continue
-        # Of equals the first stays, as its block and thread are told.
-        graver = before.severity == "warning" and finding.severity == "error"
-        worse = finding if graver else before
+        # Of equals the first stays, as its block and thread are shown.
+        more_severe = before.severity == "warning" and finding.severity == "error"
+        worse = finding if more_severe else before
         kept[key] = replace(worse, count=before.count + finding.count)
     # Beyond an array lies memory that nobody wrote: one fault, not two. A warning explains nothing.
     outside = {
@@ -62,10 +62,10 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         for f in kept.values()
         if f.kind == "out_of_bounds" and f.severity == "error" and f.line is not None
     }
-    told = [
+    shown = [
         f for f in kept.values() if f.kind != "uninitialized" or (f.file, f.line) not in outside
     ]
-    return tuple(sorted(told, key=lambda f: (f.severity != "error", f.line is None, f.line or 0)))
+    return tuple(sorted(shown, key=lambda f: (f.severity != "error", f.line is None, f.line or 0)))
 
 
 def describe(finding: Finding) -> str:

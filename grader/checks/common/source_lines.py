@@ -1,14 +1,13 @@
-"""Instructions of a hand-in's library → lines of its source.
+"""Map addresses in a submission's library to lines of its source file.
 
-addr2line reads debugging information that a hand-in may have forged, so it runs
-in the sandbox, on a copy: it sees neither the cache nor any file that the
-information names.
+A submission can forge its debugging information. So addr2line runs in the sandbox on a copy of the
+library, where it sees neither the cache nor the files that the information names.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 
 from grader.emulation.cuda_cpp.symbols import Place, symbolize
@@ -19,8 +18,11 @@ _LOOK_UP_S = 10.0
 _COPY = "library.so"
 
 
-def find_places(library: Path, addresses: Iterable[int], file: str) -> Mapping[int, Place]:
-    """Return the place of each address of a library built from `file`, where one is known."""
+def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place]]:
+    """Return a function that finds the places of addresses in a library built from `file`.
+
+    Addresses without a known place are missing in its result.
+    """
 
     def run(command: list[str], text: str) -> str:
         program = shutil.which(command[0], path=spawn.clean_environment(Path())["PATH"])
@@ -36,4 +38,4 @@ def find_places(library: Path, addresses: Iterable[int], file: str) -> Mapping[i
             )
         return ended.output if ended.ok else ""
 
-    return symbolize(Path(_COPY), addresses, files={PurePath(file).name}, run=run)
+    return lambda addresses: symbolize(Path(_COPY), addresses, files={PurePath(file).name}, run=run)

@@ -50,11 +50,13 @@ def run_under_tool(
         return ToolOutcome(failure=failure, wrong=False, told=tuple(told))
     wrong = False
     for case, data in cases:
-        stage = CaseRun(setup, case, data)
+        case_run = CaseRun(setup, case, data)
         try:
-            doing, outcome, right = _call(setup, session, stage, told, calls)
+            doing, outcome, right = _call(setup, session, case_run, told, calls)
         except GpuOutOfMemoryError as error:
-            return ToolOutcome(failure=stage.without(session, error), wrong=wrong, told=tuple(told))
+            return ToolOutcome(
+                failure=case_run.out_of_memory(session, error), wrong=wrong, told=tuple(told)
+            )
         wrong = wrong or not right
         if not outcome.done:
             failure = explain(outcome, setup.built, limits, doing, case=case.name)
@@ -63,26 +65,26 @@ def run_under_tool(
 
 
 def _call(
-    setup: RunSetup, session: Session, stage: CaseRun, told: list[dict[str, Any]], calls: int
+    setup: RunSetup, session: Session, case_run: CaseRun, told: list[dict[str, Any]], calls: int
 ) -> tuple[Doing, Outcome, bool]:
     """Call it `calls` times on one case; return what it did last, the outcome, and if all is right.
 
     What the worker says meanwhile goes into `told`.
     """
     right = True
-    with stage.buffers() as buffers:
+    with case_run.buffers() as buffers:
         doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
         for number in range(calls):
             if not outcome.done:
                 break
             # Another poison the second time: what the first call wrote is not there.
-            stage.fill(buffers, poison=number)
+            case_run.fill(buffers, poison=number)
             doing = Doing.CALLING
-            outcome = session.call(stage.arguments(), private=setup.private)
+            outcome = session.call(case_run.arguments(), private=setup.private)
             told += outcome.told
             snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
             if outcome.done:
-                right = right and all(c.accepted for c in stage.compare(snapshots))
+                right = right and all(c.accepted for c in case_run.compare(snapshots))
         if outcome.done:
             doing, outcome = Doing.BETWEEN, session.detach()
     return doing, outcome, right

@@ -1,4 +1,4 @@
-"""Does the hand-in compute what it should? Case by case, judged on our snapshot.
+"""Judge each case of a submission on the judge's own snapshot of the outputs.
 
 For one case:
 
@@ -25,9 +25,9 @@ import torch
 
 from grader.assignment.model import Case, Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
+from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Doing, explain
 from grader.checks.common.findings import INPUT_HINT
-from grader.checks.common.guard_violation import guard_violation
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
 from grader.judge.error_pattern import TORN, Scene, describe, kept_bytes
@@ -37,13 +37,16 @@ from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import Visibility
+from grader.vocabulary import Language, Visibility
 
 _CRASHES_ALLOWED = 2
 _LESS_TIME = 0.25  # of the limit, after a call that did not end
 _UNSTEADY_HINT = (
     "the same call once more gave other results: is something kept from one call to the next, read "
     "before it was written, or raced for?"
+)
+_MASK_HINT = (
+    "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
 )
 # For processes that a call left behind to show what they are up to.
 _COMPANY_S = 0.03
@@ -54,11 +57,11 @@ def check_correctness(
     cases: Sequence[Case],
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
-    hear: Callable[[dict[str, Any]], None] = lambda record: None,
+    on_record: Callable[[dict[str, Any]], None] = lambda record: None,
 ) -> CorrectnessEvidence:
-    """Run every case and judge it; `hear` gets what the worker tells meanwhile.
+    """Run every case and judge it; `on_record` gets each record of the worker.
 
-    What a hand-in prints is kept for visible cases only: it may print sizes.
+    Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
     limits = setup.assignment.limits
     results: list[CaseResult] = []
@@ -85,7 +88,7 @@ def check_correctness(
             else:
                 loaded = Outcome(status=Status.DONE)
             if loaded.done:
-                judged = _CaseRun(setup, session, case, data(case), hear, limits).judge()
+                judged = _CaseRun(setup, session, case, data(case), on_record, limits).judge()
             else:
                 judged = _failed(explain(loaded, setup.built, limits, Doing.LOADING))
                 crashes += [judged.verdict] * _CRASHES_ALLOWED  # nor would it the next time
@@ -192,14 +195,14 @@ class _CaseRun:
         session: Session,
         case: Case,
         data: CaseData,
-        hear: Callable[[dict[str, Any]], None],
+        on_record: Callable[[dict[str, Any]], None],
         limits: Limits,
     ) -> None:
         self._setup = setup
-        self._hear = hear
+        self._on_record = on_record
         self._limits = limits
         self._session = session
-        self._stage = CaseRun(setup, case, data)
+        self._case_run = CaseRun(setup, case, data)
         self._data = data
         self._returned = False  # a value, which nobody looks at
         self._unsteady = False  # called once more it gave something else
@@ -209,11 +212,11 @@ class _CaseRun:
         try:
             return self._show_and_call()
         except GpuOutOfMemoryError as error:
-            return _failed(self._stage.without(self._session, error))
+            return _failed(self._case_run.out_of_memory(self._session, error))
 
     def _show_and_call(self) -> _Judged:
         """Show the worker its buffers, call, look, and take them away again."""
-        with self._stage.buffers() as buffers:
+        with self._case_run.buffers() as buffers:
             attached = self._session.attach(buffers)
             if not attached.done:
                 return self._failure(attached, Doing.BETWEEN)
@@ -229,8 +232,8 @@ class _CaseRun:
     def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
         diagnosis = explain(outcome, self._setup.built, self._limits, doing)
         usual_s = self._setup.assignment.limits.call_s
-        late = diagnosis.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
-        if late and self._limits.call_s < usual_s:
+        timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
+        if timed_out and self._limits.call_s < usual_s:
             note = f"{diagnosis.message} (of usually {usual_s:g}: one before it never ended)"
             diagnosis = replace(diagnosis, message=note)
         return _failed(diagnosis)
@@ -240,14 +243,14 @@ class _CaseRun:
         judged, snapshots = self._once(buffers, poison=0)
         if judged is not None:
             return judged
-        comparisons = self._stage.compare(snapshots)
+        comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
         elements = sum(c.wrong.numel() for c in comparisons)
         if self._session.has_company:
             time.sleep(_COMPANY_S)
-        late = self._late(buffers, snapshots)
-        if late is not None:
-            return late
+        written_late = self._written_late(buffers, snapshots)
+        if written_late is not None:
+            return written_late
         if wrong is None:
             return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
         pattern = self._pattern(buffers, wrong, snapshots)
@@ -284,13 +287,13 @@ class _CaseRun:
         self, buffers: list[Buffer], *, poison: int
     ) -> tuple[_Judged | None, dict[str, torch.Tensor]]:
         """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
-        self._stage.fill(buffers, poison=poison)
-        outcome = self._session.call(self._stage.arguments(), private=self._setup.private)
+        self._case_run.fill(buffers, poison=poison)
+        outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
         for record in outcome.told:
-            self._hear(record)
+            self._on_record(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.told)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        violation = guard_violation(buffers, self._setup.built.language)
+        violation = _guard_violation(buffers, self._setup.built.language)
         if violation is not None:
             return _failed(violation), snapshots
         if not outcome.done:
@@ -310,8 +313,10 @@ class _CaseRun:
                 )
         return None
 
-    def _late(self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]) -> _Judged | None:
-        """Look again: nothing of the hand-in should be running any more."""
+    def _written_late(
+        self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]
+    ) -> _Judged | None:
+        """Return a judgement if an output has changed since the call ended."""
         for buffer in buffers:
             if buffer.role.written and not torch.equal(
                 buffer.data_bytes.cpu(), snapshots[buffer.name].view(-1).view(torch.uint8)
@@ -332,15 +337,35 @@ class _CaseRun:
             failed, again = self._once(buffers, poison=1)
             if failed is None:
                 one, other = first[wrong.output], again[wrong.output]
-                kept = kept_bytes(one, other, self._stage.poisons[wrong.output])
+                kept = kept_bytes(one, other, self._case_run.poisons[wrong.output])
                 like = one.double() if one.dtype.is_floating_point else one.long()
-                same = accepts(other, like, self._stage.tolerance) | (kept > 0)
+                same = accepts(other, like, self._case_run.tolerance) | (kept > 0)
                 self._unsteady = not bool(same.all())
         return describe(
             Scene(
                 comparison=wrong,
                 inputs=self._data.inputs,
                 kept=kept,
-                tolerance=self._stage.tolerance,
+                tolerance=self._case_run.tolerance,
             )
         )
+
+
+def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:
+    """Say how far outside a buffer was written to, None if all guards are whole."""
+    for buffer in buffers:
+        offset = buffer.guard_violation()
+        if offset is None:
+            continue
+        width = buffer.dtype.itemsize
+        if offset < 0:
+            distance, place = -(offset // width), "before the first"
+        else:
+            distance, place = (offset - buffer.size) // width + 1, "past the last"
+        elements = "1 element" if distance == 1 else f"{distance} elements"
+        return Diagnosis(
+            Verdict.MEMORY_ERROR,
+            f"wrote {elements} {place} of `{buffer.name}`",
+            hint=_MASK_HINT if language is Language.TRITON else OUTSIDE_HINT,
+        )
+    return None

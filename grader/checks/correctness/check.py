@@ -61,7 +61,7 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
             message, hint = f"{failed.name}: {failed.message}", failed.hint
         outcomes.append(
             CheckOutcome(
-                diagnosis=Diagnosis(verdict=verdict, message=message, hint=hint),
+                diagnosis=Diagnosis(verdict, message, hint=hint),
                 evidence=replace(
                     verified,
                     cases=cases,

@@ -30,7 +30,7 @@ class CountersCheck(Check[CountersEvidence]):
         """Say that wrong cases cost the points, if there are points."""
         if context.correct is not False or self.name not in context.file.kernel.points:
             return None
-        diagnosis = Diagnosis(verdict=Verdict.SKIPPED, message="not counted: see correctness")
+        diagnosis = Diagnosis(Verdict.SKIPPED, "not counted: see correctness")
         return CheckOutcome(diagnosis=diagnosis)
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CountersEvidence]]:

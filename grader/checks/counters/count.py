@@ -120,16 +120,16 @@ def _host_outcome(
     try:
         counted = read_host(outcome.told, told, setup.built.path, setup.built.file, text)
     except ValueError:
-        return Diagnosis(verdict=Verdict.TAMPERED, message=sentences.TAMPERED), None
+        return Diagnosis(Verdict.TAMPERED, sentences.TAMPERED), None
     least = _least_bytes(setup, case)
     evidence = _evidence(HOST_TOOL, case, counted, sum(least), terms.bounds)
     if not counted.whole:
-        cut = Diagnosis(verdict=Verdict.WRONG_ANSWER, message=sentences.CUT_OFF)
+        cut = Diagnosis(Verdict.WRONG_ANSWER, sentences.CUT_OFF)
         return _unproven(cut, terms), evidence
     if counted.problem is not None:
-        return Diagnosis(verdict=Verdict.NOT_MEASURED, message=counted.problem), evidence
+        return Diagnosis(Verdict.NOT_MEASURED, counted.problem), evidence
     if outcome.wrong:
-        wrong = Diagnosis(verdict=Verdict.WRONG_ANSWER, message=sentences.WRONG)
+        wrong = Diagnosis(Verdict.WRONG_ANSWER, sentences.WRONG)
         return _unproven(wrong, terms), evidence
     missing = sentences.uncovered(
         counted.launches,
@@ -137,20 +137,20 @@ def _host_outcome(
         written=(counted.moved_bytes("store", "atomic"), least[1]),
     )
     if missing and (terms.binding or not counted.lines):
-        return _unproven(Diagnosis(verdict=Verdict.WRONG_ANSWER, message=missing), terms), evidence
+        return _unproven(Diagnosis(Verdict.WRONG_ANSWER, missing), terms), evidence
     broken = [figure for figure in evidence.figures if not _kept(figure)]
     if broken and terms.binding:
         worst = max(broken, key=lambda figure: (figure.ratio or 0) / (figure.allowed or 1))
         message, hint = sentences.broken(worst, counted.lines, more=len(broken) - 1)
-        return Diagnosis(verdict=Verdict.TOO_SLOW, message=message, hint=hint), evidence
-    return Diagnosis(verdict=Verdict.ACCEPTED, message=sentences.told(evidence)), evidence
+        return Diagnosis(Verdict.TOO_SLOW, message, hint=hint), evidence
+    return Diagnosis(Verdict.ACCEPTED, sentences.told(evidence)), evidence
 
 
 def not_built(rejected: Rejected, terms: Terms) -> CheckOutcome[CountersEvidence]:
     """Return the outcome without a checked host build; only a forbidden trick is blamed."""
     blamed = rejected.verdict is Verdict.FORBIDDEN and terms.binding
     verdict = Verdict.FORBIDDEN if blamed else Verdict.NOT_MEASURED
-    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message=rejected.message))
+    return CheckOutcome(diagnosis=Diagnosis(verdict, rejected.message))
 
 
 def check_interpreter_counters(
@@ -164,7 +164,7 @@ def check_interpreter_counters(
     diagnosis, evidence = _interpreter_outcome(setup, case[0], outcome)
     if diagnosis.verdict is not Verdict.TAMPERED and CheckName.COUNTERS in kernel.points:
         message = f"{sentences.CUDA_ALONE}; {diagnosis.message}"
-        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=message)
+        diagnosis = Diagnosis(Verdict.ACCEPTED, message)
     wall_s = round(time.monotonic() - started_s, 3)
     return CheckOutcome(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
 
@@ -172,10 +172,10 @@ def check_interpreter_counters(
 def not_counted(kernel: Kernel) -> CheckOutcome[CountersEvidence]:
     """Return the outcome of a Triton hand-in on a GPU, where nobody counts."""
     if CheckName.COUNTERS in kernel.points:
-        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=sentences.CUDA_ALONE)
+        diagnosis = Diagnosis(Verdict.ACCEPTED, sentences.CUDA_ALONE)
     else:
         message = "Triton's accesses are counted on a processor only"
-        diagnosis = Diagnosis(verdict=Verdict.NOT_MEASURED, message=message)
+        diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)
     return CheckOutcome(diagnosis=diagnosis)
 
 
@@ -187,15 +187,13 @@ def _interpreter_outcome(
     try:
         counted = read_interpreter(outcome.told, setup.built.file)
     except ValueError:
-        return Diagnosis(verdict=Verdict.TAMPERED, message=sentences.TAMPERED), None
+        return Diagnosis(Verdict.TAMPERED, sentences.TAMPERED), None
     least = sum(_least_bytes(setup, case))
     evidence = _evidence(interpreter_findings.TOOL, case, counted, least, None)
     if outcome.wrong or not counted.lines:
         message = sentences.WRONG if outcome.wrong else sentences.NOTHING
-        return _unproven(
-            Diagnosis(verdict=Verdict.WRONG_ANSWER, message=message), Terms()
-        ), evidence
-    return Diagnosis(verdict=Verdict.ACCEPTED, message=sentences.told(evidence)), evidence
+        return _unproven(Diagnosis(Verdict.WRONG_ANSWER, message), Terms()), evidence
+    return Diagnosis(Verdict.ACCEPTED, sentences.told(evidence)), evidence
 
 
 def _unproven(diagnosis: Diagnosis, terms: Terms) -> Diagnosis:
@@ -204,10 +202,10 @@ def _unproven(diagnosis: Diagnosis, terms: Terms) -> Diagnosis:
         return diagnosis
     if terms.binding and terms.stand_in:
         message = f"on the processor, where accesses are counted: {diagnosis.message}"
-        return Diagnosis(verdict=Verdict.NOT_MEASURED, message=message)
+        return Diagnosis(Verdict.NOT_MEASURED, message)
     if terms.binding:
         return diagnosis
-    return Diagnosis(verdict=Verdict.SKIPPED, message=f"not counted: {diagnosis.message}")
+    return Diagnosis(Verdict.SKIPPED, f"not counted: {diagnosis.message}")
 
 
 def _least_bytes(setup: RunSetup, case: Case) -> tuple[int, int]:

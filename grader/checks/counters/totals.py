@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from grader.checks.common.emulation_findings import locator
+from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters
 from grader.emulation.cuda_cpp.report import read_report
 from grader.report.evidence import CounterLine

@@ -1,4 +1,4 @@
-"""The memory check: small cases again, under a tool that sees every access."""
+"""The memory check: run small cases again under a tool that checks every access."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 
 
 class MemoryCheck(Check[MemoryEvidence]):
-    """Is memory used safely? After a wrong answer too: that is when it helps."""
+    """Is memory used safely? Runs after a wrong answer as well, where it helps most."""
 
     name = CheckName.MEMORY
     evidence = MemoryEvidence
 
     def prevented(self, context: CheckContext) -> CheckOutcome[MemoryEvidence] | None:
-        """Refuse a Triton kernel whose calls never end: they would not end here either.
+        """Skip a Triton kernel whose calls never end, as they would not end here either.
 
         In CUDA C++ such a kernel may hang in a barrier, which this check reports.
         """
@@ -29,7 +29,7 @@ class MemoryCheck(Check[MemoryEvidence]):
             return None
         if not never_ended(context.outcomes(CheckName.CORRECTNESS)):
             return None
-        diagnosis = Diagnosis(verdict=Verdict.SKIPPED, message="no call ended: see correctness")
+        diagnosis = Diagnosis(Verdict.SKIPPED, "no call ended: see correctness")
         return CheckOutcome(diagnosis=diagnosis)
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[MemoryEvidence]]:
@@ -61,4 +61,4 @@ class MemoryCheck(Check[MemoryEvidence]):
 
 
 def _without_tool(verdict: Verdict, message: str) -> CheckOutcome[MemoryEvidence]:
-    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message=message))
+    return CheckOutcome(diagnosis=Diagnosis(verdict, message))

@@ -1,12 +1,11 @@
-"""Is the hand-in's use of memory sound? Small cases again, under a tool that watches.
+"""The memory check without a GPU: small cases again, with every access checked.
 
-    GPU, both languages   compute-sanitizer's four tools, side by side (`gpu_memory`)
-    processor, CUDA C++   the checked host build: every access is looked at
-    processor, Triton     the interpreter: every address is looked at
+    CUDA C++   the checked host build checks every access
+    Triton     the checked interpreter checks every address
 
-A tool's silence is the worker's word. It counts only together with what the
-judge saw: every case of the run gave right outputs in the judge's own copy,
-and accesses were counted. Findings cost points whoever tells them.
+compute-sanitizer does the same on a GPU (`on_gpu`). A report without findings comes from the worker
+and is not trusted by itself: it counts only if the judge saw right outputs in every case of the
+run, and if accesses were counted. Findings always cost points.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.emulation_findings import HostRun, read_run
 from grader.checks.common.findings import hint
 from grader.checks.common.tool_run import Prepared, run_under_tool
-from grader.checks.memory.verdict import Seen, add_up
+from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
 from grader.report.evidence import Finding, MemoryEvidence, ToolRun
 from grader.vocabulary import Memory
@@ -36,19 +35,19 @@ def check_host_memory(
 ) -> CheckOutcome[MemoryEvidence]:
     """Run a checked host build; `text` is the student's file as rewritten.
 
-    Twice, if the first run finds nothing: threads run one after another here,
-    and what depends on their order comes out right in one order only.
+    Runs a second time in another thread order if the first run finds nothing: the emulation runs
+    threads one after another, and a race may give right results in one order only.
     """
-    seen = _host_run(setup, text, cases, _SCHEDULES[0])
+    result = _host_run(setup, text, cases, _SCHEDULES[0])
     advance("threads in order")
-    if not seen.outcome.wrong and seen.outcome.failure is None and not seen.convicts:
+    if not result.outcome.wrong and result.outcome.failure is None and not result.proves_fault:
         other = _host_run(setup, text, cases, _SCHEDULES[1])
-        if other.outcome.wrong and not other.convicts:
+        if other.outcome.wrong and not other.proves_fault:
             other = replace(other, findings=(*other.findings, _order_dependent(setup)))
-        if other.outcome.wrong or other.outcome.failure is not None or other.convicts:
-            seen = other
+        if other.outcome.wrong or other.outcome.failure is not None or other.proves_fault:
+            result = other
     advance("threads in another order")
-    return add_up([seen], cases)
+    return combine([result], cases)
 
 
 def _order_dependent(setup: RunSetup) -> Finding:
@@ -63,21 +62,21 @@ def _order_dependent(setup: RunSetup) -> Finding:
     )
 
 
-def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> Seen:
+def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: str) -> ToolResult:
     """Run the checked host build over the cases, threads in the order of `schedule`."""
     started_s = time.monotonic()
     limits = setup.assignment.limits
     with Session(setup.built, limits, None, host_settings=schedule) as session:
         outcome = run_under_tool(setup, session, cases, limits, calls=2)
         output = session.output
-    tampered = silent = problem = None
+    tampered = unproven = problem = None
     findings: tuple[Finding, ...] = ()
     try:
         lines = [json.dumps(record) for record in outcome.told]
         run = read_run(lines, setup.built.path, setup.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
-        silent = _host_silence(setup, run)
+        unproven = _unproven(setup, run)
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"
     tool = ToolRun(
@@ -86,20 +85,20 @@ def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
     )
-    return Seen(
+    return ToolResult(
         run=tool,
         outcome=outcome,
         findings=findings,
         output=output,
-        silent=silent,
+        unproven=unproven,
         tampered=tampered,
     )
 
 
-def _host_silence(setup: RunSetup, run: HostRun) -> str | None:
-    """Say why a run without findings would prove nothing, None if it proves something.
+def _unproven(setup: RunSetup, run: HostRun) -> str | None:
+    """Return why a run without findings proves nothing, None if it is a proof.
 
-    Where an array is in host memory, copies may be all that there is to do.
+    With an array in host memory, copies can be all the work.
     """
     if any(array.memory is Memory.HOST for array in setup.assignment.signature.arrays):
         moved = run.accesses or run.copied_bytes
@@ -116,11 +115,11 @@ def check_interpreter_memory(
     with Session(setup.built, limits, setup.server, watch_memory=True) as session:
         outcome = run_under_tool(setup, session, cases, limits)
         output = session.output
-    tampered = silent = None
+    tampered = unproven = None
     findings: tuple[Finding, ...] = ()
     try:
         findings, accesses = interpreter_findings.read_run(outcome.told, setup.built.file)
-        silent = None if accesses else "no kernel touched any memory in this run"
+        unproven = None if accesses else "no kernel touched any memory in this run"
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"
     advance(interpreter_findings.TOOL)
@@ -129,12 +128,12 @@ def check_interpreter_memory(
         findings=sum(finding.count for finding in findings),
         wall_s=round(time.monotonic() - started_s, 3),
     )
-    seen = Seen(
+    result = ToolResult(
         run=tool,
         outcome=outcome,
         findings=findings,
         output=output,
-        silent=silent,
+        unproven=unproven,
         tampered=tampered,
     )
-    return add_up([seen], cases)
+    return combine([result], cases)

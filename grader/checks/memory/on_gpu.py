@@ -1,9 +1,8 @@
 """The memory check on a GPU: compute-sanitizer's four tools, side by side.
 
-A tool that cannot run is not the student's fault. Where a run fails, the same
-cases are called once without any tool: what fails there too is the hand-in's
-doing, what does not is the tool's, and was not measured. Only a limit on time
-stands by itself: under a tool a kernel may be slow, within bounds that are told.
+A tool that cannot run is not the student's fault. Where a run fails, the same cases are called
+once without any tool: if they fail there too, the submission is at fault; if not, the tool is, and
+memory was not measured. Only a time limit stands by itself, with generous bounds under a tool.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from dataclasses import replace
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
-from grader.checks.common.emulation_findings import locator
+from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
 from grader.checks.memory.sanitizer_xml import ReportError
-from grader.checks.memory.verdict import Seen, add_up
+from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
 from grader.report.evidence import MemoryEvidence, ToolRun
 from grader.report.verdict import Verdict
@@ -29,7 +28,7 @@ from grader.system.retry import Pool
 from grader.system.toolchain import Tool
 
 _FINISH_S = 30.0
-# Ends that say nothing about the tool: it was at work, or the hand-in cheated.
+# Verdicts that cannot be the tool's fault: a slow run, or a submission that tampered.
 _OWN_FAULTS = frozenset({Verdict.TIME_LIMIT, Verdict.TAMPERED})
 
 
@@ -40,31 +39,31 @@ def check_gpu_memory(
     advance: Callable[[str], None],
     started: Mapping[str, Session] | None = None,
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run the hand-in under compute-sanitizer's tools, as many at once as cores allow.
+    """Run the submission under compute-sanitizer's tools, as many at once as there are cores.
 
-    `started` are workers that wait under a tool each, to be used and ended.
+    `started` maps tools to prestarted workers, which are used and ended here.
     """
 
-    def run(name: str) -> Seen:
-        seen = run_sanitizer(setup, tool, name, cases, (started or {}).get(name))
+    def run(name: str) -> ToolResult:
+        result = run_sanitizer(setup, tool, name, cases, (started or {}).get(name))
         advance(name)
-        return seen
+        return result
 
     most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
     with ExitStack() as undo:
         for session in (started or {}).values():
             undo.enter_context(session)
         pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
-        seen = list(pool.map(run, sanitizer.TOOLS))
-    if any(map(_in_doubt, seen)) and not _fails_without_a_tool(setup, cases):
-        seen = [_could_not_run(one) if _in_doubt(one) else one for one in seen]
-    return add_up(seen, cases)
+        results = list(pool.map(run, sanitizer.TOOLS))
+    if any(map(_in_doubt, results)) and not _fails_without_a_tool(setup, cases):
+        results = [_could_not_run(one) if _in_doubt(one) else one for one in results]
+    return combine(results, cases)
 
 
-def _in_doubt(seen: Seen) -> bool:
-    """True if a run failed for a reason that may be the tool's."""
-    failure = seen.outcome.failure
-    return failure is not None and failure.verdict not in _OWN_FAULTS and not seen.convicts
+def _in_doubt(result: ToolResult) -> bool:
+    """True if a run failed for a reason that may be the tool's fault."""
+    failure = result.outcome.failure
+    return failure is not None and failure.verdict not in _OWN_FAULTS and not result.proves_fault
 
 
 def _fails_without_a_tool(setup: RunSetup, cases: Sequence[Prepared]) -> bool:
@@ -73,15 +72,15 @@ def _fails_without_a_tool(setup: RunSetup, cases: Sequence[Prepared]) -> bool:
         return run_under_tool(setup, session, cases, limits).failure is not None
 
 
-def _could_not_run(seen: Seen) -> Seen:
-    """The hand-in is in order without the tool: the tool's own words are the reason."""
-    assert seen.outcome.failure is not None
-    reason = seen.said or seen.outcome.failure.message
-    problem = f"{seen.run.tool} could not run: {reason}"
+def _could_not_run(result: ToolResult) -> ToolResult:
+    """Return the result of a tool that fails on cases which pass without it."""
+    assert result.outcome.failure is not None
+    reason = result.log_line or result.outcome.failure.message
+    problem = f"{result.run.tool} could not run: {reason}"
     return replace(
-        seen,
-        run=replace(seen.run, problem=problem),
-        outcome=replace(seen.outcome, failure=None),
+        result,
+        run=replace(result.run, problem=problem),
+        outcome=replace(result.outcome, failure=None),
     )
 
 
@@ -91,13 +90,13 @@ def run_sanitizer(
     name: str,
     cases: Sequence[Prepared],
     started: Session | None = None,
-) -> Seen:
-    """Run one of the sanitizer's tools over the cases.
+) -> ToolResult:
+    """Run one of the sanitizer's tools over the cases, in the `started` worker or a new one.
 
-    In the worker that waits under it, if one was started, or in a new one; it is ended.
+    The worker is ended.
     """
     started_s = time.monotonic()
-    limits = sanitizer_prestart.limits_under_a_tool(setup.assignment.limits)
+    limits = sanitizer_prestart.limits_under_tool(setup.assignment.limits)
     problem = None
     locate = locator(setup.built.path, setup.built.file)
     with started or sanitizer_prestart.start(setup.built, limits, tool, name) as session:
@@ -106,26 +105,26 @@ def run_sanitizer(
         )
         ended = session.finish(_FINISH_S)
         output = session.output
-        said = sanitizer.last_words(session.box)
+        log_line = sanitizer.last_words(session.box)
         try:
             report = sanitizer.read_report(
                 session.box, name, setup.built.file, session.copy_name, locate
             )
         except ReportError as error:
-            # No evidence of tampering: a tool that was killed leaves half a report, too.
+            # Not evidence of tampering: a killed tool leaves an incomplete report, too.
             report, problem = error.report, f"compute-sanitizer {name}: {error}"
     errors = any(finding.severity == "error" for finding in report.findings)
     if outcome.failure is not None:
-        problem = None  # it ended early, and says why
+        problem = None  # the failure says why the run ended early
     elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
-        reason = said or _last_line(ended.output) or "it said nothing"
+        reason = log_line or _last_line(ended.output) or "it log_line nothing"
         problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
     elif (
         ended.exit_code == sanitizer.FOUND
         and not errors
-        and not report.is_the_hand_ins
+        and not report.blames_submission
         and problem is None
-        and not outcome.wrong  # where outputs are missing, it is we who read what nobody wrote
+        and not outcome.wrong  # with missing outputs the judge itself reads uninitialized memory
     ):
         problem = f"compute-sanitizer {name} found errors outside the hand-in's code"
     run = ToolRun(
@@ -134,7 +133,9 @@ def run_sanitizer(
         wall_s=round(time.monotonic() - started_s, 3),
         problem=problem,
     )
-    return Seen(run=run, outcome=outcome, findings=report.findings, output=output, said=said)
+    return ToolResult(
+        run=run, outcome=outcome, findings=report.findings, output=output, log_line=log_line
+    )
 
 
 def _end(ended: spawn.Ended) -> str:

@@ -1,11 +1,11 @@
-"""compute-sanitizer: its command line, and the files that it leaves.
+"""compute-sanitizer: its command line and the files that it writes.
 
 One tool is one run:
 
     memcheck    accesses outside allocations, misaligned ones, failing API
                 calls, leaks
-    racecheck   hazards in shared memory (global memory it does not see)
-    initcheck   reads of global memory that nobody wrote
+    racecheck   hazards in shared memory; it does not see global memory
+    initcheck   reads of uninitialized global memory
     synccheck   barriers that not all threads reach
 """
 
@@ -76,14 +76,14 @@ def last_words(box: Path) -> str:
     """
     text = (_read(box / _LOG, _LOG_BYTES) or b"").decode("utf-8", "replace")
     lines = [line.lstrip("=").strip() for line in text.splitlines()]
-    told = [line for line in lines if line and line != "COMPUTE-SANITIZER"]
+    lines = [line for line in lines if line and line != "COMPUTE-SANITIZER"]
     # The first error is the cause; what follows it are consequences.
-    errors = [line for line in told if line.startswith("Error")]
-    return ([*errors[:1], *told[-1:], ""])[0][:_LONGEST_LINE]
+    errors = [line for line in lines if line.startswith("Error")]
+    return ([*errors[:1], *lines[-1:], ""])[0][:_LONGEST_LINE]
 
 
 def _read(path: Path, most: int) -> bytes | None:
-    """Return the start of a regular file, None of anything else: the folder is the hand-in's."""
+    """Return the start of a file, None if it is not regular: the submission owns the folder."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -3,10 +3,9 @@
     build ─ Python server ─ import of torch ─ correctness ─ rules ─ memory
         └─ a worker under each tool: it imports torch, too ─ waits ──┘ loads the hand-in
 
-A worker for Python takes several seconds to start under a tool. Nothing of the
-hand-in runs in it meanwhile: it is given its first command by the memory check.
-One hand-in's workers at a time wait so, and only where there are cores for them
-beside everything else. This module imports no torch: it is used before.
+A Python worker takes several seconds to start under a tool. It runs nothing of the submission until
+the memory check sends its first command. The workers of one file wait at a time, and only on
+machines with enough cores. This module does not import torch, because it is used earlier.
 """
 
 from __future__ import annotations
@@ -30,50 +29,50 @@ from grader.system.toolchain import Tool
 # Under a sanitizer a kernel runs some ten to a hundred times slower.
 _CALL_S = 20.0
 _LOAD_S = 120.0
-_MEMORY_MIB = 32768  # the tool's own share, for the most part
-# For the tools, and as many for the judge, the server and the correctness check.
+_MEMORY_MIB = 32768  # most of it for the tool itself
+# One core per tool, and as many for the judge, the server and the correctness check.
 _CORES = 2 * len(sanitizer.TOOLS)
 Key = TypeVar("Key")
 
 
-def limits_under_a_tool(limits: Limits) -> Limits:
-    """Return what a watched worker is allowed."""
+def limits_under_tool(limits: Limits) -> Limits:
+    """Return the limits of a worker under a tool."""
     return replace(limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=_MEMORY_MIB)
 
 
 def start(built: Built, limits: Limits, tool: Tool, name: str) -> Session:
-    """Start a worker under one of the tools, within limits that allow for it."""
+    """Start a worker under one of the tools."""
     tool_command = sanitizer.tool_command(tool, name, built.language)
     return Session(built, limits, None, tool_command=tool_command)
 
 
 class Prestart(Generic[Key]):
-    """Starts the watched workers of builds, in the threads of `pool`, one build at a time.
+    """Starts workers under the tools in the threads of `pool`, for one build at a time.
 
-    They live no longer than those threads.
+    A worker ends with the thread that started it.
     """
 
     def __init__(self, pool: Pool, limits: Limits, cores: int | None = None) -> None:
         self._pool = pool
-        self._limits = limits_under_a_tool(limits)
+        self._limits = limits_under_tool(limits)
         self._cores = cores or os.cpu_count() or 1
         self._expected: deque[tuple[Key, Future[Built | Rejected]]] = deque()
         self._begun: tuple[Key, Future[dict[str, Session]]] | None = None
 
     def expect(self, builds: Iterable[tuple[Key, Future[Built | Rejected]]]) -> None:
-        """Start the workers of the first of these builds, which `take` will ask for in this order.
+        """Start the workers of the first build; `take` asks for the builds in this order.
 
-        On a machine with few cores it does nothing.
+        Does nothing on a machine with too few cores.
         """
         if self._cores >= _CORES:
             self._expected.extend(builds)
             self._begin()
 
     def take(self, key: Key) -> Mapping[str, Session]:
-        """Return the workers of a build by their tools, none if they were not expected.
+        """Return the workers of a build by tool, none if they were not expected.
 
-        They are the caller's to close. Those of the next build are started; those
-        of builds that nobody asked for are ended.
+        The caller closes them. Ends the workers of builds that were passed over, and starts those
+        of the next build.
         """
         begun = self._begun
         if begun is None or key not in (begun[0], *(expected for expected, _ in self._expected)):
@@ -88,14 +87,14 @@ class Prestart(Generic[Key]):
         return sessions
 
     def close(self) -> None:
-        """End all that were not taken, and start no more."""
+        """End all workers that were not taken, and start no more."""
         self._expected.clear()
         self._end_begun()
 
     def _begin(self) -> None:
         if self._begun is None and self._expected:
             key, build = self._expected.popleft()
-            # It waits for a build that was submitted before: no deadlock.
+            # No deadlock: the build was submitted to the pool earlier.
             self._begun = key, self._pool.submit(self._start, build)
 
     def _start(self, build: Future[Built | Rejected]) -> dict[str, Session]:

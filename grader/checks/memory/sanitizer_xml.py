@@ -1,14 +1,14 @@
-"""A report of compute-sanitizer, its XML, in the common wording.
+"""Read compute-sanitizer's XML report into findings.
 
-The text of its messages changes between versions, so it is matched loosely and
-only to choose a kind; whether there was an error is what its exit code says.
+The text of its messages changes between versions, so it is matched loosely and only to choose a
+kind. The exit code says whether there was an error.
 
-A record counts if it names a line of the student's file, or has a frame in
-their library: what our worker or torch does wrong is not theirs.
+A record counts if it names a line of the student's file or has a frame in the student's library;
+faults of the worker or of torch do not count.
 
-A leak counts if a repeat of a call left something behind (its stack has the
-frame of `grader_call_again`) and it is not the only one of its line: scratch
-memory that is allocated once, or replaced by every call, is kept and not lost.
+A leak counts if a repeated call left memory behind (its stack has a frame `grader_call_again`) and
+its line leaked more than once. Scratch memory that is allocated once, or replaced by every call, is
+kept and not lost.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _FIRST_CALL, _REPEAT = "grader_call", "grader_call_again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReport:
-    """What the records of a report are: findings, memory that is kept, or of somebody else.
+    """The records of a report, sorted: findings, kept memory, and faults outside the submission.
 
-    `kept` and `foreign` are numbers of records; consequences of an earlier error are in neither.
+    `kept` and `foreign` count records; consequences of an earlier error are in neither.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -63,16 +63,16 @@ class ToolReport:
     foreign: int = 0
 
     @property
-    def is_the_hand_ins(self) -> bool:
-        """True if something is told, and all of it is about the hand-in.
+    def blames_submission(self) -> bool:
+        """True if there are records and all are about the submission.
 
-        The tool's exit code says "errors" for warnings and for memory that is kept, too.
+        The tool's exit code also says "errors" for warnings and for kept memory.
         """
         return self.foreign == 0 and bool(self.findings or self.kept)
 
 
 class ReportError(ValueError):
-    """A report that is not whole; `report` is what its whole records say."""
+    """An incomplete report; `report` holds its complete records."""
 
     def __init__(self, message: str, report: ToolReport | None = None) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class ReportError(ValueError):
 
 
 class _Records(ElementTree.TreeBuilder):
-    """Keeps each record as soon as it is whole: a report may end early."""
+    """Keeps each record as soon as it is complete: a report may end early."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,11 +107,11 @@ def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolRe
     records = builder.records
     addresses = {a for record in records for f in record.iter("frame") for a in _address(f, copy)}
     reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
-    told = [(record, reader.read(record)) for record in records if _tells(record)]
-    ours = [(record, found) for record, found in told if found is not None]
+    read = [(record, reader.read(record)) for record in records if _reports_cause(record)]
+    ours = [(record, finding) for record, finding in read if finding is not None]
     findings = _without_kept_memory(ours)
     report = ToolReport(
-        findings=findings, kept=len(ours) - len(findings), foreign=len(told) - len(ours)
+        findings=findings, kept=len(ours) - len(findings), foreign=len(read) - len(ours)
     )
     if broken is not None:
         how = "ends early" if records else "is not XML"
@@ -119,8 +119,8 @@ def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolRe
     return report
 
 
-def _tells(record: ElementTree.Element) -> bool:
-    """True if a record tells of an error, or warns of one, and not of what came of it."""
+def _reports_cause(record: ElementTree.Element) -> bool:
+    """True if a record is an error or warning, and not the consequence of an earlier one."""
     text = _text(record)
     result = _integer(record.findtext("what/result"))
     consequence = (result is not None and result >= _FIRST_KERNEL_ERROR) or _STICKY.search(text)
@@ -138,7 +138,7 @@ def _level(record: ElementTree.Element) -> str:
 def _without_kept_memory(
     pairs: list[tuple[ElementTree.Element, Finding]],
 ) -> tuple[Finding, ...]:
-    """Leave out the leaks that are none: memory that a first call made and later ones use."""
+    """Drop leaks that are none: memory that a first call allocates and later ones use."""
     leaks = [(record, found) for record, found in pairs if found.kind == "leak"]
     count = Counter(found.line for _, found in leaks)
     lost = {
@@ -221,7 +221,7 @@ def _address(frame: ElementTree.Element, copy: str) -> Iterator[int]:
     """Yield the address of the call that a frame of the student's library is in."""
     module, text = frame.findtext("module"), frame.findtext("pc") or ""
     if module and PurePath(module).name == copy and re.fullmatch(r"0x[0-9a-f]{1,12}", text):
-        yield int(text, 16) - 1  # what is told is where the call returns to
+        yield int(text, 16) - 1  # the report has the return address
 
 
 def _message(kind: FindingKind, text: str, record: ElementTree.Element, lines: list[int]) -> str:

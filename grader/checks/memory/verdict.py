@@ -1,4 +1,4 @@
-"""What the runs of the memory check add up to: findings first, then how they ended."""
+"""Combine the tool runs of the memory check into one verdict."""
 
 from __future__ import annotations
 
@@ -14,81 +14,81 @@ from grader.report.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """One tool's run.
+class ToolResult:
+    """The result of one tool's run.
 
-    `silent` is why its silence would prove nothing, if so; `said` is the last
-    line of the tool's own words.
+    `unproven` is the reason why a run without findings proves nothing, `tampered` says how the
+    submission interfered, and `log_line` is the last line of the tool's own log.
     """
 
     run: ToolRun
     outcome: ToolOutcome
     findings: tuple[Finding, ...]
     output: str
-    silent: str | None = None
+    unproven: str | None = None
     tampered: str | None = None
-    said: str = ""
+    log_line: str = ""
 
     @property
-    def convicts(self) -> bool:
-        """True if it is the hand-in's fault, whatever the outputs."""
+    def proves_fault(self) -> bool:
+        """True if the submission is at fault, whatever its outputs are."""
         errors = any(finding.severity == "error" for finding in self.findings)
         return errors or self.tampered is not None
 
 
-def add_up(seen: Sequence[Seen], cases: Sequence[Prepared]) -> CheckOutcome[MemoryEvidence]:
-    """Return the verdict on all runs over the same cases."""
-    findings = folded(finding for one in seen for finding in one.findings)
+def combine(
+    results: Sequence[ToolResult], cases: Sequence[Prepared]
+) -> CheckOutcome[MemoryEvidence]:
+    """Return the outcome of all runs over the same cases."""
+    findings = folded(finding for result in results for finding in result.findings)
     evidence = MemoryEvidence(
-        tools=tuple(one.run for one in seen),
+        tools=tuple(result.run for result in results),
         cases=tuple(case.name for case, _ in cases),
         findings=findings[:SHOWN],
         findings_total=len(findings),
-        output=seen[0].output,
+        output=results[0].output,
     )
     return CheckOutcome(
-        diagnosis=_judge(seen, findings),
+        diagnosis=_judge(results, findings),
         evidence=evidence,
-        wall_s=sum(one.run.wall_s for one in seen),
+        wall_s=sum(result.run.wall_s for result in results),
     )
 
 
-def _judge(seen: Sequence[Seen], findings: tuple[Finding, ...]) -> Diagnosis:
+def _judge(results: Sequence[ToolResult], findings: tuple[Finding, ...]) -> Diagnosis:
     """Decide: findings first, then how the runs ended, then whether they prove anything."""
-    for one in seen:
-        if one.tampered is not None:
-            return Diagnosis(verdict=Verdict.TAMPERED, message=one.tampered)
+    for result in results:
+        if result.tampered is not None:
+            return Diagnosis(Verdict.TAMPERED, result.tampered)
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        return Diagnosis(
-            verdict=Verdict.MEMORY_ERROR, message=describe(errors[0]) + more, hint=errors[0].hint
-        )
-    for one in seen:
-        if one.run.problem is not None:
-            return Diagnosis(verdict=Verdict.NOT_MEASURED, message=one.run.problem)
-    # Before failures: the host device ends a kernel that writes to an input, and the
-    # interpreter leaves the input alone; on a GPU the comparison of inputs finds it.
+        return Diagnosis(Verdict.MEMORY_ERROR, describe(errors[0]) + more, hint=errors[0].hint)
+    for result in results:
+        if result.run.problem is not None:
+            return Diagnosis(Verdict.NOT_MEASURED, result.run.problem)
+    # Before failures: the emulation ends a kernel that writes to an input, and the interpreter
+    # ignores the write; on a GPU the comparison of inputs finds it.
     written = next((f for f in findings if f.hint == INPUT_HINT), None)
     if written is not None:
         message = describe(written)
-        return Diagnosis(verdict=Verdict.WRONG_ANSWER, message=message, hint=INPUT_HINT)
-    for one in seen:
-        if one.outcome.failure is not None:
-            return one.outcome.failure
-    if any(one.outcome.wrong for one in seen):
+        return Diagnosis(Verdict.WRONG_ANSWER, message, hint=INPUT_HINT)
+    for result in results:
+        if result.outcome.failure is not None:
+            return result.outcome.failure
+    if any(result.outcome.wrong for result in results):
         return Diagnosis(
-            verdict=Verdict.WRONG_ANSWER,
-            message="outputs were wrong in this run, so that it proves nothing"
+            Verdict.WRONG_ANSWER,
+            "outputs were wrong in this run, so that it proves nothing"
             + (f"; {describe(findings[0])}" if findings else ""),
-            hint=findings[0].hint if findings else "mend the correctness check first",
+            hint=findings[0].hint if findings else "fix the correctness check first",
         )
-    for one in seen:
-        if one.silent is not None:
-            return Diagnosis(verdict=Verdict.WRONG_ANSWER, message=one.silent)
+    for result in results:
+        if result.unproven is not None:
+            return Diagnosis(Verdict.WRONG_ANSWER, result.unproven)
     warnings = f", {len(findings)} warnings" if len(findings) > 1 else ", 1 warning"
     return Diagnosis(
-        verdict=Verdict.ACCEPTED,
-        message=f"no memory errors{warnings if findings else ''}",
+        Verdict.ACCEPTED,
+        f"no memory errors{warnings if findings else ''}",
         hint=describe(findings[0]) if findings else "",
     )

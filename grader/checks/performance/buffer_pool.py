@@ -1,23 +1,22 @@
-"""Many sets of buffers for one benchmark, with inputs that nobody has seen before.
+"""Buffer sets for the timed calls of one benchmark, with fresh inputs for every burst.
 
-What a hand-in could keep from an earlier call is worth nothing in the next:
-before a burst the inputs that it will be given, and some that it will not, are
-drawn anew and all outputs are poisoned. Such inputs are covered until the clock
-is about to start, and a few of their cells, the canaries, stay wrong until the
-last moment: what begins too early computes garbage.
+Nothing that a submission keeps from an earlier call is worth anything in the next one. Before a
+burst the inputs of its sets, and of some decoys, are drawn anew, and all outputs are poisoned.
+Inputs stay masked until the clock is about to start, and a few of their cells, the canaries, stay
+wrong until the last moment: work that begins too early computes garbage.
 
-    order     which sets a burst calls: a random number of them, in random order
-    refresh   new inputs for those and for decoys, covered, canaries wrong, outputs poisoned
-    arm       uncovered; have outputs appeared already? canaries put right: the clock may start
-    sample    a few cells of some outputs: the judge's own read, before the clock stops
-    judge     is every output right, is it still what the sample saw, and are the
-              outputs of sets that were not called untouched?
+    order     draw the sets that a burst calls: a random number of them, in random order
+    refresh   draw inputs for those and for decoys, mask them, poison outputs
+    arm       unmask; refuse if outputs have appeared already; restore the canaries
+    sample    read a few cells of some outputs before the clock stops
+    judge     verify every output, that it is what the sample saw, and that the outputs of sets
+              that were not called are untouched
 
-A hand-in cannot know which call is a burst's last one, so it cannot leave work
-to it; nor can it do the work of calls to come, for some never come.
+A submission cannot know which call is the last of a burst, so it cannot leave work to that call;
+nor can it work ahead, because some calls never come.
 
-On a GPU the arithmetic of all this takes less than asking for it: what can be
-asked of all sets at once is asked once, and waited for once.
+On a GPU launching this arithmetic costs more than running it, so operations on all sets are batched
+and waited for once.
 """
 
 from __future__ import annotations
@@ -42,18 +41,18 @@ from grader.judge.oracle import Oracle
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device, Language
 
-_NAN = 0xFF  # in every byte: a NaN in every float type
-_FEWEST_CALLED = 0.75  # share of the sets
+_NAN = 0xFF  # in every byte, which is a NaN in every float type
+_FEWEST_CALLED = 0.75  # as a share of the sets
 _CANARIES = 64
-_CELLS = 64  # of one output, for a sample
+_CELLS = 64  # of each output, for a sample
 _SAMPLED_SETS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What the judge read before it stopped the clock: cells of some sets' outputs.
+    """Cells of some sets' outputs, read before the clock stopped.
 
-    `order` holds the sets that were called, `sets` those that were looked at.
+    `order` holds the sets that were called, `sets` those that were sampled.
     """
 
     order: tuple[int, ...]
@@ -69,7 +68,7 @@ class _BufferSet:
         self.read = [b for b in buffers if b.role.read]
         self.written = [b for b in buffers if b.role.written]
         self.poisonable = [b for b in self.written if not b.role.read]
-        # As they lie in memory, for reading and writing single cells.
+        # Flat views for reading and writing single cells.
         self.flat = {b.name: b.data_bytes.view(b.dtype) for b in buffers}
         self.filled = False
         self.poisoned = False
@@ -100,21 +99,21 @@ class BufferPool:
         self._order: Sequence[int] = ()
         self._inputs = TimedInputs(random.Random(f"segments {seed}"), self._generator)
         self._cells: dict[str, torch.Tensor] = {}
-        # Of integers every pattern may be a right answer: theirs is another one each time.
+        # Every bit pattern may be a right integer, so integer poisons differ from burst to burst.
         self._poisons: dict[str, int] = {}
 
     @property
     def buffers(self) -> list[Buffer]:
-        """All buffers, set after set: the order of the slots."""
+        """All buffers, set after set, which is the order of the slots."""
         return [buffer for one in self._sets for buffer in one.buffers]
 
     @property
     def sets(self) -> int:
-        """How many sets there are."""
+        """The number of sets."""
         return len(self._sets)
 
     def order(self, most: int) -> list[int]:
-        """Return the sets to call, in a random order: at most `most` and most of those."""
+        """Draw the sets to call, in random order: at most `most`, at least 75 % of that."""
         fewest = max(1, math.ceil(_FEWEST_CALLED * most))
         return self._chooser.sample(range(self.sets), self._chooser.randint(fewest, most))
 
@@ -124,36 +123,36 @@ class BufferPool:
         return pack_run(arguments, len(self._signature.arrays), order)
 
     def refresh(self, order: Sequence[int], most: int = 0) -> None:
-        """Draw the inputs of these sets anew and cover them, canaries wrong; poison all outputs.
+        """Draw the inputs of these sets anew, masked and with wrong canaries; poison all outputs.
 
-        With those of others, so that they are `most`: what is new, and which is new first, does
-        not tell what is called.
+        Refreshes decoys as well, up to `most` sets, so that new inputs and their order do not
+        reveal which sets are called.
         """
         self._order = tuple(order)
         self._inputs.renew()
-        self._choose()
+        self._choose_poisons_and_cells()
         canaries = {b.name: self._positions(b, _CANARIES) for b in self._sets[0].read}
         others = [number for number in range(self.sets) if number not in order]
         decoys = self._chooser.sample(others, min(max(most - len(order), 0), len(others)))
         for number in sorted((*order, *decoys)):
-            self._draw(number)
-            self._inputs.give(number, self._sets[number].read, canaries)
+            self._draw_inputs(number)
+            self._inputs.write(number, self._sets[number].read, canaries)
         for number, one in enumerate(self._sets):
             for buffer in one.poisonable:
-                # What no call has been given since is as it was.
+                # A set that was not called since still holds its poison.
                 kept = one.poisoned and buffer.dtype.is_floating_point and number not in order
                 if not kept:
                     buffer.poison(self._poisons[buffer.name])
             one.poisoned = True
 
-    def _choose(self) -> None:
+    def _choose_poisons_and_cells(self) -> None:
         for buffer in self._sets[0].written:
             floating = buffer.dtype.is_floating_point
             self._poisons[buffer.name] = _NAN if floating else self._chooser.randrange(256)
             self._cells[buffer.name] = self._positions(buffer, _CELLS)
 
-    def _draw(self, number: int) -> None:
-        """Draw inputs; where the oracle can change earlier ones in place, once for all sets."""
+    def _draw_inputs(self, number: int) -> None:
+        """Draw a set's inputs; an oracle with `refresh` changes the inputs of an earlier draw."""
         one = self._sets[number]
         places = self._inputs.places(one.read)
         pattern = next((other for other in self._sets if other.filled), None)
@@ -174,38 +173,38 @@ class BufferPool:
         return torch.tensor(sorted(places), device=buffer.whole.device)
 
     def arm(self) -> Diagnosis | None:
-        """Uncover the inputs and put the canaries right; say so if outputs have appeared by now."""
-        self._inputs.uncover()
+        """Unmask inputs and restore canaries; return a diagnosis if outputs appeared early."""
+        self._inputs.unmask()
         called = (self._sets[number] for number in self._order)
         early = self._touched(called)
-        self._inputs.put_right()
+        self._inputs.restore_canaries()
         self._wait()
         if early is not None:
             return Diagnosis(
-                verdict=Verdict.TAMPERED,
-                message=f"`{early}` was written to before the function was called",
+                Verdict.TAMPERED,
+                f"`{early}` was written to before the function was called",
                 hint="end every thread, stream and kernel before the function returns",
             )
         return None
 
     def _touched(self, sets: Iterable[_BufferSet]) -> str | None:
-        """Return the name of an output whose cells are no longer poisoned, None if all are."""
-        asked = [
+        """Return the name of an output whose cells are not all poisoned, None if all are."""
+        probed = [
             (buffer, one.flat[buffer.name][self._cells[buffer.name]].view(torch.uint8))
             for one in sets
             for buffer in one.poisonable
         ]
-        if not asked:
+        if not probed:
             return None
-        still = [(cells == self._poisons[buffer.name]).all() for buffer, cells in asked]
+        still = [(cells == self._poisons[buffer.name]).all() for buffer, cells in probed]
         if bool(torch.stack(still).all()):
             return None
-        return next(buffer.name for (buffer, _), one in zip(asked, still, strict=True) if not one)
+        return next(buffer.name for (buffer, _), one in zip(probed, still, strict=True) if not one)
 
     def sample(self, order: Sequence[int]) -> Sample:
-        """Read cells of the set called last and of others that were called, to host memory.
+        """Read cells of the last set called and of other called sets, to host memory.
 
-        As many whatever was called, so that reading takes the same time always.
+        The number of cells does not depend on the burst, so reading always takes the same time.
         """
         sets = (order[-1], *self._chooser.choices(order, k=_SAMPLED_SETS - 1))
         return Sample(order=tuple(order), sets=sets, values=self._gather(sets).to("cpu"))
@@ -219,28 +218,28 @@ class BufferPool:
         return torch.cat(parts)
 
     def forget(self, order: Sequence[int]) -> None:
-        """Count the outputs of these sets as written to, for the next refresh."""
+        """Mark the outputs of these sets as written to, for the next refresh."""
         for number in order:
             self._sets[number].poisoned = False
 
     def judge(self, sample: Sample) -> Diagnosis | None:
-        """Verify every output of the burst; say what is wrong, None if nothing is."""
+        """Verify every output of the burst; return what is wrong, None if nothing is."""
         self.forget(sample.order)
         called = [self._sets[number] for number in sample.order]
         idle = [one for number, one in enumerate(self._sets) if number not in sample.order]
         wrong = self._judge_guards(called)
         if wrong is None and (touched := self._touched(idle)) is not None:
             wrong = Diagnosis(
-                verdict=Verdict.TAMPERED,
-                message=f"an `{touched}` was written to that no call had been given",
+                Verdict.TAMPERED,
+                f"an `{touched}` was written to that no call had been given",
                 hint="write to the arrays of the call, and to no others",
             )
         if (wrong := wrong or self._judge_calls(sample.order)) is not None:
             return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
             return Diagnosis(
-                verdict=Verdict.TAMPERED,
-                message="outputs were written after the worker had said that it was done",
+                Verdict.TAMPERED,
+                "outputs were written after the worker had said that it was done",
                 hint="wait for all work before the function's caller can look: no other streams, "
                 "threads or processes",
             )
@@ -249,21 +248,19 @@ class BufferPool:
     def _judge_calls(self, order: Sequence[int]) -> Diagnosis | None:
         right = all(map(self._is_right, order))
         if (changed := self._inputs.changed()) is not None:
-            return Diagnosis(
-                verdict=Verdict.TAMPERED, message=f"`{changed}`, an input, was changed"
-            )
+            return Diagnosis(Verdict.TAMPERED, f"`{changed}`, an input, was changed")
         if right:
             return None
         return Diagnosis(
-            verdict=Verdict.TAMPERED,
-            message="outputs were right in the cases and wrong in timed calls",
+            Verdict.TAMPERED,
+            "outputs were right in the cases and wrong in timed calls",
             hint="every call gets new values at an address that may be the same: keep nothing "
             "from one call to the next",
         )
 
     def _is_right(self, number: int) -> bool:
         one = self._sets[number]
-        inputs = self._inputs.taken_back(number, one.read)
+        inputs = self._inputs.read_back(number, one.read)
         return self._outputs.right(inputs, {b.name: b.values for b in one.written})
 
     def _judge_guards(self, called: Sequence[_BufferSet]) -> Diagnosis | None:
@@ -273,11 +270,11 @@ class BufferPool:
             return None
         broken = next(b.name for b, one in zip(buffers, intact, strict=True) if not one)
         message = f"wrote outside `{broken}` in a timed call"
-        return Diagnosis(verdict=Verdict.MEMORY_ERROR, message=message)
+        return Diagnosis(Verdict.MEMORY_ERROR, message)
 
     def _wait(self) -> None:
         if self._device.type == "cuda":
-            torch.cuda.synchronize()  # the workers' streams know nothing of ours
+            torch.cuda.synchronize()  # the workers' streams do not wait for ours
 
 
 @contextmanager
@@ -286,9 +283,9 @@ def open_buffer_pool(
 ) -> Iterator[BufferPool]:
     """Allocate `sets` sets of the buffers of `case` for the time of the block.
 
-    `language` chooses the element types: the baseline computes in those of the
-    hand-in that it is compared with. Raises NoRoomError if the GPU has no memory
-    left for them, or for what the block does with them.
+    `language` chooses the element types: the baseline computes in those of the submission that it
+    is compared with. Raises GpuOutOfMemoryError if the GPU has too little memory for the buffers
+    or for the block.
     """
     signature = setup.assignment.signature
     made: list[list[Buffer]] = []

@@ -1,4 +1,4 @@
-"""The performance check: time relative to torch, on a GPU, by the judge's own clock."""
+"""The performance check: speed relative to torch on a GPU, by the judge's own clock."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _NO_SHARING = "speed is not measured where memory cannot be shared between proce
 
 
 class PerformanceCheck(Check[PerformanceEvidence]):
-    """How fast is the kernel, relative to torch?"""
+    """How fast is the kernel relative to torch?"""
 
     name = CheckName.PERFORMANCE
     evidence = PerformanceEvidence
     cost = Cost.TIMING
 
     def prevented(self, context: CheckContext) -> CheckOutcome[PerformanceEvidence] | None:
-        """Time no kernel whose cases are wrong, or not known to be right."""
+        """Time only a kernel whose cases are right."""
         if context.correct or not context.wants(CheckName.CORRECTNESS):
             return None
         verdict = Verdict.SKIPPED if context.correct is False else Verdict.NOT_MEASURED
         return _without_figures(verdict, "not timed: see correctness")
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[PerformanceEvidence]]:
-        """Time every benchmark beside torch."""
+        """Time every benchmark relative to torch."""
         from grader.checks.performance.benchmarks import check_speed
 
         gpu, started_s = context.gpu, time.monotonic()
@@ -54,4 +54,4 @@ class PerformanceCheck(Check[PerformanceEvidence]):
 
 
 def _without_figures(verdict: Verdict, message: str) -> CheckOutcome[PerformanceEvidence]:
-    return CheckOutcome(diagnosis=Diagnosis(verdict=verdict, message=message), share=0.0)
+    return CheckOutcome(diagnosis=Diagnosis(verdict, message), share=0.0)

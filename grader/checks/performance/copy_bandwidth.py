@@ -1,9 +1,9 @@
-"""What this GPU's memory can move at this moment, and whether the GPU is ours alone.
+"""Measure the copy bandwidth of this GPU, and whether another process keeps it busy.
 
-A process that keeps a GPU busy gets slices of its time, a millisecond or more, in turn with
-ours: torch and the hand-in are slowed down alike or not, and their ratio means nothing. On a
-GPU that nothing else uses a tiny kernel is done after some microseconds; beside such a process
-it waits for its slice. That is measured before any worker is there.
+A busy GPU is time-sliced: another process runs for a millisecond or more between our kernels. It
+may slow down torch and the submission differently, so their ratio means nothing. A tiny kernel
+finishes within microseconds on an idle GPU and waits for a time slice on a busy one. This is
+measured before any worker runs.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from grader.checks.common.diagnosis import Diagnosis
 from grader.report.verdict import Verdict
 
 COPY_BYTES = 1 << 28
-_AT_ONCE = 8  # copies between two looks at the clock
+_AT_ONCE = 8  # copies between two readings of the clock
 _COPIES = 12
-_COPYING_S = 0.05  # at least: a GPU that was idle has to raise its clocks first
+_COPYING_S = 0.05  # at least: an idle GPU has to raise its clocks first
 _WAITS, _WARM = 100, 10
-# A tenth of the tiny kernels may take longer, for other reasons.
+# Longest accepted wait; a tenth of the tiny kernels may take longer for other reasons.
 _MOST_WAIT_S = 5e-4
-_LOOK_AGAIN_S = 0.3  # a worker that has just ended may still be tidied up after
+_LOOK_AGAIN_S = 0.3  # the driver may still clean up after a worker that has just ended
 
 
 def copy_rate_gb_s() -> float:
-    """Return what a copy within the device's memory reads and writes, GB/s: the practical roof."""
+    """Return the copy bandwidth of the device's memory, reads plus writes, in GB/s."""
     source = torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     times_s: list[float] = []
@@ -44,33 +44,33 @@ def copy_rate_gb_s() -> float:
 
 
 def waits() -> list[float]:
-    """Return the seconds after which each of many tiny kernels was done, one after the other."""
+    """Return the seconds that each of many tiny kernels took, launched one after the other."""
     cell = torch.zeros(1, device="cuda")
-    found: list[float] = []
+    waits_s: list[float] = []
     for _ in range(_WARM + _WAITS):
         started_s = time.perf_counter()
         cell.add_(1)
         torch.cuda.synchronize()
-        found.append(time.perf_counter() - started_s)
-    return found[_WARM:]
+        waits_s.append(time.perf_counter() - started_s)
+    return waits_s[_WARM:]
 
 
-def somebody_else() -> Diagnosis | None:
-    """Say that something else keeps the GPU busy, now and a moment later; None if not."""
-    if crowded(waits()) is None:
+def busy_gpu() -> Diagnosis | None:
+    """Return a diagnosis if another process keeps the GPU busy, now and a moment later."""
+    if busy_diagnosis(waits()) is None:
         return None
     time.sleep(_LOOK_AGAIN_S)
-    return crowded(waits())
+    return busy_diagnosis(waits())
 
 
-def crowded(waits_s: Sequence[float]) -> Diagnosis | None:
-    """Say that something else keeps the GPU busy, None if tiny kernels did not have to wait."""
+def busy_diagnosis(waits_s: Sequence[float]) -> Diagnosis | None:
+    """Return a diagnosis if tiny kernels had to wait for another process."""
     wait_s = statistics.quantiles(waits_s, n=10)[-1]
     if wait_s <= _MOST_WAIT_S:
         return None
     return Diagnosis(
-        verdict=Verdict.NOT_MEASURED,
-        message=f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: something else "
+        Verdict.NOT_MEASURED,
+        f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: something else "
         "keeps the GPU busy",
         hint="grade again on a GPU that nothing else uses",
     )

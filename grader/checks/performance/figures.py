@@ -1,4 +1,4 @@
-"""What was measured → the report's figures, and what a person should look at."""
+"""Turn measurements into the report's figures, with flags for staff."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.timing.decision import Decision, Tier
 from grader.timing.estimate import Estimate
 from grader.vocabulary import Language, Memory
 
-# Rates above what the clocks allow, and by more than their own inexactness.
+# A flagged rate exceeds what the clocks allow by more than the clocks' inexactness.
 _BEYOND = 1.05
 _DISTURBED = 1.1
 
@@ -27,9 +27,9 @@ def performance_evidence(
     tiers: Sequence[Tier],
     roof_gb_s: float,
     watch: Watch,
-    strangers: int,
+    other_processes: int,
 ) -> PerformanceEvidence:
-    """Return what the report says of a measurement; `strangers` are other processes on the GPU."""
+    """Return the evidence of a measurement; `other_processes` counts those on the GPU."""
     state, peaks = watch.state(), watch.peaks()
     timings = tuple(
         timing_of(assignment, language, benchmark, one, roof_gb_s)
@@ -56,7 +56,7 @@ def performance_evidence(
         memory_mhz=state.clocks.memory_mhz,
         temperature_c=state.temperature_c,
         throttle_reasons=state.throttle_reasons,
-        flags=tuple(_flags(timings, peaks, strangers, plain=_is_plain(assignment, language))),
+        flags=tuple(_flags(timings, peaks, other_processes, plain=_is_plain(assignment, language))),
     )
 
 
@@ -91,7 +91,7 @@ def timing_of(
         baseline_alone_us=round(one.alone_s * 1e6, 3),
         gb_s=round(gb_s, 3),
         tflop_s=round(flops / submission_s / 1e12, 3) if flops else None,
-        # The roof is what the GPU's own memory can move.
+        # A share of the copy bandwidth makes sense only for the GPU's own memory.
         roof_share=(
             round(gb_s / roof_gb_s, 4) if roof_gb_s and not from_host(assignment) else None
         ),
@@ -99,21 +99,21 @@ def timing_of(
 
 
 def from_host(assignment: Assignment) -> bool:
-    """True if arrays lie in the host's memory."""
+    """True if an array lies in host memory."""
     return any(array.memory is Memory.HOST for array in assignment.signature.arrays)
 
 
 def _is_plain(assignment: Assignment, language: Language) -> bool:
-    """True if what is computed is float32, which tensor cores would round on the way."""
+    """True if all arrays are float32, which tensor cores would round."""
     signature = assignment.signature
     words = {signature.element_type(array, language).word for array in signature.arrays}
     return words == {"float32"}
 
 
 def _flags(
-    timings: Sequence[BenchmarkTiming], peaks: Peaks, strangers: int, *, plain: bool
+    timings: Sequence[BenchmarkTiming], peaks: Peaks, other_processes: int, *, plain: bool
 ) -> list[str]:
-    """Say what a person should look at; suspicion is no verdict."""
+    """Return what staff should look at; a flag changes no verdict."""
     found = [
         f"{timing.name}: {timing.gb_s:.0f} GB/s, more than the {peaks.memory_gb_s:.0f} GB/s that "
         "this GPU's memory can move"
@@ -126,13 +126,13 @@ def _flags(
         for timing in timings
         if plain and peaks.fp32_tflop_s and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
     ]
-    # Elsewhere nothing is scored that disturbs torch by as much.
+    # Only kernels that read host memory are scored despite such a difference.
     found += [
         f"{timing.name}: torch took {timing.baseline_alone_us:.1f} us alone and "
         f"{timing.baseline_us:.1f} us beside the hand-in: it may, as it reads the host's memory"
         for timing in timings
         if timing.baseline_us > _DISTURBED * timing.baseline_alone_us
     ]
-    if strangers > 0:
-        found.append(f"{strangers} other processes hold memory of this GPU")
+    if other_processes > 0:
+        found.append(f"{other_processes} other processes hold memory of this GPU")
     return found

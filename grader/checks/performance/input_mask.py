@@ -1,23 +1,23 @@
-"""A cover over inputs: until it is taken off, they are of no use to anybody who reads them.
+"""Mask inputs so that they are useless until the clock is about to start.
 
-Cells that are wrong until the clock starts make work that began too early come out
-wrong; but a product can be put right for a few cells, at next to no cost, once they are
-known. Under a cover every bit is as good as random, so there is nothing to work on.
+Canaries alone (cells that stay wrong until the clock starts) are not enough: a submission could
+compute a product early and correct it for a few cells at almost no cost. Under the mask every bit
+looks random, so there is nothing to compute with.
 """
 
 from __future__ import annotations
 
 import torch
 
-# On a GPU the key stays in its cache, so that covering costs what copying does.
+# The key fits a GPU's cache, so masking costs no more than copying.
 _KEY_BYTES = 1 << 20
 
 
 class InputMask:
-    """Bits that turn those of arrays, the same for all, drawn on the device of `generator`.
+    """A random key that is XORed onto arrays, drawn on the device of `generator`.
 
-    They repeat after a mebibyte. Who compares many arrays under them may learn those bits
-    in which values are alike, as in exponents; not those that are random in every value.
+    The key repeats after 1 MiB. Comparing many masked arrays can reveal the bits in which values
+    are alike, such as exponents, but not the bits that are random in every value.
     """
 
     def __init__(self, generator: torch.Generator) -> None:
@@ -26,23 +26,23 @@ class InputMask:
         self.renew()
 
     def renew(self) -> None:
-        """Draw another one; what is covered stays so for ever."""
+        """Draw a new key. Arrays that are still masked cannot be unmasked any more."""
         self._key.random_(0, 256, generator=self._generator)
 
-    def turn(self, data: torch.Tensor, out: torch.Tensor) -> None:
-        """Cover `data`, or uncover it if it is covered; both are uint8, of one dimension.
+    def apply(self, data: torch.Tensor, out: torch.Tensor) -> None:
+        """Write `data` XOR key to `out`, which masks or unmasks it; both are uint8 of shape (n,).
 
         `out` may be `data`.
         """
-        # As words of eight bytes, which is several times as fast.
+        # Eight bytes at a time, which is several times as fast.
         whole = data.numel() // 8 * 8
         key = self._key.view(torch.int64)
-        words, turned = data[:whole].view(torch.int64), out[:whole].view(torch.int64)
+        words, result = data[:whole].view(torch.int64), out[:whole].view(torch.int64)
         repeated = words.numel() // key.numel() * key.numel()
         if repeated:
             shape = -1, key.numel()
-            torch.bitwise_xor(words[:repeated].view(shape), key, out=turned[:repeated].view(shape))
+            torch.bitwise_xor(words[:repeated].view(shape), key, out=result[:repeated].view(shape))
         if rest := words.numel() - repeated:
-            torch.bitwise_xor(words[repeated:], key[:rest], out=turned[repeated:])
+            torch.bitwise_xor(words[repeated:], key[:rest], out=result[repeated:])
         if rest := data.numel() - whole:
             torch.bitwise_xor(data[whole:], self._key[:rest], out=out[whole:])

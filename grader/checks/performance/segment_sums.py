@@ -1,10 +1,9 @@
-"""Sums over segments of an array: was it changed, with no copy of it to compare with?
+"""Detect changes of an array by sums over segments, without a copy to compare with.
 
-One sum over all would be forged at no cost that counts: an array of zeros and of a
-few words that make up for them has the same, and a product with it is fast. Where
-segments begin and end is drawn anew for every burst. So what keeps the sums would
-have to keep them wherever segments end, and moving a part of the words to their
-neighbours, however small, is seen at the first of thousands of ends between the two.
+A single sum is easy to forge: an array of zeros and a few balancing words has the same sum, and a
+product with it is fast. So the array is summed in thousands of segments whose boundaries are drawn
+anew for every burst. A forgery would have to keep the sums for all boundaries; moving value from
+one word to a neighbour is seen at the first boundary between them.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from dataclasses import dataclass
 
 import torch
 
-# Of an array with fewer words than that each stands for itself.
+# In an array with fewer words each word is its own sum.
 _MOST_SUMS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
-    """How arrays are cut: how long segments are, and where the first one ends.
+    """How arrays are cut into segments.
 
-    `stretch`, 1 to 2: as many times as long as for the most sums that there may be.
-    `shift`, 0 to 1: so much of a segment stands before the first whole one.
+    `stretch` (1 to 2) is the length of a segment relative to the shortest one possible. `shift`
+    (0 to 1) is the part of a segment before the first whole one.
     """
 
     stretch: float
@@ -31,14 +30,14 @@ class Segments:
 
     @classmethod
     def drawn(cls, chooser: random.Random) -> Segments:
-        """Draw a way that nobody else knows."""
+        """Draw secret segments."""
         return cls(stretch=chooser.uniform(1, 2), shift=chooser.random())
 
     def sums(self, flat: torch.Tensor) -> torch.Tensor:
-        """Return sums over the bits of a contiguous array, int64 of one dimension, where it lies.
+        """Return the sums of a contiguous array's bits, int64 of shape (sums,), on its device.
 
-        Of words of eight bytes, which are not converted: that is one pass over the data,
-        on a GPU. They may overflow. What is left at both ends stands for itself.
+        Sums 8-byte words without conversion, which is one pass over the data on a GPU; they may
+        overflow. Words and bytes left over at both ends are returned as they are.
         """
         data = flat.view(torch.uint8)
         whole = data.numel() // 8 * 8

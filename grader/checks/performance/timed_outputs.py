@@ -1,15 +1,13 @@
-"""Are the outputs of a timed call right? Every element of every call, cheaply.
+"""Verify every output element of every timed call, cheaply.
 
-There are hundreds of calls a second to verify, so float64 is the last resort:
+There are hundreds of calls per second to verify, so float64 is the last resort:
 
-    the oracle's own `verify`, where it has one: a product costs too much twice
-    torch's own way    `baseline` on the same inputs, compared in the output's type
-                       against half of the tolerance: no more than the oracle
-                       itself may be off by is given away
-    the oracle         `expected` in float64, where the second was not sure
+    `verify`      of the oracle, where it has one: computing a matrix product again costs too much
+    `baseline`    on the same inputs, compared in the output's type against half of the tolerance
+    `expected`    in float64, where the baseline's comparison was not sure
 
-So a right output may cost more time and is never refused; what is accepted
-differs from the exact result by the tolerance and what torch itself errs by.
+A right output may take longer to verify and is never refused. An accepted output differs from the
+exact result by at most the tolerance plus torch's own error.
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ from grader.judge.compare import BITS, accepts
 from grader.judge.oracle import Oracle
 
 _SURE = 0.5  # of the tolerance
-_LARGEST_RTOL = 0.1  # with more, so many steps would be further than so many times one step
+_LARGEST_RTOL = 0.1  # beyond it, counting steps is too inexact: they grow with the value
 
 
 class TimedOutputs:
-    """Verifies the outputs of timed calls of one case; `generator` is for the oracle's choices."""
+    """Verifies the outputs of one case's timed calls; `generator` is for the oracle's `verify`."""
 
     def __init__(
         self, oracle: Oracle, case: Case, tolerance: Tolerance, generator: torch.Generator
@@ -42,7 +40,7 @@ class TimedOutputs:
     def right(
         self, inputs: Mapping[str, torch.Tensor], outputs: Mapping[str, torch.Tensor]
     ) -> bool:
-        """Say whether every element is right; outputs lie in the worker's own memory.
+        """Return whether every element is right; outputs lie in the worker's own memory.
 
         Raises GraderError if the oracle fails.
         """
@@ -66,25 +64,25 @@ class TimedOutputs:
         try:
             self._oracle.baseline(self._case, self._oracle.given(self._case, inputs), made)
         except GraderError:
-            return False  # the worker that runs it as the baseline says so
+            return False  # the baseline's own worker reports the failure
         return all(self._near(output, made[name]) for name, output in outputs.items())
 
     def _near(self, output: torch.Tensor, made: torch.Tensor) -> bool:
-        """Compare in the output's own type; anything that is not a number is not near."""
+        """Return True if all elements are near, in the output's own type; NaN is never near."""
         if self._tolerance.exact or not output.dtype.is_floating_point:
             return torch.equal(output.view(torch.uint8), made.contiguous().view(torch.uint8))
         if _within(_steps(output.dtype, self._tolerance), output, made):
             return True
-        # Few passes over memory, which are what it costs: |output - made| - rtol |made| <= atol.
+        # |output - made| - rtol |made| <= atol, in few passes over memory, which dominate the cost.
         excess = (output - made).abs_().sub_(made.abs(), alpha=_SURE * self._tolerance.rtol)
         return bool(excess.max() <= _SURE * self._tolerance.atol)
 
 
 def _steps(kind: torch.dtype, tolerance: Tolerance) -> int:
-    """Return how many numbers of this type a value may lie from another one, to be near it.
+    """Return how many representable numbers a near value may lie away; 0 if steps do not apply.
 
-    From one number to the next it is 2^-p of it at most, with p bits behind the point, and
-    among the subnormal ones always the same.
+    The distance to the next number is at most 2^-p of a value with p fraction bits, and constant
+    among subnormal numbers.
     """
     about = torch.finfo(kind)
     steps = int(_SURE * min(tolerance.rtol, _LARGEST_RTOL) / about.eps)
@@ -92,11 +90,11 @@ def _steps(kind: torch.dtype, tolerance: Tolerance) -> int:
 
 
 def _within(steps: int, output: torch.Tensor, made: torch.Tensor) -> bool:
-    """Say whether every element is finite and at most so many numbers from the other's.
+    """Return True if every element is finite and at most `steps` numbers from the other's.
 
-    Half the passes that the tolerance's own formula takes. Numbers of one sign are ordered as
-    their bits are, read as integers; two of different signs, which are both finite, lie further
-    apart than `steps` can be. False says nothing.
+    Takes half the memory passes of the tolerance's formula. Numbers of one sign are ordered like
+    their bits read as integers; finite numbers of different signs are further apart than `steps`
+    can be. False proves nothing.
     """
     if steps < 1 or not made.is_contiguous():
         return False

@@ -58,16 +58,12 @@ def _without_kernel(kernels: Sequence[KernelFile], *, pending: bool) -> Diagnosi
     files = " or ".join(kernel.source.path for kernel in kernels)
     if pending:
         return Diagnosis(
-            verdict=Verdict.NOT_MEASURED,
-            message=f"needs a right kernel in CUDA C++, and this machine cannot judge {files}",
+            Verdict.NOT_MEASURED,
+            f"needs a right kernel in CUDA C++, and this machine cannot judge {files}",
             hint="grade it on a machine with a GPU",
         )
     if not kernels:
-        return Diagnosis(
-            verdict=Verdict.SKIPPED,
-            message="needs your kernel in CUDA C++, which is not handed in",
-        )
+        return Diagnosis(Verdict.SKIPPED, "needs your kernel in CUDA C++, which is not handed in")
     return Diagnosis(
-        verdict=Verdict.SKIPPED,
-        message=f"needs a kernel in CUDA C++ that is right on all cases: {files} is not",
+        Verdict.SKIPPED, f"needs a kernel in CUDA C++ that is right on all cases: {files} is not"
     )

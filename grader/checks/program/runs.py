@@ -128,11 +128,11 @@ def check_program(
 def _whole(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnosis:
     last = runs[-1]
     if last.verdict is not Verdict.ACCEPTED:
-        return Diagnosis(verdict=last.verdict, message=last.message, hint=hint)
+        return Diagnosis(last.verdict, last.message, hint=hint)
     noticed = sum(run.changed for run in runs)
     return Diagnosis(
-        verdict=Verdict.ACCEPTED,
-        message=f"says right to {kernel_file} in {len(runs) - noticed} of "
+        Verdict.ACCEPTED,
+        f"says right to {kernel_file} in {len(runs) - noticed} of "
         f"{len(runs) - noticed} runs, and noticed a wrong element in {noticed} of {noticed}",
     )
 
@@ -213,7 +213,7 @@ class _Reading:
         return self._changed(self.seen)
 
     def _say(self, verdict: Verdict, what: str, hint: str = "") -> Diagnosis:
-        return Diagnosis(verdict=verdict, message=f"{self.program.file} {what}", hint=hint)
+        return Diagnosis(verdict, f"{self.program.file} {what}", hint=hint)
 
     def _crash(self, number: int) -> Diagnosis:
         outcome = Outcome(status=Status.DIED, ended=self.ended, told=self.records)

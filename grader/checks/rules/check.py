@@ -55,7 +55,7 @@ class ProgramRulesCheck(Check[RulesEvidence]):
         flags = worth_a_look(context.file.source.text, program=True)
         return reported(
             CheckOutcome(
-                diagnosis=Diagnosis(verdict=Verdict.ACCEPTED, message=KEPT),
+                diagnosis=Diagnosis(Verdict.ACCEPTED, KEPT),
                 evidence=RulesEvidence(broken=(), flags=flags),
                 visibility=Visibility.HIDDEN,
             )

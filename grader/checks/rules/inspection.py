@@ -54,9 +54,9 @@ def check_rules(
         named = f" ({', '.join(first.names)})" if first.names else ""
         hint = NOT_OWN_HINT if first.rule == "own_kernel" else _HINT
         message = f"{setup.built.file}: {first.message}{named}"
-        diagnosis = Diagnosis(verdict=Verdict.FORBIDDEN, message=message, hint=hint)
+        diagnosis = Diagnosis(Verdict.FORBIDDEN, message, hint=hint)
     else:
-        diagnosis = Diagnosis(verdict=Verdict.ACCEPTED, message=KEPT)
+        diagnosis = Diagnosis(Verdict.ACCEPTED, KEPT)
     wall_s = round(time.monotonic() - started_s, 3)
     return CheckOutcome(
         diagnosis=diagnosis,
@@ -87,15 +87,15 @@ def _without_launches(
         for case in cases:
             if not outcome.done or broken:
                 break
-            stage = CaseRun(setup, case, data(case))
+            case_run = CaseRun(setup, case, data(case))
             try:
-                with stage.buffers() as buffers:
+                with case_run.buffers() as buffers:
                     outcome = session.attach(buffers)
                     if not outcome.done:
                         break
-                    stage.fill(buffers, poison=0)
+                    case_run.fill(buffers, poison=0)
                     before = _outputs(buffers)
-                    outcome = session.call(stage.arguments(), private=setup.private)
+                    outcome = session.call(case_run.arguments(), private=setup.private)
                     after = _outputs(buffers)
                     if case.visibility is Visibility.VISIBLE:  # a name tells the sizes
                         run.append(case.name)
@@ -107,7 +107,7 @@ def _without_launches(
                     if session.alive:
                         outcome = session.detach() if outcome.done else outcome
             except GpuOutOfMemoryError as error:
-                flags.append(f"without launches: {stage.without(session, error).message}")
+                flags.append(f"without launches: {case_run.out_of_memory(session, error).message}")
                 break
         if not outcome.done:
             flags.append(f"without launches it did not end well: {outcome.status.value}")

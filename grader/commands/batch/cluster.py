@@ -1,11 +1,11 @@
-"""The same jobs on Dask: `--cluster local`, a scheduler's address, or `slurm`.
+"""Do jobs on Dask: `--cluster local`, a scheduler's address, or `slurm`.
 
-    this process ── job folders, bytes ──→ scheduler ──→ Dask workers, one job a thread
-                 ←── reports, bytes ─────────────────────┘
+    this process ── packed jobs, bytes ──→ scheduler ──→ Dask workers, one job per thread
+                 ←── answers, bytes ─────────────────────┘
 
-A lost worker's jobs go to another: Dask does that. The client takes no pickles
-from anybody: results are bytes, and whatever else comes is refused. Beyond this
-machine every connection is TLS with the course's own certificates.
+If a worker is lost, Dask gives its jobs to another. The client unpickles
+nothing: results are bytes, and any other result is refused. Connections that
+leave this machine are TLS with the course's own certificates.
 
 docs/cluster.md has the commands.
 """
@@ -28,23 +28,23 @@ from urllib.parse import urlsplit
 
 from grader.commands.batch import cluster_worker, job_codec, slurm
 from grader.commands.batch.gpu_slots import gpu_slots
-from grader.commands.batch.job import PATIENCE_S, Answer, Job, Outcome
-from grader.commands.local import chosen_device
+from grader.commands.batch.job import PATIENCE_S, Answer, Job, Outcome, failure
 from grader.errors import GraderError, ToolError, UsageError
+from grader.grading.selection import chosen_device
 from grader.vocabulary import Device
 
 TLS_FILES = ("ca.pem", "cert.pem", "key.pem")
 _CONNECT_S = 30.0
-_PORT = 8786  # Dask's own
+_PORT = 8786  # Dask's default
 _POLL_S = 0.5
-# Enough for every worker to have its next job, few enough not to fill the scheduler.
-_UNDER_WAY = 4
+# Jobs submitted for each thread: its next one is there in time, the scheduler stays small.
+_JOBS_PER_THREAD = 4
 _NO_PICKLES = ("dask", "msgpack")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What the command line says of a cluster."""
+class ClusterRequest:
+    """Which cluster to use: `where` is local, slurm or a scheduler's address."""
 
     where: str
     tls: Path | None
@@ -54,9 +54,14 @@ class Request:
 
 
 class Cluster:
-    """Does jobs on a cluster; use as a context manager."""
+    """A connection to a cluster that does jobs; use as a context manager.
 
-    def __init__(self, request: Request) -> None:
+    `device` is where kernels run.
+    """
+
+    given_up: tuple[str, ...] = ()  # workers come and go; none is given up for good
+
+    def __init__(self, request: ClusterRequest) -> None:
         self._request = request
         self._stack = contextlib.ExitStack()
         self._again: list[Job] = []
@@ -66,13 +71,21 @@ class Cluster:
         self.device = Device.CPU
 
     def __enter__(self) -> Cluster:
-        """Connect, and start workers where they are ours. Raises GraderError."""
+        """Connect, and start the workers of a local or Slurm cluster. Raises GraderError."""
         try:
             self._connect()
         except BaseException:
-            self._close()
+            self.__exit__()
             raise
         return self
+
+    def __exit__(self, *_: object) -> None:
+        """Cancel what is not done; end the workers that `__enter__` started."""
+        if self._slurm is not None:
+            self._slurm.cancel()
+        with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
+            self._client.cancel(list(self._futures), force=True)
+        self._stack.close()
 
     def _connect(self) -> None:
         request = self._request
@@ -88,10 +101,9 @@ class Cluster:
         connect_s = min(request.patience_s, _CONNECT_S)
         dask.config.set({"distributed.comm.timeouts.connect": connect_s})
         try:
-            address = self._address(distributed, security)
             self._client = self._stack.enter_context(
                 distributed.Client(
-                    address,
+                    self._address(distributed, security, connect_s),
                     security=security,
                     timeout=connect_s,
                     set_as_default=False,
@@ -103,45 +115,31 @@ class Cluster:
                 f"the cluster {request.where} does not answer: {error}",
                 tip="is its scheduler running, with the same certificates?",
             ) from error
-        if request.where != "local":
-            self._await_workers()
-            gpus = any("GPU" in w["resources"] for w in self._workers().values())
-            if request.device == "cuda" and not gpus:
-                raise GraderError(
-                    f"no worker of {request.where} has a GPU to give",
-                    tip="start workers with --resources GPU=1, or grade with --device cpu",
-                )
-            self.device = Device.CUDA if gpus and request.device != "cpu" else Device.CPU
-
-    def __exit__(self, *_: object) -> None:
-        """Take back what was not done; end the workers that are ours."""
-        self._close()
-
-    def _close(self) -> None:
-        if self._slurm is not None:
-            self._slurm.cancel()
-        with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
-            self._client.cancel(list(self._futures), force=True)
-        self._stack.close()
-
-    @property
-    def given_up(self) -> tuple[str, ...]:
-        """Workers come and go: none is given up here."""
-        return ()
+        if request.where == "local":
+            return
+        self._await_workers()
+        gpus = any("GPU" in worker["resources"] for worker in self._workers().values())
+        if request.device == "cuda" and not gpus:
+            raise GraderError(
+                f"no worker of {request.where} has a GPU to give",
+                tip="start workers with --resources GPU=1, or grade with --device cpu",
+            )
+        self.device = Device.CUDA if gpus and request.device != "cpu" else Device.CPU
 
     def add(self, task: Job) -> None:
-        """Have a job done once more, last."""
+        """Append a job, for another attempt."""
         self._again.append(task)
 
     def results(self, tasks: Sequence[Job]) -> Iterator[tuple[Job, Answer]]:
         """Yield each job with its answer; raise GraderError if the cluster falls silent."""
         waiting = list(tasks)
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        heard_s = time.monotonic()
+        last_answer_s = time.monotonic()
         while waiting or self._futures or self._again:
             if not waiting:
                 waiting, self._again = self._again, []
-            most = _UNDER_WAY * max(1, sum(w["nthreads"] for w in self._workers().values()))
+            threads = sum(worker["nthreads"] for worker in self._workers().values())
+            most = _JOBS_PER_THREAD * max(1, threads)
             while waiting and len(self._futures) < most and self._connected:
                 job = waiting.pop(0)
                 try:
@@ -150,7 +148,7 @@ class Cluster:
                     yield job, Answer(outcome=Outcome.UNREADABLE, problem=error.message)
                     continue
                 future = self._client.submit(
-                    cluster_worker.grade_parcel,
+                    cluster_worker.grade_packed,
                     data,
                     pure=False,
                     resources={"GPU": 1} if self.device is Device.CUDA else {},
@@ -161,28 +159,30 @@ class Cluster:
                 while self._futures:
                     future = done.get(timeout=_POLL_S)
                     job = self._futures.pop(future)
-                    if future.status == "cancelled":  # with its scheduler: nothing was heard
+                    if future.status == "cancelled":  # with its scheduler, without an answer
                         waiting.append(job)
                         continue
-                    heard_s = time.monotonic()
+                    last_answer_s = time.monotonic()
                     yield job, _answer(future)
                     future.release()
                     if waiting or self._again:
                         break
             if waiting and not self._connected:
                 time.sleep(_POLL_S)
-            self._check(heard_s)
+            self._check(last_answer_s)
 
-    def _check(self, heard_s: float) -> None:
+    def _check(self, last_answer_s: float) -> None:
+        """Renew lost Slurm jobs; raise GraderError if the cluster has been silent too long."""
         if self._slurm is not None and self._connected:
             self._slurm.renew()
-        silent_s = time.monotonic() - heard_s
+        silent_s = time.monotonic() - last_answer_s
         alive = self._connected and self._workers()
         if silent_s > (PATIENCE_S if alive else self._request.patience_s):
-            what = "has no workers" if self._connected else "does not answer"
+            problem = "has no workers" if self._connected else "does not answer"
             raise GraderError(
-                f"the cluster {self._request.where} {what}: nothing was heard for {silent_s:.0f} s",
-                tip="mend it and give the same command again: what is graded stays graded",
+                f"the cluster {self._request.where} {problem}: "
+                f"nothing was heard for {silent_s:.0f} s",
+                tip="fix it and give the same command again: what is graded stays graded",
             )
 
     @property
@@ -192,7 +192,7 @@ class Cluster:
     def _workers(self) -> dict[str, Any]:
         try:
             return dict(self._client.scheduler_info(n_workers=-1)["workers"])
-        except Exception:  # a scheduler that is gone answers in many ways
+        except Exception:  # the call fails in many ways when the scheduler is gone
             return {}
 
     def _await_workers(self) -> None:
@@ -211,8 +211,8 @@ class Cluster:
                 )
             time.sleep(_POLL_S)
 
-    def _address(self, distributed: Any, security: Any) -> Any:
-        """Return a scheduler's address, or a cluster of ours."""
+    def _address(self, distributed: Any, security: Any, connect_s: float) -> Any:
+        """Return a scheduler's address, or the cluster that this process starts."""
         request = self._request
         if request.where == "local":
             return self._stack.enter_context(self._local(distributed))
@@ -220,92 +220,58 @@ class Cluster:
             gpu = request.device == "cuda"
             self._slurm = slurm.SlurmWorkers(request.workers or 1, security, gpu=gpu)
             return self._stack.enter_context(self._slurm.cluster)
-        _knock(request, min(request.patience_s, _CONNECT_S))
+        _await_scheduler(request, connect_s)
         return request.where
 
     def _local(self, distributed: Any) -> Any:
-        """Return a cluster of this machine's cores or GPUs, reachable from it alone."""
+        """Return a cluster of this machine's cores or GPUs, reachable from this machine only."""
         request = self._request
         gpu = chosen_device(request.device)
         self.device = Device.CPU if gpu is None else Device.CUDA
         slots: Sequence[dict[str, str]] = gpu_slots() if gpu else ()
         count = request.workers or len(slots) or len(os.sched_getaffinity(0))
+        host = {"host": "127.0.0.1", "dashboard": False}
         workers = {}
         for number in range(count):
-            options: dict[str, Any] = {"nthreads": 1, "memory_limit": 0, "host": "127.0.0.1"}
-            options |= {"dashboard": False, "silence_logs": logging.ERROR}
+            options = {**host, "nthreads": 1, "memory_limit": 0, "silence_logs": logging.ERROR}
             if slots:
                 options |= {"resources": {"GPU": 1}, "env": slots[number % len(slots)]}
             workers[number] = {"cls": distributed.Nanny, "options": options}
-        scheduler = {
-            "cls": distributed.Scheduler,
-            "options": {"host": "127.0.0.1", "port": 0, "dashboard": False},
-        }
+        scheduler = {"cls": distributed.Scheduler, "options": {**host, "port": 0}}
         return distributed.SpecCluster(workers, scheduler, silence_logs="ERROR", name="grade")
 
 
-def check_address(request: Request) -> None:
-    """Raise UsageError for what is no address, or needs certificates that are not there."""
-    if not _encrypted(request):
-        return
+def certificates(request: ClusterRequest) -> tuple[Path, ...] | None:
+    """Return the paths of TLS_FILES; None if connections stay on this machine.
+
+    Raises UsageError for a wrong address or a missing certificate.
+    """
+    if request.where == "local":
+        return None
+    if request.where != "slurm":
+        parts = urlsplit(request.where)
+        if parts.scheme not in ("tcp", "tls") or not parts.hostname:
+            raise UsageError(
+                f"--cluster {request.where} is no scheduler's address",
+                tip="local, slurm, or such as tls://head.example.edu:8786",
+            )
+        if parts.scheme == "tcp":
+            if _loopback(parts.hostname):
+                return None
+            raise UsageError(
+                f"--cluster {request.where} would send hand-ins and points in the clear",
+                tip="start the scheduler with TLS and name it as tls://…; see docs/cluster.md",
+            )
     if request.tls is None:
         raise UsageError(
             f"--cluster {request.where} needs certificates",
             tip=f"name the folder with {', '.join(TLS_FILES)} by --cluster-tls",
         )
-    for name in TLS_FILES:
-        file = request.tls.absolute() / name
+    files = tuple(request.tls.absolute() / name for name in TLS_FILES)
+    for file in files:
         if not file.is_file():
             raise UsageError(f"--cluster-tls: there is no {file}", tip="see docs/cluster.md")
-
-
-def _encrypted(request: Request) -> bool:
-    if request.where in ("local", "slurm"):
-        return request.where == "slurm"
-    parts = urlsplit(request.where)
-    if parts.scheme not in ("tcp", "tls") or not parts.hostname:
-        raise UsageError(
-            f"--cluster {request.where} is no scheduler's address",
-            tip="local, slurm, or such as tls://head.example.edu:8786",
-        )
-    if parts.scheme == "tcp" and not _loopback(parts.hostname):
-        raise UsageError(
-            f"--cluster {request.where} would send hand-ins and points in the clear",
-            tip="start the scheduler with TLS and name it as tls://…; see docs/cluster.md",
-        )
-    return parts.scheme == "tls"
-
-
-def _security(request: Request, distributed: Any) -> Any:
-    """Return the certificates, None on this machine. Raises UsageError where they must be."""
-    check_address(request)
-    if not _encrypted(request):
-        return None
-    assert request.tls is not None  # `check_address` has seen to that
-    ca, cert, key = (request.tls.absolute() / name for name in TLS_FILES)
-    return distributed.Security(
-        require_encryption=True,
-        tls_ca_file=str(ca),
-        **{f"tls_{role}_cert": str(cert) for role in ("client", "worker", "scheduler")},
-        **{f"tls_{role}_key": str(key) for role in ("client", "worker", "scheduler")},
-    )
-
-
-def _knock(request: Request, timeout_s: float) -> None:
-    """Wait for a scheduler's first byte: Dask's client waits without end. Raises OSError."""
-    parts = urlsplit(request.where)
-    connection = socket.create_connection((parts.hostname, parts.port or _PORT), timeout_s)
-    with contextlib.closing(connection):
-        connection.settimeout(timeout_s)
-        if parts.scheme == "tls":
-            assert request.tls is not None  # `check_address` has seen to that
-            ca, cert, key = (request.tls / name for name in TLS_FILES)
-            context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
-            context.check_hostname = False  # as Dask: whoever has a certificate of ours is ours
-            context.load_cert_chain(cert, key)
-            connection = context.wrap_socket(connection)
-        if not connection.recv(1):
-            raise OSError("it closed the connection")
+    return files
 
 
 def _loopback(host: str) -> bool:
@@ -315,12 +281,43 @@ def _loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _security(request: ClusterRequest, distributed: Any) -> Any:
+    """Return Dask's form of the certificates, None without. Raises UsageError."""
+    files = certificates(request)
+    if files is None:
+        return None
+    ca, cert, key = map(str, files)
+    roles = ("client", "worker", "scheduler")
+    return distributed.Security(
+        require_encryption=True,
+        tls_ca_file=ca,
+        **{f"tls_{role}_cert": cert for role in roles},
+        **{f"tls_{role}_key": key for role in roles},
+    )
+
+
+def _await_scheduler(request: ClusterRequest, timeout_s: float) -> None:
+    """Wait for a scheduler's first byte: Dask's client waits for ever. Raises OSError."""
+    parts = urlsplit(request.where)
+    connection = socket.create_connection((parts.hostname, parts.port or _PORT), timeout_s)
+    with contextlib.closing(connection):
+        connection.settimeout(timeout_s)
+        if files := certificates(request):
+            ca, cert, key = files
+            context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
+            context.check_hostname = False  # as Dask: the course's certificates are proof enough
+            context.load_cert_chain(cert, key)
+            connection = context.wrap_socket(connection)
+        if not connection.recv(1):
+            raise OSError("it closed the connection")
+
+
 def _answer(future: Any) -> Answer:
-    if future.status == "finished":
-        try:
-            return job_codec.unwrap(future.result())
-        except Exception as error:
-            problem = f"a worker's answer could not be fetched: {type(error).__name__}: {error}"
-            return Answer(outcome=Outcome.FAILED, problem=problem)
-    problem = f"the cluster gave the job up: its worker was lost again and again ({future.status})"
-    return Answer(outcome=Outcome.FAILED, problem=problem)
+    if future.status != "finished":
+        return failure(
+            f"the cluster gave the job up: its worker was lost again and again ({future.status})"
+        )
+    try:
+        return job_codec.unwrap(future.result())
+    except Exception as error:
+        return failure(f"a worker's answer could not be fetched: {type(error).__name__}: {error}")

@@ -1,70 +1,64 @@
-"""One job on its way to a cluster and back, while this process does something else.
+"""Send one job to a cluster while this process does something else.
 
-    grade ci ──(where, job) JSON──→ messenger ── Dask client ──→ scheduler ──→ GPU worker
-       │     ←── answer, JSON ─────────┘
+    grade ci ──address, job──→ client process ── Dask client ──→ scheduler ──→ GPU worker
+       │     ←── answer, JSON ─────┘
        └── grades what it can meanwhile; asks for the answer last
 
-The messenger is a process of its own, for a connection that hangs cannot be
-waited out in any other way, and so that no thread or socket of Dask's is in the
-process that starts hand-ins. Addresses and keys are in nobody's arguments or
-environment because of it: it is told through its standard input, and what it
-prints is read by nobody. It ends, with all that it started, when the errand does;
-the end of a grading, which ends what hand-ins left, is no business of its.
+The Dask client gets a process of its own: a connection that hangs can only be
+ended with its process, and the process that starts submissions stays free of
+Dask's threads and sockets. The request travels through standard input, so that
+no address or key appears in arguments or in the environment. The process ends
+everything that it started when it ends. It survives post-grading cleanup, which
+kills leftover submission processes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import pickle
 import select
 import signal
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import BinaryIO
 
-from grader.commands.batch.cluster import Cluster, Request
-from grader.commands.batch.job import Answer, Job, Outcome, Terms
+from grader.commands.batch.cluster import Cluster, ClusterRequest
+from grader.commands.batch.job import Answer, Job, failure
 from grader.commands.batch.job_codec import unwrap, wrap
 from grader.errors import GraderError
+from grader.pool.process_pool import python_command
 from grader.system import process_tree
 from grader.system.signals import terminable
-from grader.vocabulary import Device
 
-# As in the process that starts it: installed, or run from a folder.
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from grader.commands.batch.cluster_client import main; main(int(sys.argv[2]))"
-)
-# To take the job back: a scheduler sees a lost client by itself, but Slurm sees nothing.
+# For taking the job back: a scheduler notices a lost client by itself, Slurm does not.
 _END_S = 2.0
 _END_SLURM_S = 15.0
 _CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Where to, and what for."""
+class ClusterJob:
+    """A job, and the cluster that should do it."""
 
-    cluster: Request
+    cluster: ClusterRequest
     job: Job
 
 
 class ClusterClient:
-    """Sends a job; use as a context manager, from the main thread."""
+    """The client process; use as a context manager, from the main thread."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._end_s = _END_S
-        self._said = b""
+        self._received = b""
 
     def __enter__(self) -> ClusterClient:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the messenger and all that it started."""
+        """End the client process and everything that it started."""
         process = self._process
         if process is None:
             return
@@ -73,7 +67,7 @@ class ClusterClient:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(self._end_s)
-        # Of its group there may be workers on this machine, of its own or, if it died, ours.
+        # Workers on this machine are in its process group, even after it has died.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.kill()
@@ -84,25 +78,25 @@ class ClusterClient:
         """True if there is an answer to ask for."""
         return self._process is not None
 
-    def send(self, asked: Asked) -> None:
-        """Start the messenger and return at once."""
-        self._end_s = _END_SLURM_S if asked.cluster.where == "slurm" else _END_S
-        # In our session, or the sweep after a grading would take it for a hand-in's.
+    def send(self, request: ClusterJob) -> None:
+        """Start the client process and return at once."""
+        self._end_s = _END_SLURM_S if request.cluster.where == "slurm" else _END_S
+        # In this session: post-grading cleanup kills what has another one.
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid())],
+            python_command("grader.commands.batch.cluster_client", os.getpid()),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError), self._process.stdin as channel:
-            channel.write(_text(asked))
+            channel.write(pickle.dumps(request))
 
     def answer(self, *, wait: bool) -> Answer | None:
         """Return the answer; None if there is none yet and `wait` is false.
 
-        Waits without end if told to: the caller has a deadline. May be asked
-        again after one has interrupted it.
+        With `wait` there is no time limit: the caller has a deadline, and may call
+        this again after the deadline has interrupted it.
         """
         assert self._process is not None and self._process.stdout is not None
         channel = self._process.stdout
@@ -110,55 +104,37 @@ class ClusterClient:
             data = os.read(channel.fileno(), _CHUNK_BYTES)
             if not data:
                 break
-            self._said += data
+            self._received += data
         else:
             return None
-        if not self._said:
-            problem = "the process that was to ask the cluster ended without an answer"
-            return Answer(outcome=Outcome.FAILED, problem=problem)
-        return unwrap(self._said)
+        if not self._received:
+            return failure("the process that was to ask the cluster ended without an answer")
+        return unwrap(self._received)
 
 
-def _text(asked: Asked) -> bytes:
-    """Return it as the messenger is told, without pickles: paths are text."""
-    return json.dumps(asdict(asked), default=str).encode()
-
-
-def _asked(text: bytes) -> Asked:
-    values: dict[str, dict[str, Any]] = json.loads(text)
-    cluster, job = values["cluster"], values["job"]
-    tls = cluster["tls"] and Path(cluster["tls"])
-    terms = Terms(**{**job["terms"], "device": Device(job["terms"]["device"])})
-    paths = {key: Path(job[key]) for key in ("source", "assignment")}
-    return Asked(
-        cluster=Request(**{**cluster, "tls": tls}), job=Job(**{**job, **paths, "terms": terms})
-    )
-
-
-def main(parent: int) -> None:
-    """Do the errand that standard input tells; what the messenger's process runs."""
+def main(parent: str) -> None:
+    """Do the job that comes through standard input; the main function of the client process."""
     with terminable():
-        process_tree.end_with_parent(parent)
+        process_tree.end_with_parent(int(parent))
         os.setpgid(0, 0)  # to be ended as a group
         process_tree.become_subreaper()  # and unreadable to submissions
-        # Whatever prints something must not end up in the answer.
+        # Keep other output away from the answer.
         channel = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        asked = _asked(sys.stdin.buffer.read())
+        request: ClusterJob = pickle.load(sys.stdin.buffer)
         try:
-            with Cluster(asked.cluster) as cluster:
-                # Told before the connection is closed, which may take a while.
-                for _, answer in cluster.results([asked.job]):
-                    _tell(channel, answer)
+            with Cluster(request.cluster) as cluster:
+                # Answer before closing the connection, which may take a while.
+                for _, answer in cluster.results([request.job]):
+                    _send(channel, answer)
         except GraderError as error:
-            _tell(channel, Answer(outcome=Outcome.FAILED, problem=error.message))
+            _send(channel, failure(error.message))
         except Exception as error:
-            problem = f"the cluster failed: {type(error).__name__}: {error}"
-            _tell(channel, Answer(outcome=Outcome.FAILED, problem=problem))
+            _send(channel, failure(f"the cluster failed: {type(error).__name__}: {error}"))
 
 
-def _tell(channel: Any, answer: Answer) -> None:
+def _send(channel: BinaryIO, answer: Answer) -> None:
     if channel.closed:
-        return  # it has been told; what breaks now is nobody's business
+        return  # answered before: an error while the connection is closed changes nothing
     with contextlib.suppress(BrokenPipeError), channel:
         channel.write(wrap(answer))

@@ -1,14 +1,14 @@
-"""What runs in a Dask worker: it hands a job to a grading process of its own, and waits.
+"""What runs in a Dask worker: hand a job to a grading process and wait for its answer.
 
-    Dask worker ── thread ──parcel──→ member of a pool of one (torch imported once)
-                   └─ answer, bytes ←──    └── compilers, hand-ins, in their sandbox
+    Dask worker ── thread ──packed job──→ pool of one worker (imports torch once)
+                   └─ answer, bytes ←──     └── compilers, submissions, in their sandbox
 
-The Dask worker runs no student code, and the process that does is given neither
-the scheduler's address nor a key: not in its arguments, its environment, nor as
-a descriptor. It ends with the thread that started it.
+The Dask worker runs no student code. The process that does gets neither the
+scheduler's address nor a key: not as an argument, in its environment or as a
+descriptor. It ends with the thread that started it.
 
-A worker whose GPU is lost fails jobs faster than others do them, and would be
-given all that is left: it gives its job back and leaves the cluster.
+A worker whose GPU is lost fails jobs faster than others do them, and would get
+all that are left: it gives its job back and leaves the cluster.
 """
 
 from __future__ import annotations
@@ -17,28 +17,31 @@ import os
 import sys
 import threading
 
-from grader.commands.batch.gpu_slots import Places
-from grader.commands.batch.job import PATIENCE_S, Answer, Outcome
-from grader.commands.batch.job_codec import Parcel, unwrap, wants_gpu, wrap
+from grader.commands.batch.gpu_slots import GpuHealth
+from grader.commands.batch.job import PATIENCE_S, Outcome, failure
+from grader.commands.batch.job_codec import PackedJob, unwrap, wants_gpu, wrap
 from grader.errors import GraderError
 from grader.pool.process_pool import Pool
 
-_own = threading.local()
+_thread = threading.local()
 
 
-def grade_parcel(data: bytes) -> bytes:
-    """Grade one packed job in this thread's process; always an answer, or the job given back."""
+def grade_packed(data: bytes) -> bytes:
+    """Grade a packed job in this thread's process and return the packed answer.
+
+    If the GPU is lost, the job goes back to the scheduler instead.
+    """
     answer = _graded(data)
+    # A failure alone proves nothing: one bad assignment must not cost the others a worker.
     if unwrap(answer).outcome is Outcome.FAILED and wants_gpu(data):
-        # Failures alone prove nothing here: one assignment's must not cost all others a worker.
-        lost = Places().lost(os.environ)
+        lost = GpuHealth().lost(os.environ)
         if lost:
             _leave(lost)
     return answer
 
 
 def _leave(why: str) -> None:
-    """Give the job back, and leave the cluster when it is safe. Raises what Dask takes for that."""
+    """Close this worker once it is idle; raise what makes Dask schedule the job elsewhere."""
     import distributed
 
     worker = distributed.get_worker()
@@ -48,25 +51,17 @@ def _leave(why: str) -> None:
 
 
 def _graded(data: bytes) -> bytes:
-    pool: Pool[Parcel, bytes] | None = getattr(_own, "pool", None)
-    if pool is None:
-        pool = _own.pool = Pool[Parcel, bytes](
+    if not hasattr(_thread, "pool"):
+        _thread.pool = Pool[PackedJob, bytes](
             1,
             "grader.commands.batch.job_codec:do",
-            _failed,
+            lambda _, problem: wrap(failure(problem)),
             deaths_end=False,
             patience_s=PATIENCE_S,
         )
+    pool: Pool[PackedJob, bytes] = _thread.pool
     try:
-        answers = [answer for _, answer in pool.results([Parcel(data=data)])]
+        [(_, answer)] = pool.results([PackedJob(data=data)])
     except GraderError as error:
-        return _failure(error.message)
-    return answers[0]
-
-
-def _failed(_: Parcel, how: str) -> bytes:
-    return _failure(how)
-
-
-def _failure(problem: str) -> bytes:
-    return wrap(Answer(outcome=Outcome.FAILED, problem=problem))
+        return wrap(failure(error.message))
+    return answer

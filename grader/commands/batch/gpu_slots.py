@@ -1,7 +1,7 @@
-"""A place to grade in for each GPU: the environment that shows a process that one alone.
+"""One slot of the worker pool for each GPU: an environment that shows this GPU alone.
 
-A GPU that is lost fails hand-ins faster than the others grade them, and would be
-given one after the other: `Places` says when one is to be used no more.
+A lost GPU fails jobs faster than the others do them, and would get one after
+the other: `GpuHealth` says when a GPU must not be used any more.
 """
 
 from __future__ import annotations
@@ -12,28 +12,29 @@ from grader.commands.batch.job import Answer, Outcome
 from grader.gpu import nvml
 
 _UUID = "CUDA_VISIBLE_DEVICES"
-# In a row, while the driver still answers for the GPU: memory that cannot be mended, say.
+# In a row, while the driver still answers for the GPU, as with broken memory.
 _MOST_FAILURES = 3
 
 
 def gpu_slots() -> tuple[dict[str, str], ...]:
-    """Return the changes of the environment, one for each GPU that is visible here."""
-    found = nvml.visible(nvml.state().gpus)
-    return tuple({_UUID: one.uuid} for one in found)
+    """Return the environment changes of each slot, one for each GPU visible to this process."""
+    return tuple({_UUID: gpu.uuid} for gpu in nvml.visible(nvml.state().gpus))
 
 
-class Places:
-    """Watches what comes of the GPUs; `state` asks the driver."""
+class GpuHealth:
+    """Counts each GPU's failures; `state` asks the driver which GPUs there are."""
 
     def __init__(self, state: Callable[[], nvml.State] = nvml.state) -> None:
         self._state = state
         self._failures: dict[str, int] = {}
 
     def unusable(self, slot: Mapping[str, str], answer: Answer) -> str:
-        """Say why the GPU that gave this answer is to be used no more, empty if it may be."""
+        """Return why the GPU that gave this answer must not be used any more, else ""."""
         uuid = slot.get(_UUID)
-        if uuid is None or answer.outcome is not Outcome.FAILED:
-            self._failures.pop(uuid or "", None)
+        if uuid is None:
+            return ""
+        if answer.outcome is not Outcome.FAILED:
+            self._failures.pop(uuid, None)
             return ""
         self._failures[uuid] = self._failures.get(uuid, 0) + 1
         if why := self.lost(slot):
@@ -43,7 +44,7 @@ class Places:
         return ""
 
     def lost(self, slot: Mapping[str, str]) -> str:
-        """Say that the driver does not answer for this GPU, empty if it does."""
+        """Return how the driver lost this GPU, "" if it still answers for it."""
         uuid = slot.get(_UUID)
         if uuid is None:
             return ""

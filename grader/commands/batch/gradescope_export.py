@@ -1,10 +1,10 @@
-"""Who handed in what, from the submission_metadata.yml of a Gradescope export.
+"""The students of each submission, from the submission_metadata.yml of a Gradescope export.
 
 The file is YAML as Ruby writes it: a key for each submission's folder, and
-below `:submitters:` a list of people with `:name:`, `:sid:` and `:email:`. It
-is read event by event, and no objects are made of it: the rest, which can be
-megabytes of earlier results and has types that Ruby alone knows, is passed
-over, however deep it is, and a number such as 0042 stays what was written.
+below `:submitters:` a list of people with `:name:`, `:sid:` and `:email:`. The
+rest can be megabytes of earlier results, deeply nested and with types that only
+Ruby knows. The file is therefore read event by event, without building objects;
+a number such as 0042 stays as it is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METADATA = "submission_metadata.yml"
 _NOTHING = ("", "~", "null")
 _BINARY = ("!binary", "tag:yaml.org,2002:binary")
 _KNOWN = ("name", "sid", "email")
-# libyaml's is many times as fast; the package has it on most machines.
+# libyaml's loader is many times as fast; most machines have it.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TIP = (
     "export the submissions from Gradescope anew, or remove the file: folders are then graded "
@@ -32,7 +32,7 @@ _TIP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Student:
-    """One person as the course's roster knows them; unknown is empty."""
+    """One student as in the course's roster; unknown values are empty."""
 
     name: str = ""
     sid: str = ""
@@ -40,9 +40,9 @@ class Student:
 
 
 def read_metadata(file: Path) -> dict[str, tuple[Student, ...]]:
-    """Return the people of each submission, by the name of its folder.
+    """Return the students of each submission, by the name of its folder.
 
-    Raises UsageError if the file cannot be read, is no YAML or names no submission.
+    Raises UsageError if the file cannot be read, is not YAML or names no submission.
     """
     reader = _Reader()
     try:
@@ -57,21 +57,19 @@ def read_metadata(file: Path) -> dict[str, tuple[Student, ...]]:
     except (yaml.YAMLError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise UsageError(f"{file} is no YAML: {problem}", tip=_TIP) from error
-    found = {folder: people for folder, people in reader.people.items() if folder}
-    if not found:
-        raise UsageError(f"{file}: there is no submission in it", tip=_TIP)
-    return {
-        folder: tuple(
-            Student(**{key: text for key, text in person.items() if key in _KNOWN})
-            for person in people
-        )
-        for folder, people in found.items()
+    students = {
+        folder: tuple(Student(**person) for person in people)
+        for folder, people in reader.people.items()
+        if folder
     }
+    if not students:
+        raise UsageError(f"{file}: there is no submission in it", tip=_TIP)
+    return students
 
 
 @dataclass(slots=True)
 class _Level:
-    """A mapping or list that the reader is in; `key` is the last one of a mapping."""
+    """A mapping or list around the current event; `key` is a mapping's last key."""
 
     is_mapping: bool
     key: str = ""
@@ -79,7 +77,7 @@ class _Level:
 
 
 class _Reader:
-    """What is known so far: `people` are the submitters by folder, what is said of each by key."""
+    """Collects `people`: by submission folder, the known values of each submitter."""
 
     def __init__(self) -> None:
         self.people: dict[str, list[dict[str, str]]] = {}
@@ -87,7 +85,7 @@ class _Reader:
         self._anchors: dict[str, str] = {}
 
     def take(self, event: yaml.Event) -> None:
-        """Go on by one event of the parser."""
+        """Process the parser's next event."""
         if isinstance(event, yaml.ScalarEvent):
             text = _text(event)
             if event.anchor is not None:
@@ -104,7 +102,7 @@ class _Reader:
             self._done("")
 
     def _keys(self) -> list[str] | None:
-        """Return the keys below a submission's folder; None in another place."""
+        """Return the mapping keys below a submission's folder; None elsewhere."""
         shape = [level.is_mapping for level in self._levels]
         if shape not in ([True, True], [True, True, False], [True, True, False, True]):
             return None
@@ -113,13 +111,13 @@ class _Reader:
     def _value(self, text: str) -> None:
         keys = self._keys()
         if keys is not None and len(keys) == 2 and keys[0] == "submitters":
-            person, level = self.people[self._levels[0].key][-1], self._levels[-1]
-            if level.has_key:
-                person[level.key] = text
+            level = self._levels[-1]
+            if level.has_key and level.key in _KNOWN:
+                self.people[self._levels[0].key][-1][level.key] = text
         self._done(text)
 
     def _done(self, text: str) -> None:
-        """Note that the innermost level has one more key, or the value of its last one."""
+        """Note a key of the innermost mapping, or the end of its last key's value."""
         if not self._levels or not self._levels[-1].is_mapping:
             return
         level = self._levels[-1]
@@ -131,13 +129,13 @@ class _Reader:
 
 
 def _text(event: yaml.ScalarEvent) -> str:
-    """Return a value's text in one line; empty if there is none."""
-    if event.tag in _BINARY:  # how Ruby writes a text of which it does not know the encoding
+    """Return a value's text on one line; "" for null and for values that are not text."""
+    if event.tag in _BINARY:  # how Ruby writes text of an unknown encoding
         try:
             text = base64.b64decode(event.value).decode("utf-8", "replace")
         except ValueError:
             return ""
-    elif event.tag is not None and event.tag.startswith("!"):  # a type that Ruby alone knows
+    elif event.tag is not None and event.tag.startswith("!"):  # a type that only Ruby knows
         return ""
     else:
         is_plain = event.implicit[0]

@@ -1,9 +1,9 @@
 """`grade leaderboard`: one self-contained page from the reports, under pseudonyms.
 
-Nothing of a student is on it but points and speedups: names are drawn from a
-secret of the reports' folder, so that they stay from one run to the next and
-nobody can tell from a list of the class whose is whose. The page loads nothing
-and runs nothing; its policy forbids both.
+The page shows points and speedups, and nothing else about a student. Pseudonyms
+are derived from a secret in the reports' folder: they stay the same from run to
+run, and a list of the class does not reveal who is who. The page loads nothing
+and runs nothing; its content security policy forbids both.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.errors import GraderError, UsageError
-from grader.report.model import write_whole
+from grader.commands.output import reports_folder, write_text
+from grader.errors import UsageError
 from grader.report.reader import read_values
 from grader.vocabulary import CheckName
 
@@ -41,7 +41,7 @@ wolf wombat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One hand-in. A speedup is None where none was measured."""
+    """One submission; a speedup is None where none was measured."""
 
     rank: int
     name: str
@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """One assignment, the best first."""
+    """One assignment; the best entry comes first."""
 
     title: str
     max_score: float
@@ -62,41 +62,39 @@ class Board:
 
 
 def write_leaderboard(
-    folder: Path, output: Path, title: str, names: Path | None, tell: Callable[[str], None]
+    folder: Path, output: Path, title: str, names: Path | None, complain: Callable[[str], None]
 ) -> int:
-    """Write the page for all reports in a folder; return how many hand-ins are on it.
+    """Write the page for all reports in a folder; return how many submissions are on it.
 
-    `names`, a CSV of hand-in and pseudonym, replaces the drawn ones; `tell` is
-    called with a sentence for each file that is no report. Raises UsageError
-    if there is nothing to show, ToolError without jinja2.
+    `names`, a CSV of submission and pseudonym, replaces derived pseudonyms;
+    `complain` is called with a sentence for each file that is not a report.
+    Raises UsageError if there is nothing to show.
     """
-    import jinja2  # torch needs it as well; a second's tenth that no other command pays
+    import jinja2  # takes a tenth of a second, which no other command should pay
 
-    boards = read_boards(folder, read_names(names) if names is not None else {}, tell)
+    boards = read_boards(folder, read_names(names) if names is not None else {}, complain)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("grader.commands.batch", "pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
     page = environment.get_template("leaderboard.html").render(title=title, boards=boards)
-    try:
-        write_whole(output, page + "\n")
-    except OSError as error:
-        raise GraderError(f"cannot write {output}: {error.strerror or error}") from error
+    write_text(output, page + "\n")
     return sum(len(board.entries) for board in boards)
 
 
-def read_boards(folder: Path, names: Mapping[str, str], tell: Callable[[str], None]) -> list[Board]:
-    """Return a board for each assignment with reports in the folder; tell what is no report."""
-    root = folder / "reports" if (folder / "reports").is_dir() else folder
+def read_boards(
+    folder: Path, names: Mapping[str, str], complain: Callable[[str], None]
+) -> list[Board]:
+    """Return a board for each assignment with reports; complain about files that are none."""
     reports: dict[str, dict[str, dict[str, Any]]] = {}
-    for path in sorted(root.rglob("*.json")):
+    for path in sorted(reports_folder(folder).rglob("*.json")):
         try:
             report = read_values(path)
         except UsageError as error:
-            tell(error.message)
+            complain(error.message)
             continue
-        # What the grader failed in has no points to show.
+        # There are no points to show if the grader failed.
         if report["score"] is not None and report["handed_in"]:
             reports.setdefault(report["assignment"], {})[path.stem] = report
     if not reports:
@@ -104,12 +102,12 @@ def read_boards(folder: Path, names: Mapping[str, str], tell: Callable[[str], No
             f"there are no reports of hand-ins in {folder}",
             tip="name the folder that `grade batch --out` wrote",
         )
-    aliases = _pseudonyms(folder, {name for several in reports.values() for name in several})
-    return [_board(several, {**aliases, **names}) for several in reports.values()]
+    aliases = _pseudonyms(folder, {name for by_name in reports.values() for name in by_name})
+    return [_board(by_name, {**aliases, **names}) for by_name in reports.values()]
 
 
 def read_names(path: Path) -> dict[str, str]:
-    """Return the pseudonyms that students chose, from a CSV: hand-in, pseudonym."""
+    """Return the pseudonyms that students chose, by submission. Raises UsageError."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
@@ -137,50 +135,47 @@ def _board(reports: Mapping[str, dict[str, Any]], aliases: Mapping[str, str]) ->
     rows.sort(key=lambda row: (-row[0], [-(speed or 0.0) for speed in row[2]], row[3]))
     entries: list[Entry] = []
     for place, (score, pending, speedups, alias) in enumerate(rows, start=1):
-        before = entries[-1] if entries else None
-        tie = before is not None and (before.score, before.speedups) == (score, speedups)
-        rank = before.rank if before is not None and tie else place
+        tied = entries and (entries[-1].score, entries[-1].speedups) == (score, speedups)
+        rank = entries[-1].rank if tied else place
         entries.append(
             Entry(rank=rank, name=alias, score=score, pending=pending, speedups=speedups)
         )
-    some = next(iter(reports.values()))
-    machines = (r["environment"].get("gpu") for r in reports.values())
+    first = next(iter(reports.values()))
+    gpus = {report["environment"].get("gpu") for report in reports.values()}
     return Board(
-        title=some["title"],
-        max_score=some["max_score"],
+        title=first["title"],
+        max_score=first["max_score"],
         kernels=tuple(kernels),
-        gpus=tuple(sorted({str(gpu) for gpu in machines if gpu})),
+        gpus=tuple(sorted(str(gpu) for gpu in gpus if gpu)),
         entries=tuple(entries),
     )
 
 
 def _speedups(report: dict[str, Any], kernels: Sequence[str]) -> tuple[float | None, ...]:
-    found: dict[str, float] = {}
+    speedups: dict[str, float] = {}
     for kernel in report["kernels"]:
         for check in kernel["checks"] if kernel["counted"] else ():
             speedup = (check["evidence"] or {}).get("speedup")
             if check["check"] == CheckName.PERFORMANCE and speedup is not None:
-                found[kernel["name"]] = float(speedup)
-    return tuple(found.get(name) for name in kernels)
+                speedups[kernel["name"]] = float(speedup)
+    return tuple(map(speedups.get, kernels))
 
 
 def _pseudonyms(folder: Path, names: set[str]) -> dict[str, str]:
-    """Return a name for each hand-in, no two the same, the same in every run."""
+    """Return a pseudonym for each submission: unique, and the same in every run."""
     key = _secret(folder)
     adjectives, animals = _ADJECTIVES.split(), _ANIMALS.split()
-    drawn: dict[str, str] = {}
-    taken: set[str] = set()
+    submissions: dict[str, str] = {}  # by pseudonym
     for name in sorted(names):
         digest = hmac.new(key, name.encode(errors="surrogateescape"), hashlib.sha256).digest()
         number = int.from_bytes(digest[:8], "big")
         adjective = adjectives[number % len(adjectives)]
         animal = animals[number // len(adjectives) % len(animals)]
         alias = f"{adjective} {animal} {10 + digest[8] % 90}"
-        if alias in taken:  # one in hundreds of classes
+        if alias in submissions:  # in one of hundreds of classes
             alias += f"-{digest.hex()[-4:]}"
-        taken.add(alias)
-        drawn[name] = alias
-    return drawn
+        submissions[alias] = name
+    return {name: alias for alias, name in submissions.items()}
 
 
 def _secret(folder: Path) -> bytes:
@@ -194,8 +189,5 @@ def _secret(folder: Path) -> bytes:
             f"{path} holds no key for pseudonyms", tip="remove it: new ones are then drawn"
         ) from error
     key = secrets.token_bytes(16)
-    try:
-        write_whole(path, json.dumps({"key": key.hex()}) + "\n")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror or error}") from error
+    write_text(path, json.dumps({"key": key.hex()}) + "\n")
     return key

@@ -1,10 +1,10 @@
-"""`grade batch`: which hand-ins are not graded yet, grade them, sum the class up.
+"""`grade batch`: grade the submissions that have no current report, then sum up the class.
 
-    hand-ins ──→ jobs that have no current report ──→ pool, or a cluster
+    submissions ──→ jobs without a current report ──→ worker pool, or a cluster
                                                         │ answers, in any order
     OUT/reports ←── one process writes ─────────────────┘
 
-Exit codes: 0 every hand-in has its report, 1 some could not be graded (they are
+Exit codes: 0 every submission has its report; 1 some could not be graded (they are
 listed, and the next run tries them again); 2 a wrong command line; 3 the grader
 failed as a whole, as with a full disk.
 """
@@ -23,21 +23,26 @@ from typing import Protocol
 from rich.console import Console
 
 from grader.assignment.model import Assignment
-from grader.commands.batch.gpu_slots import Places, gpu_slots
+from grader.commands.batch.cluster import Cluster, ClusterRequest
+from grader.commands.batch.gpu_slots import GpuHealth, gpu_slots
 from grader.commands.batch.gradebook import write_gradebook
-from grader.commands.batch.job import PATIENCE_S, Answer, Job, Key, Outcome, Terms, failed
+from grader.commands.batch.job import PATIENCE_S, Answer, Job, Outcome, failure, report_key
 from grader.commands.batch.store import Store, open_store
-from grader.commands.batch.submissions import Class, asked_in, find_hand_ins
+from grader.commands.batch.submissions import (
+    ClassFolder,
+    find_submissions,
+    submitted_assignments,
+)
 from grader.commands.batch.summary import print_summary, summarise
-from grader.commands.local import chosen_assignments, chosen_device
 from grader.errors import GraderError, UsageError
 from grader.grading.progress import Step, progress_on
+from grader.grading.selection import chosen_assignments, chosen_device
 from grader.pool.process_pool import Pool
 from grader.submission.reader import read_submission
 from grader.vocabulary import Device
 
 EXIT_UNGRADED = 1
-# A grader error is often the machine's mood; three in a row are not.
+# A grader error often passes; three in a row do not.
 MOST_ATTEMPTS = 3
 
 
@@ -59,72 +64,75 @@ class Request:
 
 
 class Engine(Protocol):
-    """Whatever does jobs: the pool of this machine, or a cluster."""
+    """What does jobs: the worker pool of this machine, or a cluster."""
 
     @property
     def given_up(self) -> tuple[str, ...]:
-        """Why GPUs are used no more, a sentence for each."""
+        """Why GPUs are not used any more, a sentence for each reason."""
 
     def add(self, task: Job) -> None:
-        """Have a job done once more, last."""
+        """Append a job, for another attempt."""
 
     def results(self, tasks: Sequence[Job]) -> Iterator[tuple[Job, Answer]]:
         """Yield each job with its answer as it is done."""
 
 
 def batch(request: Request) -> int:
-    """Grade what is not graded yet, tell, and return the exit code."""
+    """Grade what has no current report, sum up the class, and return the exit code."""
     started_s = time.monotonic()
-    found = find_hand_ins(request.folder, request.out)
+    folder = find_submissions(request.folder, request.out)
     assignments = chosen_assignments(request.assignments)
     if not request.assignments:
-        assignments = asked_in(found, assignments)
+        assignments = submitted_assignments(folder, assignments)
     _check_csv(request.csv)
     with open_store(request.out) as store, _engine(request) as (device, engine):
         secret_seed = store.secret_seed(request.seed)
-        terms = Terms(device=device, public_seed=0, secret_seed=secret_seed)
-        jobs = list(missing(store, found, assignments, terms))
-        total = len(found.places) * len(assignments)
+        jobs = list(missing(store, folder, assignments, device, secret_seed))
+        total = len(folder.submissions) * len(assignments)
         with progress_on(Console(stderr=True)) as progress:
             if jobs:
                 title = f"grade {len(jobs)} of {total}"
                 with progress.step(title, total=len(jobs)) as step:
                     run_jobs(engine, store, jobs, step)
         summary = summarise(
-            store, found, assignments, graded_now=len(jobs), given_up=engine.given_up
+            store, folder, assignments, graded_now=len(jobs), given_up=engine.given_up
         )
         store.write(store.folder / "summary.json", summary.text())
         if request.csv is not None:
-            write_gradebook(request.csv, request.csv_for, store, found, assignments)
+            write_gradebook(request.csv, request.csv_for, store, folder, assignments)
     print_summary(summary, Console(), wall_s=time.monotonic() - started_s)
     return EXIT_UNGRADED if summary.ungraded else 0
 
 
 def missing(
-    store: Store, found: Class, assignments: Sequence[Assignment], terms: Terms
+    store: Store,
+    folder: ClassFolder,
+    assignments: Sequence[Assignment],
+    device: Device,
+    secret_seed: int,
 ) -> Iterator[Job]:
-    """Yield a job for each hand-in whose report is absent or of something else."""
+    """Yield a job for each submission without a current report; note what cannot be read."""
     for assignment in assignments:
-        for place in found.places:
-            job = Job(
-                name=place.name,
-                source=place.source.absolute(),
-                assignment=assignment.folder.absolute(),
-                terms=terms,
-            )
+        for entry in folder.submissions:
             try:
-                submission = read_submission(place.source, assignment)
+                submission = read_submission(entry.source, assignment)
             except GraderError as error:
                 answer = Answer(outcome=Outcome.UNREADABLE, problem=error.message)
-                store.keep(assignment.name, place.name, answer)
+                store.keep(assignment.name, entry.name, answer)
                 continue
-            key = Key.of(assignment, submission, terms)
-            if not store.is_current(assignment.name, place.name, key):
-                yield job
+            key = report_key(assignment, submission, device, secret_seed)
+            if not store.is_current(assignment.name, entry.name, key):
+                yield Job(
+                    name=entry.name,
+                    source=entry.source.absolute(),
+                    assignment=assignment.folder.absolute(),
+                    device=device,
+                    secret_seed=secret_seed,
+                )
 
 
 def run_jobs(engine: Engine, store: Store, jobs: Sequence[Job], step: Step) -> None:
-    """Do the jobs and keep each answer as it comes; a failed one is tried again."""
+    """Do the jobs and keep each answer as it comes; try a failed job again."""
     for job, answer in engine.results(jobs):
         if answer.outcome is Outcome.FAILED and job.attempt < MOST_ATTEMPTS:
             engine.add(dataclasses.replace(job, attempt=job.attempt + 1))
@@ -134,14 +142,14 @@ def run_jobs(engine: Engine, store: Store, jobs: Sequence[Job], step: Step) -> N
 
 
 def _pace(step: Step, job: Job) -> str:
-    """Say how fast it goes and how long it will, once this one is counted."""
+    """Return the speed and the time left, as of the moment this job is counted."""
     done, total = step.done + 1, step.total or 0
     elapsed_s = max(time.monotonic() - step.started_at, 1e-3)
     left_s = elapsed_s / done * (total - done)
-    return f"{60 * done / elapsed_s:.1f} a minute · {duration(left_s)} left · {job.title}"
+    return f"{60 * done / elapsed_s:.1f} a minute · {_duration(left_s)} left · {job.title}"
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Return a time for people: 45 s, 12 min, 3 h 20 min."""
     minutes = round(seconds / 60)
     if seconds < 90:
@@ -151,20 +159,17 @@ def duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def _engine(request: Request) -> Iterator[tuple[Device, Engine]]:
-    """Connect to the cluster, or make the pool; say where kernels run."""
+    """Connect to the cluster or make the pool; yield the device of its workers and itself."""
     if request.cluster is not None:
-        # It imports Dask, which the package does without otherwise.
-        from grader.commands.batch import cluster
-
-        asked = cluster.Request(
+        wanted = ClusterRequest(
             where=request.cluster,
             tls=request.cluster_tls,
             workers=request.jobs,
             device=request.device,
             patience_s=request.patience_s,
         )
-        with cluster.Cluster(asked) as connected:
-            yield connected.device, connected
+        with Cluster(wanted) as cluster:
+            yield cluster.device, cluster
         return
     device = Device.CPU if chosen_device(request.device) is None else Device.CUDA
     slots = gpu_slots() if device is Device.CUDA else ()
@@ -172,17 +177,17 @@ def _engine(request: Request) -> Iterator[tuple[Device, Engine]]:
     pool: Pool[Job, Answer] = Pool(
         jobs,
         "grader.commands.batch.job:do",
-        failed,
+        lambda _, problem: failure(problem),
         deaths_end=False,
         patience_s=PATIENCE_S,
         slots=tuple(slots[number % len(slots)] for number in range(jobs)) if slots else (),
-        unusable=Places().unusable,
+        unusable=GpuHealth().unusable,
     )
     with pool:
         yield device, pool
 
 
 def _check_csv(path: Path | None) -> None:
-    """Refuse a place that cannot take the grade book before the work is done."""
+    """Raise UsageError before grading if the grade book cannot be written there."""
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise UsageError(f"--csv: {path} is no file in a folder that is there")

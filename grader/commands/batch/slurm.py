@@ -1,11 +1,11 @@
-"""Dask workers that are jobs of Slurm: given again when they are lost, taken back at the end.
+"""Dask workers as Slurm jobs: submitted again when they are lost, cancelled at the end.
 
-    this process: scheduler ──sbatch──→ Slurm: so many jobs, a worker in each
-                            ──scancel─→ what still runs or waits at the end
+    this process: scheduler ──sbatch──→ Slurm: one Dask worker in each job
+                            ──scancel─→ the jobs that still run or wait at the end
 
-What a job asks of Slurm stands in the settings of dask-jobqueue (docs/cluster.md).
-A job whose worker is lost, with its node or at the end of its time, is given to
-Slurm once more, so that a long night needs no long jobs.
+The settings of dask-jobqueue say what a job asks of Slurm (docs/cluster.md). A
+job whose worker is lost, with its node or at the end of its time, is submitted
+again, so that a long night needs no long jobs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 from grader.errors import ToolError
 
-# dask-jobqueue gives a lost job up after a quarter of a minute: asked more often than that.
+# Shorter than the quarter of a minute after which dask-jobqueue gives a lost job up.
 _RENEW_S = 5.0
 _CANCEL_S = 10.0
 
 
 class SlurmWorkers:
-    """So many jobs; `cluster` is what Dask's client connects to, and has to be closed."""
+    """`count` Slurm jobs; Dask's client connects to `cluster`, which has to be closed."""
 
     def __init__(self, count: int, security: Any, *, gpu: bool) -> None:
         try:
@@ -38,7 +38,7 @@ class SlurmWorkers:
 
         class Job(SLURMJob):  # type: ignore[misc]  # no type information
             async def start(self) -> None:
-                """Note why Slurm refuses a job, which is said in a log otherwise."""
+                """Note why Slurm refuses a job; dask-jobqueue only logs it."""
                 try:
                     await super().start()
                 except Exception as error:
@@ -61,21 +61,21 @@ class SlurmWorkers:
 
     @property
     def refusal(self) -> str:
-        """Why Slurm took none of the jobs lately, empty if it took them."""
+        """Why Slurm refused a job since the last renewal, "" if it took all."""
         return self._refusals[-1] if self._refusals else ""
 
     def renew(self) -> None:
-        """Give jobs again whose workers were lost; cheap, to be called often."""
+        """Submit the jobs whose workers were lost again; cheap, to be called often."""
         if time.monotonic() - self._renewed_s > _RENEW_S:
             self._renewed_s = time.monotonic()
             self._refusals.clear()
             self.cluster.scale(jobs=self._count)
 
     def cancel(self) -> None:
-        """Take all jobs back: closing the cluster does it late, and may not come to it."""
+        """Cancel all jobs: closing the cluster does so late, and may not get that far."""
         for job in list(self.cluster.workers.values()):
             if getattr(job, "job_id", None) is not None:
-                # It may be over, or Slurm be gone: then its worker ends without its scheduler.
+                # If the job is over or Slurm is gone, the worker ends without its scheduler.
                 with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                     subprocess.run(
                         [*shlex.split(job.cancel_command), str(job.job_id)],
@@ -86,7 +86,6 @@ class SlurmWorkers:
 
 
 def _reason(error: Exception) -> str:
-    """Return what `sbatch` said, of all that dask-jobqueue says of it."""
-    _, found, said = str(error).partition("stderr:\n")
-    lines = [line.strip() for line in said.splitlines() if line.strip()] if found else []
-    return " ".join(lines) or f"{type(error).__name__}: {error}"
+    """Return what `sbatch` printed, as found in dask-jobqueue's exception."""
+    printed = str(error).partition("stderr:\n")[2]
+    return " ".join(printed.split()) or f"{type(error).__name__}: {error}"

@@ -1,13 +1,13 @@
-"""The output folder of a batch: what it holds is all that a second run needs to know.
+"""The output folder of a batch: a second run needs nothing else.
 
     OUT/batch.json                      the seed that hidden cases are drawn from
-    OUT/reports/ASSIGNMENT/NAME.json    a report, whole from the moment it has its name
-    OUT/failed/ASSIGNMENT/NAME.json     what is known of a hand-in that could not be graded
+    OUT/reports/ASSIGNMENT/NAME.json    a report, complete as soon as it has its name
+    OUT/failed/ASSIGNMENT/NAME.json     why a submission could not be graded
     OUT/summary.json                    the class in figures, after each run
     OUT/.lock                           held by the one batch that writes here
 
-A report says itself what it was made from, so nothing is noted anywhere else,
-and a run that was killed leaves nothing behind that has to be mended.
+Each report names what it was made from, so no other file keeps track, and a run
+that was killed leaves nothing to repair.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.commands.batch.job import Answer, Key, Outcome
+from grader.commands.batch.job import Answer, Outcome
+from grader.commands.output import write_text
 from grader.errors import GraderError, UsageError
-from grader.report.model import write_whole
 from grader.report.reader import read_values
 from grader.report.verdict import Verdict
 
@@ -41,82 +40,82 @@ class Store:
         self.folder = folder
 
     def report_path(self, assignment: str, name: str) -> Path:
-        """Return where the report of a hand-in is, or will be."""
+        """Return where a submission's report is, or will be."""
         return self.folder / "reports" / assignment / f"{name}.json"
 
-    def failure_path(self, assignment: str, name: str) -> Path:
-        """Return where it is noted that a hand-in could not be graded."""
+    def _failure_path(self, assignment: str, name: str) -> Path:
         return self.folder / "failed" / assignment / f"{name}.json"
 
     def report(self, assignment: str, name: str) -> dict[str, Any] | None:
-        """Return the report that is there, None if there is none that can be read."""
+        """Return a submission's report; None if there is no valid one."""
         try:
             return read_values(self.report_path(assignment, name))
         except UsageError:
             return None
 
-    def is_current(self, assignment: str, name: str, key: Key) -> bool:
-        """True if the report that is there is the one that would be made."""
+    def failure(self, assignment: str, name: str) -> str:
+        """Return why the submission could not be graded, "" if it could."""
+        try:
+            note = json.loads(self._failure_path(assignment, name).read_text(encoding="utf-8"))
+            return str(note["problem"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+
+    def graded(self, assignment: str, name: str) -> dict[str, Any] | None:
+        """Return the report of the last run; None if that could not grade the submission."""
+        return None if self.failure(assignment, name) else self.report(assignment, name)
+
+    def is_current(self, assignment: str, name: str, key: Mapping[str, object]) -> bool:
+        """True if a complete report with this key (`report_key`) is there."""
         report = self.report(assignment, name)
         if report is None or report["filtered"] or report["verdict"] == Verdict.GRADER_ERROR.value:
             return False
         environment = report["environment"]
-        return all(environment.get(name) == value for name, value in asdict(key).items())
-
-    def failure(self, assignment: str, name: str) -> str:
-        """Return why the hand-in could not be graded, empty if it could."""
-        try:
-            found = json.loads(self.failure_path(assignment, name).read_text(encoding="utf-8"))
-            return str(found["problem"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return ""
+        return all(environment.get(name) == value for name, value in key.items())
 
     def keep(self, assignment: str, name: str, answer: Answer) -> None:
-        """Put an answer in its place. Raises GraderError if there is no room for it."""
+        """Write an answer as a report or as a failure. Raises GraderError on a full disk."""
         report = self.report_path(assignment, name)
-        failure = self.failure_path(assignment, name)
+        failure = self._failure_path(assignment, name)
         if answer.outcome is Outcome.GRADED:
             self.write(report, answer.text)
             failure.unlink(missing_ok=True)
             return
         note = {"outcome": answer.outcome.value, "problem": answer.problem}
         self.write(failure, json.dumps(note, indent=2, ensure_ascii=False) + "\n")
-        # An older report is of an older hand-in or spec: nobody may take it for this one's.
+        # An older report is about an older submission or spec and must not pass for this one's.
         report.unlink(missing_ok=True)
 
     def write(self, path: Path, text: str) -> None:
-        """Write a file whole, or not at all."""
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
-        except OSError as error:
-            raise GraderError(
-                f"cannot write {path}: {error.strerror or error}",
-                tip="make room, then give the same command again: what is graded stays graded",
-            ) from error
+        """Write a file of the folder whole, or not at all. Raises GraderError."""
+        tip = "make room, then give the same command again: what is graded stays graded"
+        write_text(path, text, tip=tip, parents=True)
 
-    def secret_seed(self, asked: int | None) -> int:
-        """Return the seed of this folder's reports; the first run decides."""
+    def secret_seed(self, wanted: int | None) -> int:
+        """Return the seed of this folder's reports, which the first run sets.
+
+        Raises UsageError if a later run wants another one.
+        """
         path = self.folder / "batch.json"
         kept = _kept_seed(path)
         if kept is None:
-            kept = secrets.randbits(_SEED_BITS) if asked is None else asked
+            kept = secrets.randbits(_SEED_BITS) if wanted is None else wanted
             self.write(path, json.dumps({"format": _FORMAT, "secret_seed": kept}, indent=2) + "\n")
-        elif asked not in (None, kept):
+        elif wanted not in (None, kept):
             raise UsageError(
-                f"the reports in {self.folder} are drawn from the seed {kept}, not {asked}",
+                f"the reports in {self.folder} are drawn from the seed {kept}, not {wanted}",
                 tip="name another folder with --out: one class is graded on the same cases",
             )
         return kept
 
 
 def holds_reports(folder: Path) -> bool:
-    """True for an output folder, of whatever run."""
+    """True for the output folder of any batch."""
     return (folder / "batch.json").is_file() and (folder / "reports").is_dir()
 
 
 def _kept_seed(path: Path) -> int | None:
-    """Return the seed in batch.json, None if there is no such file."""
+    """Return the seed in batch.json; None if there is no such file. Raises UsageError."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))["secret_seed"]
     except FileNotFoundError:
@@ -133,9 +132,9 @@ def _kept_seed(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def open_store(folder: Path) -> Iterator[Store]:
-    """Open the folder, made if need be, for this process alone.
+    """Open the folder for this process alone, and make it if necessary.
 
-    Raises UsageError if another batch has it, and GraderError if it cannot be made.
+    Raises UsageError if another batch has it open, GraderError if it cannot be made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

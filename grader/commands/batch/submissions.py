@@ -1,11 +1,11 @@
-"""The hand-ins of a class: which there are in a folder, and whose.
+"""The submissions in a class's folder, and whose they are.
 
     submission_metadata.yml beside folders     an export of Gradescope
     NAME-submissions/NAME-USER/…               clones of GitHub Classroom
-    anything else                              a folder or an archive for each hand-in
+    anything else                              a folder or an archive for each submission
 
-What the folder holds was put there by staff; what a hand-in holds was not, and
-is read by `submission` alone. A link is not followed: it is told.
+Staff made the folder, students made what is in a submission: only
+`grader.submission.reader` reads that. Links are not followed, but reported.
 """
 
 from __future__ import annotations
@@ -21,92 +21,93 @@ from grader.submission.reader import own_folder
 
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CLONES = "-submissions"
-# A file system's longest name is 255 bytes, and a report's has an ending and, while it is
-# written, a random part as well.
+# A file name has at most 255 bytes. A report's has an ending and, while it is written,
+# a random part as well.
 _MOST_NAME_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where one hand-in is; `name` names its report, `students` have handed it in."""
+class ClassSubmission:
+    """A submission's folder or archive; `name` is also its report's, `students` made it."""
 
     name: str
     source: Path
     students: tuple[Student, ...] = ()
 
-    @property
-    def title(self) -> str:
-        """The name and the people, for staff to read."""
-        people = ", ".join(s.name or s.email or s.sid for s in self.students)
-        return f"{self.name} ({people})" if people else self.name
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Class:
-    """All hand-ins by name, and a sentence for each thing that is none."""
+class ClassFolder:
+    """All submissions by name, and a sentence for each entry that is not one."""
 
     folder: Path
-    places: tuple[Place, ...]
+    submissions: tuple[ClassSubmission, ...]
     passed_over: tuple[str, ...] = ()
 
 
-def find_hand_ins(folder: Path, out: Path | None = None) -> Class:
-    """Return the hand-ins in a folder, among which `out`, where reports go, is none.
+def find_submissions(folder: Path, out: Path | None = None) -> ClassFolder:
+    """Return the submissions in a folder; `out`, where reports go, is not one of them.
 
     Raises UsageError if there are none, or if reports would lie among or in them.
     """
     if not folder.is_dir():
         tip = "unpack it first" if folder.is_file() else None
         raise UsageError(f"there is no folder {folder}", tip=tip)
-    output = None if out is None else _output(folder, out)
+    output = None if out is None else _output_name(folder, out)
     metadata = folder / METADATA
-    people = read_metadata(metadata) if metadata.is_file() else {}
-    places: dict[str, Place] = {}
+    students = read_metadata(metadata) if metadata.is_file() else {}
+    submissions: dict[str, ClassSubmission] = {}
     passed_over: list[str] = []
     for entry in sorted(folder.iterdir()):
         name = _name(entry, folder)
         if name is None:
             continue
-        problem = "the folder of --out, no hand-in" if entry.name == output else _unfit(entry)
+        problem = "the folder of --out, no hand-in" if entry.name == output else _problem(entry)
         if problem:
             passed_over.append(f"{entry.name}: {problem}")
-        elif name in places:
+        elif name in submissions:
             raise UsageError(
-                f"{places[name].source} and {entry} would be one student's hand-in",
+                f"{submissions[name].source} and {entry} would be one student's hand-in",
                 tip="remove one of them, or rename it",
             )
         else:
-            places[name] = Place(name=name, source=entry, students=people.get(entry.name, ()))
-    absent = people.keys() - {place.source.name for place in places.values()}
+            submissions[name] = ClassSubmission(
+                name=name, source=entry, students=students.get(entry.name, ())
+            )
+    absent = students.keys() - {submission.source.name for submission in submissions.values()}
     passed_over += [f"{name}: {METADATA} names it, but it is not here" for name in sorted(absent)]
-    if not places:
-        raise UsageError(f"there are no hand-ins in {folder}", tip=_where_else(folder))
-    ordered = tuple(places[name] for name in sorted(places))
-    return Class(folder=folder, places=ordered, passed_over=tuple(passed_over))
+    if not submissions:
+        raise UsageError(f"there are no hand-ins in {folder}", tip=_other_folder(folder))
+    return ClassFolder(
+        folder=folder,
+        submissions=tuple(submissions[name] for name in sorted(submissions)),
+        passed_over=tuple(passed_over),
+    )
 
 
-def asked_in(found: Class, assignments: list[Assignment]) -> list[Assignment]:
-    """Return the assignments for which a hand-in has a folder.
+def submitted_assignments(folder: ClassFolder, assignments: list[Assignment]) -> list[Assignment]:
+    """Return the assignments for which a submission has a folder.
 
-    Raises UsageError if there is none: a file alone can belong to several.
+    Raises UsageError if there is none: a single file can belong to several.
     """
-    asked = [
-        a for a in assignments if any(own_folder(place.source, a.name) for place in found.places)
+    submitted = [
+        assignment
+        for assignment in assignments
+        if any(own_folder(each.source, assignment.name) for each in folder.submissions)
     ]
-    if not asked:
+    if not submitted:
         known = ", ".join(assignment.name for assignment in assignments)
         raise UsageError(
-            f"no hand-in in {found.folder} has a folder named as an assignment",
+            f"no hand-in in {folder.folder} has a folder named as an assignment",
             tip=f"name the assignment that was handed in: {known}",
         )
-    return asked
+    return submitted
 
 
-def _output(folder: Path, out: Path) -> str | None:
-    """Return the name of the output folder if it lies beside the hand-ins."""
+def _output_name(folder: Path, out: Path) -> str | None:
+    """Return the name of the output folder if it lies beside the submissions."""
     try:
         parts = out.resolve().relative_to(folder.resolve()).parts
-    except (ValueError, OSError, RuntimeError):  # elsewhere; a loop of links is told when opened
+    except (ValueError, OSError, RuntimeError):  # elsewhere; `open_store` reports a loop of links
         return None
     if len(parts) == 1:
         return parts[0]
@@ -118,12 +119,12 @@ def _output(folder: Path, out: Path) -> str | None:
 
 
 def _name(entry: Path, folder: Path) -> str | None:
-    """Return the name of a hand-in, None for what is not meant as one."""
-    if entry.name in (METADATA, "__MACOSX", ".git") or entry.name.startswith("._"):
-        return None
-    if _hidden(entry) and not _may_hand_in(entry):
-        return None
+    """Return a submission's name, None for what a system or editor put there."""
     name = entry.name
+    if name in (METADATA, "__MACOSX", ".git") or name.startswith("._"):
+        return None
+    if name.startswith(".") and not _may_be_a_submission(entry):
+        return None
     if not entry.is_dir():
         ending = next((end for end in _ARCHIVES if name.lower().endswith(end)), "")
         name = name[: len(name) - len(ending)] or name
@@ -132,31 +133,27 @@ def _name(entry: Path, folder: Path) -> str | None:
     return name
 
 
-def _hidden(entry: Path) -> bool:
-    return entry.name.startswith(".")
-
-
-def _may_hand_in(entry: Path) -> bool:
-    """True for a folder or an archive, whatever its name: no editor's or system's own file."""
+def _may_be_a_submission(entry: Path) -> bool:
     return entry.is_dir() or entry.name.lower().endswith(_ARCHIVES)
 
 
-def _unfit(entry: Path) -> str | None:
-    if _hidden(entry):
+def _problem(entry: Path) -> str | None:
+    """Return why the entry cannot be graded, None if it can."""
+    if entry.name.startswith("."):
         return "hidden, for its name begins with a dot; rename it if it is a hand-in"
     if entry.is_symlink():
         return "a link is not followed; put the folder itself here"
     if len(entry.name.encode(errors="surrogateescape")) > _MOST_NAME_BYTES:
         return f"its name is longer than {_MOST_NAME_BYTES} bytes; rename it"
-    if not _may_hand_in(entry):
+    if not _may_be_a_submission(entry):
         return "neither a folder nor an archive (zip or tar)"
     if holds_reports(entry):
         return "the reports of an earlier run, no hand-in"
     return None
 
 
-def _where_else(folder: Path) -> str:
-    inner = [entry for entry in folder.glob(f"*/{METADATA}") if entry.is_file()]
-    if inner:
-        return f"name the export itself: {inner[0].parent}"
+def _other_folder(folder: Path) -> str:
+    exports = [entry for entry in folder.glob(f"*/{METADATA}") if entry.is_file()]
+    if exports:
+        return f"name the export itself: {exports[0].parent}"
     return "name the folder that holds a folder or an archive for each student"

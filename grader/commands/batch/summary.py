@@ -1,4 +1,4 @@
-"""The class in figures: points, verdicts by check, and who needs a human.
+"""The class in figures: points, verdicts by check, and what staff should look at.
 
 docs/batch.md documents the keys of `summary.json`.
 """
@@ -18,19 +18,19 @@ from rich.table import Table
 
 from grader.assignment.model import Assignment
 from grader.commands.batch.store import Store
-from grader.commands.batch.submissions import Class
+from grader.commands.batch.submissions import ClassFolder
 from grader.report.verdict import Verdict
 from grader.text.printable import encodable, one_line
 
 _FORMAT = 1
-# Of the list that is printed; summary.json has all.
+# On the terminal; summary.json lists all.
 _MOST_SHOWN = 30
-_FOR_A_HUMAN = {Verdict.TAMPERED.value: "tampered", Verdict.INCONCLUSIVE.value: "inconclusive"}
+_FOR_STAFF = (Verdict.TAMPERED.value, Verdict.INCONCLUSIVE.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """A hand-in that somebody should look at, and why."""
+    """A submission that staff should look at, and why."""
 
     assignment: str
     name: str
@@ -40,16 +40,16 @@ class Attention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCounts:
-    """How often a check of a kernel came to each verdict, counted entries only."""
+    """How often a check of a kernel came to each verdict, mild to severe, if it counts."""
 
     kernel: str
     check: str
-    verdicts: tuple[tuple[str, int], ...]
+    verdicts: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """The class's points in one assignment. Figures of nobody are None."""
+    """The class's points in one assignment; None where there is nobody to count."""
 
     assignment: str
     max_score: float | None
@@ -64,80 +64,74 @@ class Points:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What `summary.json` holds, without its format."""
+    """The content of `summary.json`, without its format."""
 
     graded_now: int
     ungraded: int
     assignments: tuple[Points, ...]
     attention: tuple[Attention, ...]
     passed_over: tuple[str, ...]
-    given_up: tuple[str, ...] = ()  # GPUs that were used no more
+    given_up: tuple[str, ...] = ()  # why GPUs were not used any more
 
     def text(self) -> str:
-        """Return the summary as the file holds it."""
-        values = {"format": _FORMAT, **asdict(self)}
-        for points in values["assignments"]:
-            for check in points["checks"]:
-                check["verdicts"] = dict(check["verdicts"])
-        return json.dumps(values, indent=2) + "\n"
+        """Return the text of `summary.json`."""
+        return json.dumps({"format": _FORMAT, **asdict(self)}, indent=2) + "\n"
 
 
 def summarise(
     store: Store,
-    found: Class,
+    folder: ClassFolder,
     assignments: Sequence[Assignment],
     *,
     graded_now: int,
     given_up: tuple[str, ...] = (),
 ) -> Summary:
-    """Read the reports of the class's hand-ins and count."""
+    """Read the reports of the class's submissions and count."""
     attention: list[Attention] = []
     points = []
     for assignment in assignments:
         reports = []
-        for place in found.places:
-            report = store.report(assignment.name, place.name)
-            if report is None or store.failure(assignment.name, place.name):
-                reason = store.failure(assignment.name, place.name) or "it has no report"
-                kind, report = "ungraded", None
-                attention.append(
-                    Attention(assignment=assignment.name, name=place.name, kind=kind, reason=reason)
-                )
-            if report is not None:
+        for name in (submission.name for submission in folder.submissions):
+            report = store.graded(assignment.name, name)
+            if report is None:
+                reason = store.failure(assignment.name, name) or "it has no report"
+                remarks = [("ungraded", reason)]
+            else:
                 reports.append(report)
-                attention += _attention(assignment.name, place.name, report)
-        points.append(_points(assignment, len(found.places), reports))
+                remarks = list(_remarks(report))
+            attention += [
+                Attention(assignment=assignment.name, name=name, kind=kind, reason=reason)
+                for kind, reason in remarks
+            ]
+        points.append(_points(assignment, len(folder.submissions), reports))
     return Summary(
         graded_now=graded_now,
         ungraded=sum(item.kind == "ungraded" for item in attention),
         assignments=tuple(points),
         attention=tuple(attention),
-        passed_over=found.passed_over,
+        passed_over=folder.passed_over,
         given_up=given_up,
     )
 
 
-def _attention(assignment: str, name: str, report: dict[str, Any]) -> Iterator[Attention]:
+def _remarks(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the reason of everything that staff should look at."""
     if report["verdict"] == Verdict.NOT_SUBMITTED.value and (reason := _misplaced(report)):
-        yield Attention(assignment=assignment, name=name, kind="flag", reason=reason)
+        yield "flag", reason
     for kernel in report["kernels"]:
         for check in kernel["checks"]:
-            what = f"{kernel['name']}, {check['name']}"
-            kind = _FOR_A_HUMAN.get(check["verdict"])
-            if kind is not None:
-                reason = f"{what}: {check['message']}"
-                yield Attention(assignment=assignment, name=name, kind=kind, reason=reason)
+            subject = f"{kernel['name']}, {check['name']}"
+            if check["verdict"] in _FOR_STAFF:
+                yield check["verdict"], f"{subject}: {check['message']}"
             for flag in (check["evidence"] or {}).get("flags", ()):
-                yield Attention(
-                    assignment=assignment, name=name, kind="flag", reason=f"{what}: {flag}"
-                )
+                yield "flag", f"{subject}: {flag}"
 
 
 def _misplaced(report: dict[str, Any]) -> str:
-    """Return what the report says of a file under a wrong name or in a wrong folder, or ""."""
-    said = ((k["name"], check["message"]) for k in report["kernels"] for check in k["checks"])
-    # Of what is not there nothing else is in quotes.
-    return next((f"{kernel}: {message}" for kernel, message in said if "`" in message), "")
+    """Return the message about a file with a wrong name or in a wrong folder, else ""."""
+    messages = ((k["name"], check["message"]) for k in report["kernels"] for check in k["checks"])
+    # In the message about a missing file, nothing else is quoted.
+    return next((f"{kernel}: {message}" for kernel, message in messages if "`" in message), "")
 
 
 def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, Any]]) -> Points:
@@ -161,7 +155,7 @@ def _points(assignment: Assignment, hand_ins: int, reports: Sequence[dict[str, A
             CheckCounts(
                 kernel=kernel,
                 check=check,
-                verdicts=tuple(sorted(verdicts.items(), key=lambda item: order.index(item[0]))),
+                verdicts={word: verdicts[word] for word in order if word in verdicts},
             )
             for (kernel, check), verdicts in counts.items()
         ),
@@ -176,9 +170,9 @@ def _quartiles(scores: list[float]) -> tuple[float, ...]:
 
 
 def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
-    """Print what staff want to know in the morning."""
+    """Print a table for each assignment, then what staff should look at."""
 
-    def out(text: str) -> None:
+    def line(text: str) -> None:
         console.print(escape(encodable(one_line(text), console.encoding)), soft_wrap=True)
 
     for points in summary.assignments:
@@ -187,23 +181,23 @@ def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
             table.add_column(column)
         for check in points.checks:
             counted = ", ".join(
-                f"{Verdict(verdict).phrase} {count}" for verdict, count in check.verdicts
+                f"{Verdict(verdict).phrase} {count}" for verdict, count in check.verdicts.items()
             )
             table.add_row(check.kernel, check.check, counted)
         console.print(table)
-        out(_headline(points))
+        line(_headline(points))
     if summary.attention:
-        out("")
-        out("for a human:")
+        line("")
+        line("for a human:")
     for item in summary.attention[:_MOST_SHOWN]:
-        out(f"  {item.kind}: {item.assignment} · {item.name}: {item.reason}")
+        line(f"  {item.kind}: {item.assignment} · {item.name}: {item.reason}")
     if len(summary.attention) > _MOST_SHOWN:
-        out(f"  … and {len(summary.attention) - _MOST_SHOWN} more in summary.json")
+        line(f"  … and {len(summary.attention) - _MOST_SHOWN} more in summary.json")
     for sentence in summary.passed_over:
-        out(f"not graded: {sentence}")
+        line(f"not graded: {sentence}")
     for sentence in summary.given_up:
-        out(f"not used any more: {sentence}")
-    out(
+        line(f"not used any more: {sentence}")
+    line(
         f"{summary.graded_now} to grade, {summary.ungraded} of the class without a report, "
         f"{wall_s:.1f} s"
     )

@@ -1,6 +1,6 @@
-"""Calibration: time references, samples at the roof and slow ones on this GPU, propose tiers.
+"""Calibration: time references, samples at the roofline and slow ones; propose tiers.
 
-What is measured is kept beside the spec, a file for each GPU's name, which
+The figures are kept beside the spec in a file for each GPU's name, which
 `grader.assignment.calibration` reads.
 """
 
@@ -24,11 +24,12 @@ from grader.assignment.calibration import (
     must_be_too_slow,
     read_calibration,
 )
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.model import Assignment
 from grader.build.artifact import Rejected
 from grader.checks.check import KernelFile
 from grader.checks.performance.check import PerformanceCheck
-from grader.errors import GraderError, UsageError
+from grader.commands.output import write_text
+from grader.errors import UsageError
 from grader.gpu.nvml import Gpu
 from grader.grading.context import FileContext, open_context
 from grader.grading.environment import describe
@@ -36,7 +37,6 @@ from grader.grading.file_state import FileState
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Progress
 from grader.report.evidence import PerformanceEvidence
-from grader.report.model import write_whole
 from grader.submission.reader import read_submission
 from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.vocabulary import Language
@@ -47,7 +47,7 @@ _KEPT = (*(field.name for field in dataclasses.fields(BenchmarkFigure)), "low", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One hand-in of staff's, timed: `problem` instead of a speedup if it could not be."""
+    """A timed reference or sample; `problem` says why it could not be timed."""
 
     kernel: str
     language: Language
@@ -59,7 +59,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Which kernels and language to time; empty and None are all of them."""
+    """Which kernels and language to time; empty and None mean all."""
 
     kernels: tuple[str, ...] = ()
     language: Language | None = None
@@ -68,7 +68,7 @@ class Part:
         return bool(self.kernels or self.language)
 
     def holds(self, kernel: str, language: Language) -> bool:
-        """Say whether this kernel in this language is to be timed."""
+        """True if this kernel in this language is to be timed."""
         return (not self.kernels or kernel in self.kernels) and self.language in (None, language)
 
 
@@ -84,7 +84,7 @@ def calibrate(
     seed: int = 0,
     part: Part = ALL,
 ) -> Iterator[Figure]:
-    """Time the solved files, then those at the roof and those too slow; yield each when done.
+    """Time the references, the samples at the roofline and the slow ones; yield each when done.
 
     Raises UsageError if there is nothing to time.
     """
@@ -101,7 +101,7 @@ def calibrate(
 
 
 def timed_folders(solved: Path) -> dict[str, Path]:
-    """Return the folders of hand-ins to time by their names, the solved files first."""
+    """Return the folders to time by their names, the references first."""
     samples = solved / "samples"
     folders = {REFERENCE: solved}
     if (samples / AT_THE_ROOF).is_dir():
@@ -136,58 +136,58 @@ def _figures(
         return
     with open_context(assignment, options, plan) as context:
         for unit in plan.files:
+            figure = Figure(kernel=unit.kernel.name, language=unit.language, hand_in=name)
             file = FileContext(context, FileState(file=unit))
             built = file.wait_for_build()
             if isinstance(built, Rejected):
-                yield _untimed(unit, name, built.message)
+                yield dataclasses.replace(figure, problem=built.message)
                 continue
             with progress.step(f"{name} · {unit.title}") as file.step:
                 (timed,) = PerformanceCheck().run(file)
             if timed.evidence is None or timed.evidence.speedup is None:
-                yield _untimed(unit, name, timed.diagnosis.message)
+                yield dataclasses.replace(figure, problem=timed.diagnosis.message)
                 continue
-            yield Figure(
-                kernel=unit.kernel.name,
-                language=unit.language,
-                hand_in=name,
-                speedup=timed.evidence.speedup,
-                evidence=timed.evidence,
+            yield dataclasses.replace(
+                figure, speedup=timed.evidence.speedup, evidence=timed.evidence
             )
-
-
-def _untimed(unit: KernelFile, name: str, problem: str) -> Figure:
-    return Figure(kernel=unit.kernel.name, language=unit.language, hand_in=name, problem=problem)
 
 
 def proposals(figures: Sequence[Figure]) -> dict[tuple[str, Language], Proposal]:
     """Return tiers for every kernel and language whose reference was timed."""
-    found = {}
+    return {
+        key: propose(reference, slow)
+        for key, (reference, slow) in _speedups(figures).items()
+        if reference is not None
+    }
+
+
+def _speedups(
+    figures: Sequence[Figure],
+) -> dict[tuple[str, Language], tuple[float | None, list[tuple[str, float]]]]:
+    """Return each kernel's speedups by language: the reference's, and the slow samples'."""
+    by_sample: dict[tuple[str, Language], dict[str, float]] = {}
     for figure in figures:
-        if figure.hand_in == REFERENCE and figure.speedup is not None:
-            key = figure.kernel, figure.language
-            found[key] = propose(figure.speedup, _slow(figures, *key))
-    return found
-
-
-def _slow(figures: Sequence[Figure], kernel: str, language: Language) -> list[tuple[str, float]]:
-    return [
-        (figure.hand_in, figure.speedup)
-        for figure in figures
-        if (figure.kernel, figure.language) == (kernel, language)
-        and must_be_too_slow(figure.hand_in)
-        and figure.speedup is not None
-    ]
+        if figure.speedup is not None:
+            samples = by_sample.setdefault((figure.kernel, figure.language), {})
+            samples[figure.hand_in] = figure.speedup
+    return {
+        key: (
+            samples.get(REFERENCE),
+            [(name, speedup) for name, speedup in samples.items() if must_be_too_slow(name)],
+        )
+        for key, samples in by_sample.items()
+    }
 
 
 def warnings(assignment: Assignment, figures: Sequence[Figure], gpu: Gpu) -> list[str]:
-    """Say where the spec's own tiers come too near what was measured on this GPU."""
+    """Return a sentence for each tier of the spec that is too near a speedup on this GPU."""
+    speedups = _speedups(figures)
     found = []
     for kernel in assignment.kernels:
         for language in kernel.files:
             tiers = kernel.tiers.of(language, gpu.architecture)
-            reference = _reference(figures, kernel, language)
+            reference, slow = speedups.get((kernel.name, language), (None, []))
             if tiers and reference is not None:
-                slow = _slow(figures, kernel.name, language)
                 found += [
                     f"sensitive: {kernel.name} in {language.phrase}: {sentence}"
                     for sentence in sensitivities(tiers, reference, slow)
@@ -195,42 +195,34 @@ def warnings(assignment: Assignment, figures: Sequence[Figure], gpu: Gpu) -> lis
     return found
 
 
-def _reference(figures: Sequence[Figure], kernel: Kernel, language: Language) -> float | None:
-    for figure in figures:
-        at = figure.kernel, figure.language, figure.hand_in
-        if at == (kernel.name, language, REFERENCE):
-            return figure.speedup
-    return None
-
-
 def kept_figures(assignment: Assignment, gpu: Gpu, part: Part) -> list[dict[str, Any]]:
-    """Return the figures kept for this GPU that timing `part` leaves as they are.
+    """Return the kept figures of this GPU that are not in `part`, as JSON values.
 
-    Raises UsageError if they were measured with other versions: one table is about
-    one machine.
+    Raises UsageError if they were measured with other versions: the figures of one
+    file come from one machine.
     """
     path = _path(assignment, gpu)
     if not part or not path.exists():
         return []
-    read_calibration(path)  # says what is wrong with it
+    read_calibration(path)  # raises an error for a damaged file
     document = json.loads(path.read_text(encoding="utf-8"))
     now = _environment(assignment, gpu)
     if document["environment"] != now:
-        other = [
+        differences = [
             f"{key} {document['environment'].get(key)}, here {value}"
             for key, value in now.items()
             if document["environment"].get(key) != value
         ]
         raise UsageError(
-            f"{path} was measured with {'; '.join(other)}",
+            f"{path} was measured with {'; '.join(differences)}",
             tip=f"measure all of it again: grade calibrate {assignment.name}",
         )
     known = _order(assignment)
     return [
         figure
         for figure in document["figures"]
-        if (figure["kernel"], at := Language(figure["language"])) in known
-        and not part.holds(figure["kernel"], at)
+        if (key := (figure["kernel"], Language(figure["language"]))) in known
+        and not part.holds(*key)
     ]
 
 
@@ -255,26 +247,24 @@ def write_calibration(
     gpu: Gpu,
     others: Sequence[Mapping[str, Any]] = (),
 ) -> Path:
-    """Keep the figures beside the spec, in a file named for the GPU; return its path.
+    """Write the figures beside the spec, in a file named for the GPU; return its path.
 
-    `others` are of an earlier calibration, from `kept_figures`.
+    `others` come from an earlier calibration, through `kept_figures`.
     """
     path = _path(assignment, gpu)
     order = _order(assignment)
-    plain = [*others, *map(_plain, figures)]
-    plain.sort(key=lambda one: (one["hand_in"] != REFERENCE, one["hand_in"], order.index(
-        (one["kernel"], Language(one["language"])))))  # fmt: skip
+
+    def place(figure: Mapping[str, Any]) -> tuple[bool, str, int]:
+        key = figure["kernel"], Language(figure["language"])
+        return figure["hand_in"] != REFERENCE, figure["hand_in"], order.index(key)
+
     document = {
         "format": FORMAT,
         "assignment": assignment.name,
         "environment": _environment(assignment, gpu),
-        "figures": plain,
+        "figures": sorted([*others, *map(_plain, figures)], key=place),
     }
-    try:
-        path.parent.mkdir(exist_ok=True)
-        write_whole(path, json.dumps(document, indent=2) + "\n")
-    except OSError as error:
-        raise GraderError(f"cannot write {path}: {error.strerror or error}") from error
+    write_text(path, json.dumps(document, indent=2) + "\n", parents=True)
     return path
 
 

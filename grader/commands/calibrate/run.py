@@ -1,12 +1,13 @@
-"""`grade calibrate`: what is measured, as staff see it.
+"""`grade calibrate`: measure, print the figures and proposed tiers, keep the figures.
 
-The spec's own tiers are theirs to change: the proposal is printed as lines to
-paste, with a warning where a figure comes too near one.
+Staff decide on the spec's tiers: the proposal is printed as lines to paste, with
+a warning where a measured speedup is too near a tier.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -23,56 +24,49 @@ from grader.commands.calibrate.measure import (
     warnings,
     write_calibration,
 )
-from grader.commands.local import check_kernels
 from grader.errors import UsageError
+from grader.formats.timing_lines import rate_and_share
 from grader.gpu.nvml import Gpu
 from grader.grading.progress import progress_on
+from grader.grading.selection import check_kernels
 from grader.text.numbers import three_digits
 
 
 def print_calibration(
     assignment: Assignment, figures: Sequence[Figure], gpu: Gpu, console: Console
 ) -> None:
-    """Print the table, what does not fit the spec's tiers, and tiers to paste."""
-    console.print(f"{assignment.title} on {gpu.name}", highlight=False, markup=False)
+    """Print the table, warnings about the spec's tiers, and tiers to paste."""
+    plain = partial(console.print, markup=False, highlight=False)
+    plain(f"{assignment.title} on {gpu.name}")
     console.print(figures_table(figures))
     for warning in warnings(assignment, figures, gpu):
-        console.print(warning, markup=False, highlight=False)
+        plain(warning)
     for (kernel, language), proposal in proposals(figures).items():
         tiers = ", ".join(
             f"{{ speedup = {tier.speedup:g}, share = {tier.share:g} }}" for tier in proposal.tiers
         )
-        console.print(
-            f"proposed for {kernel}: tiers.{language} = [{tiers}]",
-            markup=False, highlight=False, soft_wrap=True,
-        )  # fmt: skip
+        plain(f"proposed for {kernel}: tiers.{language} = [{tiers}]", soft_wrap=True)
         for sentence in proposal.sensitive:
-            console.print(f"  sensitive: {sentence}", markup=False, highlight=False)
+            plain(f"  sensitive: {sentence}")
 
 
 def figures_table(figures: Sequence[Figure]) -> Table:
-    """Return a row for each benchmark of each hand-in."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("kernel", "language", "hand-in", "benchmark", "torch", "time", "times torch",
-                   "rate", "of the roof"):  # fmt: skip
-        table.add_column(column)
+    """Return a table with a row for each benchmark of each timed file."""
+    columns = ("kernel", "language", "hand-in", "benchmark", "torch", "time", "times torch")
+    table = Table(*columns, "rate", "of the roof", box=None, pad_edge=False, header_style="bold")
     for figure in figures:
         head = figure.kernel, figure.language.phrase, figure.hand_in
         if figure.evidence is None:
             table.add_row(*head, figure.problem or "")
             continue
         for timing in figure.evidence.benchmarks:
-            rate = f"{three_digits(timing.gb_s)} GB/s"
-            if timing.tflop_s is not None:
-                rate = f"{three_digits(timing.tflop_s)} TFLOP/s"
             table.add_row(
                 *head,
                 timing.name,
                 f"{timing.baseline_us:.1f} us",
                 f"{timing.submission_us:.1f} us",
                 three_digits(timing.speedup),
-                rate,
-                "" if timing.roof_share is None else f"{timing.roof_share:.0%}",
+                *rate_and_share(timing),
             )
     return table
 
@@ -86,14 +80,15 @@ def run_calibrate(
     keep: bool,
     part: Part = ALL,
 ) -> None:
-    """Calibrate each assignment, print what was found, and keep it unless told not to.
+    """Calibrate each assignment, print the figures, and with `keep` write them.
 
-    Of one that is interrupted what was measured is printed, and nothing kept.
+    An interrupted calibration prints its figures so far and keeps none.
     """
     console = Console()
     check_kernels(part.kernels, list(assignments))
-    others = {one.name: kept_figures(one, gpu, part) for one in assignments}
-    for assignment in assignments:
+    # All first: a damaged file must not cost a long measurement.
+    others = [kept_figures(assignment, gpu, part) for assignment in assignments]
+    for assignment, kept in zip(assignments, others, strict=True):
         figures: list[Figure] = []
         try:
             with progress_on(Console(stderr=True)) as progress:
@@ -112,5 +107,5 @@ def run_calibrate(
             )
         print_calibration(assignment, figures, gpu, console)
         if keep:
-            path = write_calibration(assignment, figures, gpu, others[assignment.name])
+            path = write_calibration(assignment, figures, gpu, kept)
             console.print(f"kept in {path}", markup=False, highlight=False, soft_wrap=True)

@@ -1,11 +1,11 @@
-"""`grade ci --cluster`: what this machine leaves pending, measured by a GPU worker meanwhile.
+"""`grade ci --cluster`: a GPU worker measures what this machine leaves pending.
 
-    this machine     the processor's report; the result whatever the cluster does
-    a GPU worker     the whole hand-in, with the same seeds; fills in what is pending
+    this machine     grades on the processor; its result stands whatever the cluster does
+    a GPU worker     grades the whole submission with the same seeds; fills in what is pending
 
-What comes is held against the report's schema and merged as `grade merge` does.
-What cannot be used is no fault of the student's: the points stay pending, and
-the report's environment tells staff why.
+The worker's report is checked against the report's schema and merged as `grade
+merge` does. If it cannot be used, that is not the student's fault: the points
+stay pending, and the report's environment tells staff why.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment.model import Assignment
-from grader.commands.batch.cluster import Request, check_address
-from grader.commands.batch.cluster_client import Asked
-from grader.commands.batch.job import Answer, Job, Outcome, Terms
-from grader.commands.batch.merge import merge
+from grader.commands.batch.cluster import ClusterRequest, certificates
+from grader.commands.batch.cluster_client import ClusterJob
+from grader.commands.batch.job import Answer, Job, Outcome
 from grader.errors import UsageError
+from grader.report.merge import merge
 from grader.report.model import Report, to_json
 from grader.report.reader import from_json
 from grader.report.verdict import Verdict
@@ -28,66 +28,69 @@ from grader.sandbox.level import Level
 from grader.vocabulary import Device
 
 NOTE = "cluster"  # the key of a report's environment
-# Of the budget: until a worker is there, and then again, without one, until it is given up.
+# The share of the budget to wait for a worker; a lost worker gets the same again.
 _PATIENCE = 0.4
 
 
-def asked(
+def cluster_job(
     where: str, tls: Path | None, budget_s: float, assignment: Assignment, source: Path, seed: int
-) -> Asked:
-    """Return what the cluster is asked for. Raises UsageError for no address, or no keys to it."""
-    request = Request(
+) -> ClusterJob:
+    """Return the job for the cluster. Raises UsageError for a wrong address or certificates."""
+    cluster = ClusterRequest(
         where=where,
         tls=None if tls is None else tls.absolute(),
         workers=None,
         device=Device.CUDA.value,
         patience_s=_PATIENCE * budget_s,
     )
-    check_address(request)
+    certificates(cluster)
     job = Job(
-        name=assignment.name,  # a hand-in's folder may have its student's
+        name=assignment.name,  # the name of the submission's folder may be its student's
         source=source.absolute(),
         assignment=assignment.folder.absolute(),
-        terms=Terms(device=Device.CUDA, public_seed=0, secret_seed=seed),
+        device=Device.CUDA,
+        secret_seed=seed,
     )
-    return Asked(cluster=request, job=job)
+    return ClusterJob(cluster=cluster, job=job)
 
 
-def filled_in(report: Report, answer: Answer | None, wanted: Level, silence: str) -> Report:
-    """Return the report with what the worker measured, or with the reason why it is without.
+def filled_in(report: Report, answer: Answer | None, least: Level, no_answer: str) -> Report:
+    """Return the report with what the worker measured, or with a note why without.
 
-    `wanted` is the least level of the worker's sandbox, `silence` the reason if
-    there is no answer. A report without pending points has nothing to fill in.
+    `least` is the sandbox level that the worker must reach, `no_answer` the note if
+    there is no answer. A report without pending points is returned as it is.
     """
     if report.score is None or not report.pending:
         return report
     if answer is None:
-        return _noted(report, silence)
+        return _with_note(report, no_answer)
     if answer.outcome is not Outcome.GRADED:
-        return _noted(report, answer.problem)
+        return _with_note(report, answer.problem)
     try:
-        theirs = json.loads(answer.text)
-        level = from_json(theirs, "the worker's report").environment.get("sandbox")
-        if level is None or not Level(level).reaches(wanted):
-            return _noted(report, f"the worker's sandbox reaches the level {level}, not {wanted}")
-        merged = merge(to_json(report), theirs, "this report and the worker's")
+        second = json.loads(answer.text)
+        level = from_json(second, "the worker's report").environment.get("sandbox")
+        if level is None or not Level(level).reaches(least):
+            return _with_note(
+                report, f"the worker's sandbox reaches the level {level}, not {least}"
+            )
+        merged = merge(to_json(report), second, "this report and the worker's")
         whole = from_json(merged.report, "the merged report")
     except UsageError as error:
-        return _noted(report, error.message)
+        return _with_note(report, error.message)
     except (ValueError, RecursionError) as error:
-        return _noted(report, f"the worker's report cannot be read: {type(error).__name__}")
+        return _with_note(report, f"the worker's report cannot be read: {type(error).__name__}")
     notes = [f"the reports differ: {difference}" for difference in merged.differences]
     if whole.pending:
-        notes.append(f"{whole.pending:g} points are pending there, too: {_why(theirs)}")
-    return _noted(whole, "; ".join(notes)) if notes else whole
+        notes.append(f"{whole.pending:g} points are pending there, too: {_why_pending(second)}")
+    return _with_note(whole, "; ".join(notes)) if notes else whole
 
 
-def _noted(report: Report, note: str) -> Report:
+def _with_note(report: Report, note: str) -> Report:
     return replace(report, environment={**report.environment, NOTE: note})
 
 
-def _why(report: dict[str, Any]) -> str:
-    """Return what the first check that was not measured says."""
+def _why_pending(report: dict[str, Any]) -> str:
+    """Return the message of the first check that was not measured."""
     return next(
         (
             str(check["message"])

@@ -1,4 +1,4 @@
-"""A report on its way to another system: the file that it reads, and the log."""
+"""Write a report for another system: to a file, and to standard output."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from pathlib import Path
 
 from rich.console import Console
 
+from grader.commands.output import write_text
 from grader.errors import GraderError
 from grader.formats.output_format import OutputFormat, shown
 from grader.formats.registry import GITHUB
 from grader.formats.terminal import print_report
-from grader.report.model import write_whole
 from grader.report.reader import read_report
 
 
 def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> None:
-    """Read report.json and write it in a format, None for a terminal; to stdout without `output`.
+    """Write a report.json in another format, None for a terminal; to stdout without `output`.
 
-    Raises UsageError if it is no report, GraderError if the format cannot express a missing
-    score or the result cannot be stored.
+    Raises UsageError if it is not a report, GraderError if the format cannot express a
+    missing score or the result cannot be stored.
     """
     report = read_report(file)
     if form is None:
         if output is None:
             print_report(report, Console())
         else:
-            write_text(output, shown(report, staff=True))
+            write_result(output, shown(report, staff=True))
         return
     text = form.file(report)
     if text is None:
@@ -35,7 +35,7 @@ def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> No
             tip="grade the hand-in again; `grade report` alone shows what went wrong",
         )
     if output is not None:
-        write_text(output, text)
+        write_result(output, text)
     if form is GITHUB:
         print_safely(form.log(report))
     elif output is None:
@@ -43,17 +43,11 @@ def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> No
 
 
 def print_safely(text: str) -> None:
-    """Print to standard output in whatever encoding it has."""
+    """Print to standard output; escape what its encoding lacks."""
     encoding = sys.stdout.encoding or "ascii"
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="", flush=True)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a result whole or not at all; raises GraderError."""
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise GraderError(
-            f"cannot write {path}: {error.strerror or error}",
-            tip="make its folder, or name another file with --output",
-        ) from error
+def write_result(path: Path, text: str) -> None:
+    """Write the file of --output whole or not at all; raises GraderError."""
+    write_text(path, text, tip="make its folder, or name another file with --output")

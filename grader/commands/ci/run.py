@@ -1,14 +1,14 @@
-"""`grade ci`: grade one hand-in where a course's platform asks for it.
+"""`grade ci`: grade one submission where a course's platform asks for it.
 
-    isolated?     hand-ins are kept apart as well as was asked for, or nothing is run
-    draw          a secret seed: this run's hidden cases are nobody's else
-    send          to a GPU worker of a cluster, if there is one; meanwhile
-    grade         the report so far goes out after each check, whole or not at all
-    time's up     what did not fit into the budget is pending; its processes are gone
-    deliver       the last report; none at all where a missing score has no word
+    isolate       nothing runs unless the sandbox reaches the level that was asked for
+    draw          a secret seed, so that this run has hidden cases of its own
+    send          the job to a GPU worker of a cluster, if there is one; meanwhile
+    grade         and write the report so far after each check, whole or not at all
+    time out      what did not fit into the time budget is pending; its processes are killed
+    deliver       the last report, or nothing if the format has no word for a missing score
 
-A platform that kills a run gives 0 points, so the budget must be below its own.
-Whatever goes wrong with the grader leaves no file: no score is published.
+A platform that kills a run gives 0 points, so the budget must be below the
+platform's own limit. If the grader fails there is no file: no score is published.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.assignment.model import Assignment
-from grader.commands.batch.cluster_client import Asked, ClusterClient
+from grader.commands.batch.cluster_client import ClusterClient, ClusterJob
 from grader.commands.ci import gradescope_metadata as metadata
-from grader.commands.ci.cluster import NOTE, asked, filled_in
-from grader.commands.ci.delivery import print_safely, write_text
-from grader.commands.local import chosen_assignments, chosen_device
+from grader.commands.ci.cluster import NOTE, cluster_job, filled_in
+from grader.commands.ci.delivery import print_safely, write_result
 from grader.errors import GraderError, UsageError
 from grader.formats.output_format import Extras, OutputFormat
 from grader.formats.registry import GRADESCOPE
@@ -37,6 +36,7 @@ from grader.grading.partial import is_unfinished, out_of_time
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress, progress_on
+from grader.grading.selection import chosen_assignments, chosen_device
 from grader.report.model import Report, json_text, write_report
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Level, require
@@ -45,7 +45,7 @@ from grader.submission.reader import ELSEWHERE, Submission, own_folder, read_sub
 from grader.system.signals import OutOfTime, deadline
 from grader.vocabulary import Device
 
-_SEED_BITS = 53  # every reader of JSON has numbers so large
+_SEED_BITS = 53  # what every reader of JSON keeps of a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Request:
 
     @property
     def most_s(self) -> float | None:
-        """The budget of the whole run, None for ever."""
+        """The time budget of the whole run, None if there is no limit."""
         return self.budget_s or self.format.budget_s
 
 
@@ -79,12 +79,11 @@ def grade_ci(request: Request) -> int:
     there is no file either.
     """
     try:
-        with contextlib.suppress(OSError):  # what cannot be removed cannot be written either
-            request.output.unlink()
+        _discard(request.output)
         _run(request)
     except GraderError as error:
         _discard(request.output)
-        # 2 would be for a person at a keyboard, who can mend the command line.
+        # Exit code 2 is for a person at a keyboard, who can correct the command line.
         raise GraderError(error.message, tip=error.tip) from error
     except Exception:
         _discard(request.output)
@@ -95,11 +94,11 @@ def grade_ci(request: Request) -> int:
 def _run(request: Request) -> None:
     about = _metadata(request)
     if about is not None and request.limit is not None:
-        turn = metadata.next_turn(about, request.limit)
-        if turn is not None:
-            refused = metadata.refusal(about, request.limit, turn)
-            write_text(request.output, json_text(refused))
-            print(f"not graded: {request.limit.count} were, and the next turn is {turn}")
+        graded_from = metadata.next_grading(about, request.limit)
+        if graded_from is not None:
+            refused = metadata.refusal(about, request.limit, graded_from)
+            write_result(request.output, json_text(refused))
+            print(f"not graded: {request.limit.count} were, and the next turn is {graded_from}")
             return
     assignment = chosen_assignments((request.assignment,))[0]
     submission = read_submission(request.source, assignment)
@@ -114,18 +113,18 @@ def _run(request: Request) -> None:
     text = request.format.file(report, extras)
     if request.report_path is not None:
         write_report(report, request.report_path)
-    announced = request.format.log(report, extras)
+    printed = request.format.log(report, extras)
     if request.format.log_is_for_staff:
-        announced += f"\nHidden cases were drawn with --seed {seed}.\n"
+        printed += f"\nHidden cases were drawn with --seed {seed}.\n"
         if note := report.environment.get(NOTE):
-            announced += f"From --cluster: {note}.\n"
-    print_safely(announced)
+            printed += f"From --cluster: {note}.\n"
+    print_safely(printed)
     if text is None:
         raise GraderError(
             f"there is no score, so nothing is published: {_first_error(report)}",
-            tip="grade it again when that is mended; docs/ci.md says what students see",
+            tip="grade it again when that is fixed; docs/ci.md says what students see",
         )
-    write_text(request.output, text)
+    write_result(request.output, text)
 
 
 def _within_budget(
@@ -135,56 +134,54 @@ def _within_budget(
     extras: Extras,
     seed: int,
 ) -> Report:
-    """Grade with this secret seed; return what is known when the time is spent."""
-    job = _job(request, assignment, seed)
-    # What leads to the cluster is in a hand-in's reach at no level but `none`.
+    """Grade with this secret seed; return what is known when the time budget is spent."""
+    job = _cluster_job(request, assignment, seed)
+    # At the level `none` a submission could read the cluster's address and keys.
     level = Level.PARTIAL if job and request.level is Level.NONE else request.level
     hidden = [assignment.folder, *([request.cluster_tls] if job and request.cluster_tls else [])]
     started_s = time.monotonic()
-    so_far: list[Report] = []
-    # Their log is the student's: the sizes of hidden cases are in the lines of progress.
-    quiet = Progress() if not request.format.log_is_for_staff else None
-    with ClusterClient() as errand:
+    latest: Report | None = None
+    with ClusterClient() as client:
         try:
             with deadline(request.most_s):
                 gpu = chosen_device("cpu" if job else request.device)
                 require(level, with_hidden(isolation(gpu=gpu is not None), hidden))
                 if job and submission.files:
-                    errand.send(job)
-                # Visible cases are those that students have at home: their seed is no secret.
+                    client.send(job)
+                # Students have the visible cases at home: their seed is no secret.
                 options = Options(gpu=gpu, public_seed=0, secret_seed=seed)
                 environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)
                 environment |= identity(assignment, submission)
 
                 def on_report(report: Report) -> None:
-                    so_far[:] = [replace(report, environment=environment)]
-                    _write_partial(request, extras, so_far[0])
+                    nonlocal latest
+                    latest = replace(report, environment=environment)
+                    _write_partial(request, extras, latest)
 
-                with quiet or progress_on(Console(stderr=True)) as progress:
-                    report = grade(assignment, submission, options, progress, on_report=on_report)
-                    so_far[:] = [report]
-                    if errand.sent and so_far[0].pending:
-                        _write_partial(request, extras, so_far[0])
+                with _progress(request.format) as progress:
+                    latest = grade(assignment, submission, options, progress, on_report=on_report)
+                    if client.sent and latest.pending:
+                        _write_partial(request, extras, latest)
                         with progress.step("wait for the cluster"):
-                            errand.answer(wait=True)
+                            client.answer(wait=True)
         except OutOfTime:
-            if not so_far:
+            if latest is None:
                 raise GraderError(
                     f"the budget of {request.most_s:g} s was spent before grading began",
                     tip="give it more with --budget, and the platform's own limit more than that",
                 ) from None
-        report = so_far[0]
-        if is_unfinished(report):
-            report = out_of_time(report, request.most_s or 0.0)
-        if errand.sent:
-            silence = f"{request.cluster} had not answered when {request.most_s:g} s were over"
-            report = filled_in(report, errand.answer(wait=False), level, silence)
-            report = replace(report, wall_s=round(time.monotonic() - started_s, 3))
-    return report
+        assert latest is not None
+        if is_unfinished(latest):
+            latest = out_of_time(latest, request.most_s or 0.0)
+        if client.sent:
+            no_answer = f"{request.cluster} had not answered when {request.most_s:g} s were over"
+            latest = filled_in(latest, client.answer(wait=False), level, no_answer)
+            latest = replace(latest, wall_s=round(time.monotonic() - started_s, 3))
+    return latest
 
 
-def _job(request: Request, assignment: Assignment, seed: int) -> Asked | None:
-    """Return what a cluster is asked for, None if there is none. Raises UsageError."""
+def _cluster_job(request: Request, assignment: Assignment, seed: int) -> ClusterJob | None:
+    """Return the job for the cluster, None if there is no cluster. Raises UsageError."""
     if request.cluster is None:
         return None
     if request.device == Device.CUDA.value:
@@ -197,43 +194,47 @@ def _job(request: Request, assignment: Assignment, seed: int) -> Asked | None:
             f"--cluster is waited for within a budget: --format {request.format} has none",
             tip="say with --budget how many seconds the whole run may take",
         )
-    place = request.cluster, request.cluster_tls
-    return asked(*place, request.most_s, assignment, request.source, seed)
+    cluster = request.cluster, request.cluster_tls
+    return cluster_job(*cluster, request.most_s, assignment, request.source, seed)
+
+
+def _progress(form: OutputFormat) -> contextlib.AbstractContextManager[Progress]:
+    """Return progress on stderr, or none where students read it: it tells hidden cases' sizes."""
+    return progress_on(Console(stderr=True)) if form.log_is_for_staff else Progress()
 
 
 def _write_partial(request: Request, extras: Extras, report: Report) -> None:
     text = request.format.file(report, extras)
     if text is None:
-        _discard(request.output)  # the score of a part must not outlive the grader's error
+        _discard(request.output)  # a partial score must not outlive the grader's error
     else:
-        write_text(request.output, text)
+        write_result(request.output, text)
 
 
 def _discard(output: Path) -> None:
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # what cannot be removed cannot be written either
         output.unlink()
 
 
 def _metadata(request: Request) -> metadata.Metadata | None:
     if request.format is not GRADESCOPE:
         return None
-    if request.metadata_path is not None:
-        return metadata.read_metadata(request.metadata_path)
-    default = metadata.DEFAULT_PATH
-    return metadata.read_metadata(default) if default.is_file() else None
+    path = request.metadata_path or metadata.DEFAULT_PATH
+    required = request.metadata_path is not None
+    return metadata.read_metadata(path) if required or path.is_file() else None
 
 
 def _called(source: Path) -> str:
-    """Return the place's name if it is one in the student's repository."""
+    """Return the folder's name for messages if it is a place in the student's repository."""
     return ELSEWHERE if source.is_absolute() or source == Path() else str(source)
 
 
 def _folder(source: Path, assignment: Assignment) -> str:
-    """Return the hand-in's place relative to the repository, "" if it is outside."""
-    place = own_folder(source, assignment.name) or source
+    """Return the submission's folder relative to the repository, "" if it is outside."""
+    folder = own_folder(source, assignment.name) or source
     root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
     try:
-        relative = place.resolve().relative_to(root.resolve()).as_posix()
+        relative = folder.resolve().relative_to(root.resolve()).as_posix()
     except ValueError:
         return ""
     return "" if relative == "." else relative

@@ -1,10 +1,10 @@
-"""`grade doctor`: what this machine can grade, and what mends what is missing.
+"""`grade doctor`: what this machine can grade, and how to fix what is missing.
 
-    collection ─→ Facts ─→ machine, device, packages ─→ Row… ─→ table
-    (looks)      (data)    (judge; pure)                        (prints)
+    collection ─→ facts ─→ machine, device, packages ─→ rows ─→ table
+    (looks)      (data)    (judge, with ability, fixes)         (prints)
 
-Only `collection` touches the machine; a judgement is a function from data to
-rows, so that every machine a course will ever meet can be a test.
+Only `collection` touches the machine. The judging modules are pure functions
+from facts to rows, so that a test can describe any machine.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from grader.commands.doctor.ability import Ability, ability
 from grader.commands.doctor.collection import collect
 from grader.commands.doctor.device import judge_driver, judge_gpus, judge_nvcc, judge_sanitizer
 from grader.commands.doctor.facts import Facts
+from grader.commands.doctor.fixes import Fixes
 from grader.commands.doctor.machine import (
     judge_cxx,
     judge_isolation,
@@ -25,7 +26,6 @@ from grader.commands.doctor.machine import (
     judge_system,
 )
 from grader.commands.doctor.packages import judge_numpy, judge_torch, judge_triton
-from grader.commands.doctor.remedy import remedies
 from grader.commands.doctor.rows import Row, RowState
 from grader.commands.doctor.table import print_ability, print_rows
 
@@ -34,7 +34,7 @@ __all__ = ["Ability", "Diagnosis", "Facts", "Row", "RowState", "diagnose", "main
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """All rows, in the order of reading, and what follows for grading."""
+    """All rows, in the order in which they are read, and what the machine can grade."""
 
     rows: tuple[Row, ...]
     ability: Ability
@@ -43,19 +43,18 @@ class Diagnosis:
 def diagnose(facts: Facts | None = None) -> Diagnosis:
     """Judge a machine: this one, unless its facts are given."""
     facts = collect() if facts is None else facts
-    commands = remedies(facts)
-    driver = judge_driver(facts, commands)
+    fixes = Fixes(facts)
     rows = (
         judge_system(facts.system),
-        judge_python(facts.python, commands),
-        *judge_gpus(facts, commands),
-        *([driver] if driver else []),
-        *judge_nvcc(facts, commands),
-        judge_sanitizer(facts, commands),
-        *judge_cxx(facts, commands),
-        judge_torch(facts, commands),
-        judge_triton(facts, commands),
-        judge_numpy(facts, commands),
+        judge_python(facts.python, fixes),
+        *judge_gpus(facts, fixes),
+        *judge_driver(facts, fixes),
+        *judge_nvcc(facts, fixes),
+        judge_sanitizer(facts, fixes),
+        *judge_cxx(facts, fixes),
+        judge_torch(facts, fixes),
+        judge_triton(facts, fixes),
+        judge_numpy(facts, fixes),
         *judge_storage(facts.storage),
         *judge_isolation(facts.isolation),
     )

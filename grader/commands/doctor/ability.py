@@ -1,7 +1,8 @@
-"""What can be graded on a machine, from its facts: language by language, device by device."""
+"""What a machine can grade, by language and device, as a pure function of its facts."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from grader.commands.doctor.facts import Facts, Trial
@@ -16,7 +17,7 @@ MINIMUM_CXX = (11,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
-    """What can be graded here, and what cannot."""
+    """What can be graded here; `judge` is needed for all of it."""
 
     judge: bool
     cuda_on_gpu: bool
@@ -32,24 +33,26 @@ class Ability:
 
 
 def ability(facts: Facts) -> Ability:
-    """Work out what this machine can grade."""
+    """Return what this machine can grade."""
     packages, compilers = facts.packages, facts.compilers
     imported = packages.torch_import
-    torch_works = (
-        imported is not None
-        and imported.problem is None
-        and numbers(packages.torch) >= MINIMUM_TORCH
-        and packages.numpy is not None
-    )
     judge = (
         facts.system.name == "Linux"
         and facts.system.wsl != 1
         and not facts.system.lacks
         and facts.storage.cache_problem is None
-        and torch_works
+        and imported is not None
+        and imported.problem is None
+        and numbers(packages.torch) >= MINIMUM_TORCH
+        and packages.numpy is not None
     )
-    gpu = judge and gpu_usable(facts) and imported is not None and imported.cuda_build is not None
-    gpu = gpu and imported is not None and imported.device_problem is None
+    gpu = (
+        judge
+        and gpu_usable(facts)
+        and imported is not None
+        and imported.cuda_build is not None
+        and imported.device_problem is None
+    )
     triton = packages.triton is not None and numbers(packages.triton) >= MINIMUM_TRITON
     nvcc = (
         compilers.nvcc.tool is not None
@@ -68,7 +71,7 @@ def ability(facts: Facts) -> Ability:
 
 
 def gpu_usable(facts: Facts) -> bool:
-    """Return whether judge and worker, two processes, may both use the GPU that CUDA takes."""
+    """Return whether two processes, judge and worker, may use CUDA's first GPU."""
     if not facts.graphics.visible:
         return False
     mode = facts.graphics.visible[0].compute_mode
@@ -84,7 +87,7 @@ def cxx_is_fit(facts: Facts) -> bool:
 
 
 def launcher_missing(facts: Facts) -> str | None:
-    """Return what triton lacks for building its launcher on a GPU, by Debian's package name."""
+    """Return the Debian package that triton lacks to build its launcher on a GPU."""
     if not facts.compilers.has_c_compiler:
         return "gcc"
     return None if facts.python.has_headers else "python3-dev"
@@ -114,15 +117,16 @@ def torch_is_too_new(facts: Facts) -> bool:
 
 
 def works(trial: Trial | None) -> bool:
-    """Return whether a trial was made and went well."""
+    """Return whether a trial was made and succeeded."""
     return trial is not None and trial.problem is None
 
 
 def numbers(version: str | None) -> tuple[int, ...]:
     """Return the leading numbers of a version: "2.13.0+cpu" is (2, 13, 0)."""
-    leading: list[int] = []
-    for part in (version or "").split("+")[0].split("."):
-        if not part.isdecimal():
-            break
-        leading.append(int(part))
-    return tuple(leading)
+    parts = (version or "").split("+")[0].split(".")
+    return tuple(int(part) for part in itertools.takewhile(str.isdecimal, parts))
+
+
+def dotted(version: tuple[int, ...]) -> str:
+    """Return a version as a person writes it."""
+    return ".".join(map(str, version))

@@ -1,8 +1,8 @@
 """Looking at this machine: each function fills one record of `facts`.
 
 Nothing here judges. The slow parts (importing torch, compiling) run side by
-side in child processes with a time limit, so that doctor answers in the time
-of the slowest and never hangs.
+side in child processes with a time limit, so that `grade doctor` takes as long
+as the slowest and never hangs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PACKAGE_MANAGERS = ("apt-get", "dnf", "pacman", "zypper")
 _NVIDIA = "0x10de"
 _DISPLAY_CLASS = "0x03"
 
-# C++17, a part of the standard library, and something to call once it is loaded.
+# C++17, a part of the standard library, and a function to call once it is loaded.
 _HOST_SOURCE = """\
 #include <string>
 #include <utility>
@@ -83,7 +83,7 @@ def collect() -> Facts:
 
 
 def look_at_system() -> System:
-    """Name the system, and try the system calls the judge cannot do without."""
+    """Name the system, and try the system calls that the judge needs."""
     name = platform.system()
     # WSL 1 calls its kernel "4.4.0-19041-Microsoft", WSL 2 "…-microsoft-standard-WSL2".
     kernel = platform.release()
@@ -96,7 +96,7 @@ def look_at_system() -> System:
         wsl_name=os.environ.get("WSL_DISTRO_NAME"),
         container=Path("/.dockerenv").exists() or Path("/run/.containerenv").exists(),
         root=hasattr(os, "geteuid") and os.geteuid() == 0,
-        package_manager=next((one for one in _PACKAGE_MANAGERS if shutil.which(one)), None),
+        package_manager=next(filter(shutil.which, _PACKAGE_MANAGERS), None),
         lacks=tuple(_missing_calls()) if name == "Linux" else (),
     )
 
@@ -108,9 +108,9 @@ def look_at_python() -> Python:
     return Python(
         version=sys.version_info[:3],
         executable=Path(sys.executable),
-        # conda's environments have a prefix of their own and no base.
+        # conda's environments have a prefix and no base.
         in_venv=sys.prefix != sys.base_prefix or "CONDA_PREFIX" in os.environ,
-        # Debian ships ensurepip apart, in python3-venv; venv alone is always there.
+        # Debian ships ensurepip in a package of its own, python3-venv; venv is always there.
         can_make_venv=importlib.util.find_spec("ensurepip") is not None,
         has_headers=headers.exists(),
     )
@@ -140,7 +140,7 @@ def look_at_compilers(visible: tuple[nvml.Gpu, ...]) -> Compilers:
         nvcc_trial=try_nvcc(nvcc.tool, cxx, visible, architectures) if nvcc.tool else None,
         nvcc_architectures=architectures,
         sanitizer=toolchain.search_compute_sanitizer(),
-        # The ones that triton looks for.
+        # The compilers that triton looks for.
         has_c_compiler="CC" in os.environ or any(map(shutil.which, ("gcc", "clang"))),
     )
 
@@ -148,17 +148,13 @@ def look_at_compilers(visible: tuple[nvml.Gpu, ...]) -> Compilers:
 def look_at_packages(*, on_gpu: bool) -> Packages:
     """Read the installed versions; import torch and triton in a child process."""
     versions = {name: _installed(name) for name in ("torch", "triton", "numpy")}
-    said, ending = _probe(on_gpu=on_gpu) if versions["torch"] else ({}, "")
-    torch = said.get("torch")
-    triton = said.get("triton")
+    outcomes, ending = _probe(on_gpu=on_gpu) if versions["torch"] else ({}, "")
+    torch, triton = outcomes.get("torch"), outcomes.get("triton")
     imported = canary = None
     if torch is not None:
-        imported = TorchImport(
-            problem=torch["problem"],
-            cuda_build=_pair(torch["cuda_build"]),
-            device_problem=torch["device_problem"],
-        )
-        if versions["triton"] and torch["problem"] is None:
+        torch["cuda_build"] = _pair(torch["cuda_build"])
+        imported = TorchImport(**torch)
+        if versions["triton"] and imported.problem is None:
             canary = Trial(problem=triton["problem"] if triton else f"its test {ending}")
     elif versions["torch"]:
         imported = TorchImport(problem=f"importing it {ending}")
@@ -172,9 +168,8 @@ def look_at_packages(*, on_gpu: bool) -> Packages:
 
 
 def look_at_storage() -> Storage:
-    """Try the cache folder as a build does: make a folder, load a library from it."""
-    cache = cache_root()
-    scratch = Path(tempfile.gettempdir())
+    """Try to write into the cache folder as a build does, and measure what is free."""
+    cache, scratch = cache_root(), Path(tempfile.gettempdir())
     return Storage(
         cache=cache,
         cache_problem=_cache_problem(cache),
@@ -185,10 +180,10 @@ def look_at_storage() -> Storage:
 
 
 def look_at_isolation(system: System, *, on_gpu: bool) -> Isolation | None:
-    """Try to get out of the sandbox, as a hand-in might."""
+    """Try to escape from the sandbox, as a submission might."""
     if system.name != "Linux" or system.lacks:
         return None
-    # Here, for it cannot be imported on other systems.
+    # Imported here because it cannot be imported on other systems.
     from grader.sandbox.probe import isolation
 
     return isolation(gpu=on_gpu)
@@ -229,13 +224,9 @@ def try_nvcc(
 def _compile(command: list[str]) -> str | None:
     try:
         done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=COMPILE_TIMEOUT_S,
-            check=False,
-        )
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"no end within {COMPILE_TIMEOUT_S:.0f} s"
     except OSError as error:
@@ -243,12 +234,12 @@ def _compile(command: list[str]) -> str | None:
     if done.returncode == 0:
         return None
     printed = done.stdout.decode(errors="replace").strip().splitlines()
-    telling = [line for line in printed if "error" in line or "cannot find" in line]
-    return (telling or printed or [f"exit code {done.returncode}"])[0].strip()[:300]
+    errors = [line for line in printed if "error" in line or "cannot find" in line]
+    return (errors or printed or [f"exit code {done.returncode}"])[0].strip()[:300]
 
 
 def _probe(*, on_gpu: bool) -> tuple[dict[str, Any], str]:
-    """Return what the child said, and how it ended if it did not say all."""
+    """Return the probe's outcomes by package, and how it ended if one is missing."""
     command = [sys.executable, str(_PROBE), *(["--gpu"] if on_gpu else [])]
     try:
         done = subprocess.run(
@@ -257,10 +248,10 @@ def _probe(*, on_gpu: bool) -> tuple[dict[str, Any], str]:
         printed, ending = done.stdout, f"ended the process (exit code {done.returncode})"
     except subprocess.TimeoutExpired as expired:
         printed, ending = expired.stdout or b"", f"took more than {IMPORT_TIMEOUT_S:.0f} s"
-    said: dict[str, Any] = {}
+    outcomes: dict[str, Any] = {}
     for line in printed.splitlines():
-        said.update(json.loads(line))
-    return said, ending
+        outcomes.update(json.loads(line))
+    return outcomes, ending
 
 
 def _missing_calls() -> list[str]:

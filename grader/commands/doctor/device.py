@@ -1,16 +1,21 @@
-"""Judging the GPU and what NVIDIA's tools can do with it."""
+"""Rows about the GPUs, their driver, and NVIDIA's tools: nvcc and compute-sanitizer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.commands.doctor.ability import gpu_usable, nvcc_is_too_new, unsupported, works
-from grader.commands.doctor.facts import Facts, Graphics
-from grader.commands.doctor.remedy import FIRST_DRIVER, Remedies
-from grader.commands.doctor.rows import Row, RowState
+from grader.commands.doctor.ability import (
+    dotted,
+    gpu_usable,
+    nvcc_is_too_new,
+    unsupported,
+    works,
+)
+from grader.commands.doctor.facts import Facts, Graphics, reasons
+from grader.commands.doctor.fixes import FIRST_DRIVER, Fixes
+from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
 from grader.gpu.nvml import ComputeMode, Gpu
 from grader.system import toolchain
-from grader.system.toolchain import Search
 
 PENDING = "performance stays pending"
 CPU_ONLY = f"kernels run on the CPU only and {PENDING}"
@@ -20,78 +25,47 @@ CUDA_PENDING = f"CUDA C++ kernels run on the CPU only and their {PENDING}"
 ROOMY_MIB = 4096
 
 
-def judge_gpus(facts: Facts, remedies: Remedies) -> Iterator[Row]:
+def judge_gpus(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     """Describe each GPU, or say why there is none."""
     graphics = facts.graphics
     if not graphics.driver.gpus:
-        yield _no_gpu(graphics, remedies)
+        yield _no_gpu(graphics, fixes)
         return
     for gpu in graphics.driver.gpus:
-        yield Row(
-            thing=f"GPU {gpu.index}",
-            state=RowState.OK if gpu in graphics.visible else RowState.NOTE,
-            found=_described(gpu),
-            cost="" if gpu in graphics.visible else "hidden by CUDA_VISIBLE_DEVICES: not used",
-        )
+        if gpu in graphics.visible:
+            yield ok(f"GPU {gpu.index}", _described(gpu))
+        else:
+            cost = "hidden by CUDA_VISIBLE_DEVICES: not used"
+            yield note(f"GPU {gpu.index}", _described(gpu), cost=cost)
     if graphics.driver.problem:
-        yield Row(
-            thing="GPU",
-            state=RowState.BROKEN,
-            found=graphics.driver.problem,
-            cost="that GPU cannot be used",
-            mend="sudo reboot",
-        )
+        cost = "that GPU cannot be used"
+        yield broken("GPU", graphics.driver.problem, cost=cost, fix="sudo reboot")
     if not graphics.visible:
-        yield Row(
-            thing="GPU",
-            state=RowState.MISMATCHED,
-            found=f"CUDA_VISIBLE_DEVICES={graphics.visible_setting!r} hides every GPU",
-            cost=CPU_ONLY,
-            mend="unset CUDA_VISIBLE_DEVICES",
-        )
+        found = f"CUDA_VISIBLE_DEVICES={graphics.visible_setting!r} hides every GPU"
+        yield mismatched("GPU", found, cost=CPU_ONLY, fix="unset CUDA_VISIBLE_DEVICES")
         return
     if not graphics.order_is_certain:
-        yield Row(
-            thing="GPU",
-            state=RowState.NOTE,
-            found="different GPUs, and CUDA puts the fastest first",
-            cost="the one used may not be GPU 0",
-            mend="export CUDA_DEVICE_ORDER=PCI_BUS_ID",
-        )
-    yield from _judge_use(graphics, remedies)
+        found = "different GPUs, and CUDA puts the fastest first"
+        cost = "the one used may not be GPU 0"
+        yield note("GPU", found, cost=cost, fix="export CUDA_DEVICE_ORDER=PCI_BUS_ID")
+    yield from _judge_use(graphics, fixes)
 
 
-def _no_gpu(graphics: Graphics, remedies: Remedies) -> Row:
+def _no_gpu(graphics: Graphics, fixes: Fixes) -> Row:
     if graphics.driver.problem:
-        return Row(
-            thing="GPU",
-            state=RowState.BROKEN,
-            found=graphics.driver.problem,
-            cost=CPU_ONLY,
-            mend=remedies.driver() if remedies.system.container else "sudo reboot",
-        )
+        fix = fixes.driver() if fixes.system.container else "sudo reboot"
+        return broken("GPU", graphics.driver.problem, cost=CPU_ONLY, fix=fix)
     if graphics.on_bus:
-        return Row(
-            thing="GPU",
-            state=RowState.MISSING,
-            found=f"{graphics.on_bus} NVIDIA GPU(s), but no driver for them",
-            cost=CPU_ONLY,
-            mend=remedies.driver(),
-        )
-    return Row(
-        thing="GPU",
-        state=RowState.NOTE,
-        found="none",
-        cost=CPU_ONLY,
-        mend="run the same command on a machine with an NVIDIA GPU, such as Google Colab",
-    )
+        found = f"{graphics.on_bus} NVIDIA GPU(s), but no driver for them"
+        return missing("GPU", found, cost=CPU_ONLY, fix=fixes.driver())
+    fix = "run the same command on a machine with an NVIDIA GPU, such as Google Colab"
+    return note("GPU", "none", cost=CPU_ONLY, fix=fix)
 
 
 def _described(gpu: Gpu) -> str:
-    major, minor = gpu.compute_capability
     words = [
         gpu.name,
-        f"compute capability {major}.{minor}",
+        f"compute capability {dotted(gpu.compute_capability)}",
         f"{gpu.memory_free_mib} of {gpu.memory_total_mib} MiB free",
         f"compute mode {gpu.compute_mode or 'unknown'}",
     ]
@@ -102,168 +76,109 @@ def _described(gpu: Gpu) -> str:
     return ", ".join(words)
 
 
-def _judge_use(graphics: Graphics, remedies: Remedies) -> Iterator[Row]:
-    """Say what else uses the GPU that CUDA takes, and whether we may."""
+def _judge_use(graphics: Graphics, fixes: Fixes) -> Iterator[Row]:
+    """Say what else uses CUDA's first GPU, and whether the grader may use it."""
     gpu = graphics.visible[0]
-    which = ("-i", str(gpu.index))
-    if gpu.compute_mode is ComputeMode.PROHIBITED or (
-        gpu.compute_mode is ComputeMode.EXCLUSIVE_PROCESS and not graphics.mps.active
-    ):
-        admits = "one process" if gpu.compute_mode is not ComputeMode.PROHIBITED else "none"
-        yield Row(
-            thing="compute mode",
-            state=RowState.MISMATCHED,
-            found=f"{gpu.compute_mode} admits {admits}; judge and worker are two",
-            cost=CPU_ONLY,
-            mend=remedies.nvidia_smi(*which, "-c", "DEFAULT"),
-        )
+    prohibited = gpu.compute_mode is ComputeMode.PROHIBITED
+    exclusive = gpu.compute_mode is ComputeMode.EXCLUSIVE_PROCESS and not graphics.mps.active
+    if prohibited or exclusive:
+        admits = "none" if prohibited else "one process"
+        found = f"{gpu.compute_mode} admits {admits}; judge and worker are two"
+        fix = fixes.nvidia_smi("-i", str(gpu.index), "-c", "DEFAULT")
+        yield mismatched("compute mode", found, cost=CPU_ONLY, fix=fix)
     if graphics.mps.active:
-        yield Row(
-            thing="MPS",
-            state=RowState.NOTE,
-            found=f"NVIDIA's multi-process service is on (pipe in {graphics.mps.pipe_directory})",
+        yield note(
+            "MPS",
+            f"NVIDIA's multi-process service is on (pipe in {graphics.mps.pipe_directory})",
             cost="a crash in a kernel can end the judge too, and others share the GPU's time",
-            mend="echo quit | nvidia-cuda-mps-control",
+            fix="echo quit | nvidia-cuda-mps-control",
         )
     if gpu.processes:
-        holders = ", ".join(
-            f"{one.name or 'a process'} (pid {one.pid}"
-            + (f", {one.memory_mib} MiB)" if one.memory_mib is not None else ")")
-            for one in gpu.processes
+        users = ", ".join(
+            f"{process.name or 'a process'} (pid {process.pid}"
+            + (f", {process.memory_mib} MiB)" if process.memory_mib is not None else ")")
+            for process in gpu.processes
         )
-        yield Row(
-            thing="GPU in use",
-            state=RowState.NOTE,
-            found=f"by {holders}",
-            cost=f"if they compute meanwhile, timings are too noisy and {PENDING}",
-        )
+        cost = f"if they compute meanwhile, timings are too noisy and {PENDING}"
+        yield note("GPU in use", f"by {users}", cost=cost)
     if gpu.memory_free_mib < ROOMY_MIB:
-        yield Row(
-            thing="GPU memory",
-            state=RowState.NOTE,
-            found=f"{gpu.memory_free_mib} MiB free",
-            cost=f"the largest benchmarks may not fit; their {PENDING}",
-            mend=_release(gpu),
-        )
+        cost = f"the largest benchmarks may not fit; their {PENDING}"
+        largest = gpu.processes[0] if gpu.processes else None
+        name = largest and (largest.name or "that process")
+        fix = f"kill {largest.pid}   (if {name} is yours)" if largest else ""
+        yield note("GPU memory", f"{gpu.memory_free_mib} MiB free", cost=cost, fix=fix)
     if gpu.throttle_reasons:
-        yield Row(
-            thing="GPU clocks",
-            state=RowState.NOTE,
-            found=f"held back by: {', '.join(gpu.throttle_reasons)}",
+        yield note(
+            "GPU clocks",
+            f"held back by: {', '.join(gpu.throttle_reasons)}",
             cost="absolute times are longer; speedups, measured in turns with torch, stay fair",
         )
 
 
-def _release(gpu: Gpu) -> str:
-    if not gpu.processes:
-        return ""
-    largest = gpu.processes[0]
-    return f"kill {largest.pid}   (if {largest.name or 'that process'} is yours)"
-
-
-def judge_driver(facts: Facts, remedies: Remedies) -> Row | None:
+def judge_driver(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     """Say what the driver can run; nothing where there is no GPU."""
-    driver = facts.graphics.driver
-    if driver.driver_version is None:
-        return None
-    runs = "an unknown CUDA" if driver.cuda_version is None else _dotted(driver.cuda_version)
-    found = f"{driver.driver_version}, runs CUDA up to {runs}"
-    if driver.cuda_version is not None and driver.cuda_version < (12, 0):
-        return Row(
-            thing="driver",
-            state=RowState.MISMATCHED,
-            found=found,
-            cost=f"too old for every torch that is supported (CUDA 12 needs driver "
-            f"{FIRST_DRIVER[12]}): {CPU_ONLY}",
-            mend=remedies.driver(),
-        )
-    return Row(thing="driver", state=RowState.OK, found=found)
+    version, cuda = facts.graphics.driver.driver_version, facts.graphics.driver.cuda_version
+    if version is None:
+        return
+    found = f"{version}, runs CUDA up to {dotted(cuda) if cuda else 'an unknown CUDA'}"
+    if cuda is None or cuda >= (12, 0):
+        yield ok("driver", found)
+    else:
+        needed = f"(CUDA 12 needs driver {FIRST_DRIVER[12]})"
+        cost = f"too old for every torch that is supported {needed}: {CPU_ONLY}"
+        yield mismatched("driver", found, cost=cost, fix=fixes.driver())
 
 
-def judge_nvcc(facts: Facts, remedies: Remedies) -> Iterator[Row]:
+def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     """Say whether nvcc is there, builds, and fits driver and GPU."""
     search, trial = facts.compilers.nvcc, facts.compilers.nvcc_trial
-    has_gpu = bool(facts.graphics.visible)
-    cuda = facts.graphics.driver.cuda_version
-    install = remedies.nvcc(cuda)
+    visible, cuda = facts.graphics.visible, facts.graphics.driver.cuda_version
+    passed_over = reasons(search)
+    install = fixes.nvcc(cuda)
     cost = (
         CUDA_PENDING
-        if has_gpu
+        if visible
         else "what g++ accepts and nvcc rejects shows only on a machine with nvcc"
     )
-    reasons = _reasons(search)
     if search.tool is None:
-        state = RowState.MISSING if has_gpu else RowState.NOTE
-        switched_off = toolchain.nvcc_is_switched_off()
-        yield Row(
-            thing="nvcc",
-            state=RowState.BROKEN if reasons else state,
-            found="switched off: CUDACXX is empty" if switched_off else reasons or "none",
-            cost=cost,
-            mend="unset CUDACXX" if switched_off else install,
-        )
+        row = broken if passed_over else missing if visible else note
+        if toolchain.nvcc_is_switched_off():
+            yield row("nvcc", "switched off: CUDACXX is empty", cost=cost, fix="unset CUDACXX")
+        else:
+            yield row("nvcc", passed_over or "none", cost=cost, fix=install)
         return
     found = f"{search.tool.version}, {search.tool.path}"
     if not works(trial):
-        why = trial.problem if trial else "not tried"
-        no_host = facts.compilers.cxx.tool is None
-        yield Row(
-            thing="nvcc",
-            state=RowState.BROKEN,
-            found=f"{found}: {why}",
-            cost=cost,
-            mend=remedies.system_package("g++") if no_host else install,
-        )
+        found += f": {trial.problem if trial else 'not tried'}"
+        fix = install if facts.compilers.cxx.tool else fixes.system_package("g++")
+        yield broken("nvcc", found, cost=cost, fix=fix)
     elif nvcc_is_too_new(facts) and cuda is not None:
-        yield Row(
-            thing="nvcc",
-            state=RowState.MISMATCHED,
-            found=f"{found}; the driver runs CUDA up to {_dotted(cuda)}",
-            cost=cost,
-            mend=install,
-        )
+        found += f"; the driver runs CUDA up to {dotted(cuda)}"
+        yield mismatched("nvcc", found, cost=cost, fix=install)
     elif unsupported(facts):
-        gpu = facts.graphics.visible[0]
-        known = facts.compilers.nvcc_architectures
-        newer = int(gpu.architecture[3:]) > known[-1]
-        yield Row(
-            thing="nvcc",
-            state=RowState.MISMATCHED,
-            found=f"{found}; {gpu.name} is {gpu.architecture}, this nvcc knows "
-            f"sm_{known[0]} to sm_{known[-1]}",
-            cost=cost,
-            # What CUDA 13 no longer knows, CUDA 12 does.
-            mend=install if newer else remedies.nvcc((12, 9)),
-        )
+        gpu, known = visible[0], facts.compilers.nvcc_architectures
+        found += f"; {gpu.name} is {gpu.architecture}, "
+        found += f"this nvcc knows sm_{known[0]} to sm_{known[-1]}"
+        # CUDA 12 knows the architectures that CUDA 13 no longer does.
+        fix = install if int(gpu.architecture[3:]) > known[-1] else fixes.nvcc((12, 9))
+        yield mismatched("nvcc", found, cost=cost, fix=fix)
     else:
-        yield Row(thing="nvcc", state=RowState.OK, found=found)
-    if reasons:
-        yield Row(thing="nvcc", state=RowState.NOTE, found=f"passed over {reasons}")
+        yield ok("nvcc", found)
+    if passed_over:
+        yield note("nvcc", f"passed over {passed_over}")
 
 
-def judge_sanitizer(facts: Facts, remedies: Remedies) -> Row:
+def judge_sanitizer(facts: Facts, fixes: Fixes) -> Row:
     """Say whether memory errors can be found on the GPU."""
     search = facts.compilers.sanitizer
-    usable = gpu_usable(facts)
     if search.tool is not None:
-        found = f"{search.tool.version}, {search.tool.path}"
-        return Row(thing="compute-sanitizer", state=RowState.OK, found=found)
-    reasons = _reasons(search)
-    state = RowState.MISSING if usable else RowState.NOTE
-    return Row(
-        thing="compute-sanitizer",
-        state=RowState.BROKEN if reasons and usable else state,
-        found=reasons or "none",
-        cost="memory checks on the GPU stay pending"
-        if usable
-        else "nothing: without a GPU our own checks find memory errors",
-        mend=remedies.nvcc(facts.graphics.driver.cuda_version) if usable else "",
-    )
-
-
-def _reasons(search: Search) -> str:
-    return "; ".join(f"{one.path}: {one.reason}" for one in search.broken)
-
-
-def _dotted(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"
+        return ok("compute-sanitizer", f"{search.tool.version}, {search.tool.path}")
+    passed_over = reasons(search)
+    found = passed_over or "none"
+    if not gpu_usable(facts):
+        cost = "nothing: without a GPU our own checks find memory errors"
+        return note("compute-sanitizer", found, cost=cost)
+    row = broken if passed_over else missing
+    cost = "memory checks on the GPU stay pending"
+    fix = fixes.nvcc(facts.graphics.driver.cuda_version)
+    return row("compute-sanitizer", found, cost=cost, fix=fix)

@@ -1,7 +1,7 @@
-"""What was found on this machine: data only, so that judging it needs no machine.
+"""Facts about a machine: data only, so that they can be judged anywhere.
 
-`collection` fills these records; `machine`, `device` and `packages` judge them.
-A `problem` is None where the thing works, else what went wrong in one sentence.
+`collection` fills these records; `ability`, `machine`, `device` and `packages`
+judge them. A `problem` is None where the thing works, else one sentence.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Graphics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A tiny job really done with a tool."""
+    """The outcome of a tiny job done with a tool."""
 
     problem: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compilers:
-    """The programs that were found; a trial is None if there was nothing to try.
+    """The compilers; a trial is None if there was nothing to try.
 
     `has_c_compiler` is for triton, which builds its launcher with one on a GPU.
     """
@@ -87,11 +87,11 @@ class Compilers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchImport:
-    """What torch said once it was imported.
+    """The outcome of importing torch.
 
     `cuda_build` is the CUDA it was built for, None for a CPU build;
-    `device_problem` is why a calculation on the GPU failed, asked only of a
-    CUDA build where there is a GPU.
+    `device_problem` is why a calculation on the GPU failed, which only a CUDA
+    build on a machine with a GPU tries.
     """
 
     problem: str | None
@@ -101,7 +101,7 @@ class TorchImport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages:
-    """Versions by the installed metadata (None: not installed), and what they did."""
+    """Versions by the installed metadata (None: not installed), and their trials."""
 
     torch: str | None
     triton: str | None
@@ -124,7 +124,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One machine, looked at once. `isolation` is None where hand-ins cannot run at all."""
+    """One machine. `isolation` is None where submissions cannot run at all."""
 
     system: System
     python: Python
@@ -133,3 +133,8 @@ class Facts:
     packages: Packages
     storage: Storage
     isolation: Isolation | None = None
+
+
+def reasons(search: Search) -> str:
+    """Return why each broken candidate of a search was passed over, "" if none was."""
+    return "; ".join(f"{candidate.path}: {candidate.reason}" for candidate in search.broken)

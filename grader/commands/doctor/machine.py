@@ -1,16 +1,16 @@
-"""Judging the machine itself: system, Python, host compiler, storage."""
+"""Rows about the machine itself: system, Python, host compiler, sandbox, storage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from grader.commands.doctor.ability import MINIMUM_CXX
-from grader.commands.doctor.facts import Facts, Python, Storage, System
-from grader.commands.doctor.remedy import Remedies
-from grader.commands.doctor.rows import Row, RowState
+from grader.commands.doctor.facts import Facts, Python, Storage, System, reasons
+from grader.commands.doctor.fixes import Fixes
+from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
 from grader.sandbox.level import Isolation, Level
 
-# Far more than a course's builds take; below it other programs fail first.
+# Far more than the builds of a course take; below it other programs fail first.
 ENOUGH_MIB = 500
 
 NOTHING = "kernels cannot be graded here at all"
@@ -21,139 +21,91 @@ def judge_system(system: System) -> Row:
     """Say whether the judge can run on this system."""
     found = f"{system.distribution}, {system.architecture}"
     if system.name == "Darwin":
-        return Row(
-            thing="system",
-            state=RowState.MISMATCHED,
-            found=found,
-            cost=f"{NOTHING}: Triton has no macOS packages, and the judge needs Linux; "
-            "grade list, grade doctor and editing assignments work",
-            mend="use a Linux machine, a Linux container or virtual machine, or Google Colab",
+        cost = (
+            f"{NOTHING}: Triton has no macOS packages, and the judge needs Linux; "
+            "grade list, grade doctor and editing assignments work"
         )
+        fix = "use a Linux machine, a Linux container or virtual machine, or Google Colab"
+        return mismatched("system", found, cost=cost, fix=fix)
     if system.name != "Linux":
-        return Row(
-            thing="system",
-            state=RowState.MISMATCHED,
-            found=found,
-            cost=NOTHING,
-            mend="wsl --install" if system.name == "Windows" else "use a Linux machine",
-        )
+        fix = "wsl --install" if system.name == "Windows" else "use a Linux machine"
+        return mismatched("system", found, cost=NOTHING, fix=fix)
     if system.wsl == 1:
-        return Row(
-            thing="system",
-            state=RowState.MISMATCHED,
-            found=f"{found}, in WSL 1",
-            cost=f"{NOTHING}: WSL 1 has no Linux kernel and no GPU",
-            mend=f"wsl --set-version {system.wsl_name or 'DISTRIBUTION'} 2   (in Windows)",
-        )
+        cost = f"{NOTHING}: WSL 1 has no Linux kernel and no GPU"
+        fix = f"wsl --set-version {system.wsl_name or 'DISTRIBUTION'} 2   (in Windows)"
+        return mismatched("system", f"{found}, in WSL 1", cost=cost, fix=fix)
     if system.lacks:
-        return Row(
-            thing="system",
-            state=RowState.MISMATCHED,
-            found=f"{found}; this kernel or Python lacks {' and '.join(system.lacks)}",
-            cost=NOTHING,
-            mend="use Linux 5.3 or newer with a Python that was built for it",
-        )
+        found += f"; this kernel or Python lacks {' and '.join(system.lacks)}"
+        fix = "use Linux 5.3 or newer with a Python that was built for it"
+        return mismatched("system", found, cost=NOTHING, fix=fix)
     if system.wsl == 2:
-        return Row(
-            thing="system",
-            state=RowState.NOTE,
-            found=f"{found}, in WSL 2",
-            cost="Windows shares the GPU: timings are less steady, and who else uses it "
-            "may not be shown",
+        cost = (
+            "Windows shares the GPU: timings are less steady, and who else uses it may not be shown"
         )
-    return Row(
-        thing="system",
-        state=RowState.OK,
-        found=f"{found}, in a container" if system.container else found,
-    )
+        return note("system", f"{found}, in WSL 2", cost=cost)
+    return ok("system", f"{found}, in a container" if system.container else found)
 
 
-def judge_python(python: Python, remedies: Remedies) -> Row:
+def judge_python(python: Python, fixes: Fixes) -> Row:
     """Say which Python this is, and whether it can make a virtual environment."""
     version = ".".join(map(str, python.version))
     found = f"{version}, {'in a' if python.in_venv else 'no'} virtual environment"
-    if not python.in_venv and not python.can_make_venv:
-        return Row(
-            thing="python",
-            state=RowState.MISSING,
-            found=f"{found}, and no python3-venv to make one",
-            cost="`make setup` cannot make its .venv",
-            mend=remedies.system_package("python3-venv"),
-        )
-    return Row(thing="python", state=RowState.OK, found=found)
+    if python.in_venv or python.can_make_venv:
+        return ok("python", found)
+    return missing(
+        "python",
+        f"{found}, and no python3-venv to make one",
+        cost="`make setup` cannot make its .venv",
+        fix=fixes.system_package("python3-venv"),
+    )
 
 
-def judge_cxx(facts: Facts, remedies: Remedies) -> Iterator[Row]:
+def judge_cxx(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     """Say whether g++ is there, new enough, and really builds."""
     search, trial = facts.compilers.cxx, facts.compilers.cxx_trial
-    reasons = "; ".join(f"{one.path}: {one.reason}" for one in search.broken)
-    mend = remedies.system_package("g++")
+    passed_over = reasons(search)
+    fix = fixes.system_package("g++")
     if search.tool is None:
-        yield Row(
-            thing="g++",
-            state=RowState.BROKEN if reasons else RowState.MISSING,
-            found=reasons or "none",
-            cost=NO_HOST,
-            mend=mend,
-        )
+        row = broken if passed_over else missing
+        yield row("g++", passed_over or "none", cost=NO_HOST, fix=fix)
         return
     found = f"{search.tool.version}, {search.tool.path}"
     if search.tool.release < MINIMUM_CXX:
-        yield Row(
-            thing="g++",
-            state=RowState.MISMATCHED,
-            found=f"{found}; {MINIMUM_CXX[0]} or newer is needed",
-            cost="CUDA C++ kernels cannot be graded on the CPU",
-            mend=mend,
-        )
+        cost = "CUDA C++ kernels cannot be graded on the CPU"
+        yield mismatched("g++", f"{found}; {MINIMUM_CXX[0]} or newer is needed", cost=cost, fix=fix)
     elif trial is not None and trial.problem is not None:
-        yield Row(
-            thing="g++",
-            state=RowState.BROKEN,
-            found=f"{found}: {trial.problem}",
-            cost=NO_HOST,
-            mend=mend,
-        )
+        yield broken("g++", f"{found}: {trial.problem}", cost=NO_HOST, fix=fix)
     else:
-        yield Row(thing="g++", state=RowState.OK, found=found)
-    if reasons:
-        yield Row(
-            thing="g++",
-            state=RowState.NOTE,
-            found=f"passed over {reasons}",
-            cost=f"nothing, as long as {search.tool.path} is the one you want",
-        )
+        yield ok("g++", found)
+    if passed_over:
+        cost = f"nothing, as long as {search.tool.path} is the one you want"
+        yield note("g++", f"passed over {passed_over}", cost=cost)
 
 
 _ANOTHER_USER = "install Python where every user can read it, as in /opt, and not in a home"
 _NEWER_KERNEL = "use Linux 6.12 or newer, where Landlock and seccomp are allowed"
 
 
-def judge_isolation(found: Isolation | None) -> Iterator[Row]:
-    """Say how well a hand-in is kept apart from everything else here."""
-    if found is None:
+def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
+    """Say how well a submission is kept apart from everything else here."""
+    if isolation is None:
         return
-    held = f"level {found.level}: {found.layers}"
-    notes = "; ".join(found.notes)
-    if found.level is Level.FULL:
-        yield Row(thing="sandbox", state=RowState.OK, found=held)
+    found = f"level {isolation.level}: {isolation.layers}"
+    notes = "; ".join(isolation.notes)
+    unreadable = "Permission denied" in notes
+    if isolation.level is Level.FULL:
+        yield ok("sandbox", found)
         if notes:
-            yield Row(
-                thing="sandbox",
-                state=RowState.NOTE,
-                found=notes,
-                cost="nothing that was tried got out; another user would be one wall more",
-                mend=_ANOTHER_USER if "Permission denied" in notes else "",
-            )
+            cost = "nothing that was tried got out; another user would be one wall more"
+            yield note("sandbox", notes, cost=cost, fix=_ANOTHER_USER if unreadable else "")
         return
-    yield Row(
-        thing="sandbox",
-        # On a student's own machine it is their own code that runs.
-        state=RowState.NOTE,
-        found=f"{held}; {notes}" if notes else held,
-        cost=f"{'; '.join(found.missing)}: your own code may, a stranger's should not",
-        mend=f"{_ANOTHER_USER}; if that is not enough, {_NEWER_KERNEL}"
-        if "Permission denied" in notes
+    # A note and no fault: on a student's own machine it is their own code that runs.
+    yield note(
+        "sandbox",
+        f"{found}; {notes}" if notes else found,
+        cost=f"{'; '.join(isolation.missing)}: your own code may, a stranger's should not",
+        fix=f"{_ANOTHER_USER}; if that is not enough, {_NEWER_KERNEL}"
+        if unreadable
         else f"to grade strangers' code, {_NEWER_KERNEL}",
     )
 
@@ -161,27 +113,17 @@ def judge_isolation(found: Isolation | None) -> Iterator[Row]:
 def judge_storage(storage: Storage) -> Iterator[Row]:
     """Say whether builds can be kept, and whether there is room."""
     if storage.cache_problem is not None:
-        yield Row(
-            thing="cache",
-            state=RowState.BROKEN,
-            found=f"{storage.cache}: {storage.cache_problem}",
-            cost=NOTHING,
-            mend='export GRADE_CACHE_DIR="$(mktemp -d)"',
-        )
-    for thing, place, free_mib in (
-        ("cache", storage.cache, storage.cache_free_mib),
-        ("scratch", storage.scratch, storage.scratch_free_mib),
+        found = f"{storage.cache}: {storage.cache_problem}"
+        yield broken("cache", found, cost=NOTHING, fix='export GRADE_CACHE_DIR="$(mktemp -d)"')
+    for thing, place, free_mib, fix in (
+        ("cache", storage.cache, storage.cache_free_mib, f"rm -rf {storage.cache}"),
+        ("scratch", storage.scratch, storage.scratch_free_mib, "export TMPDIR=FOLDER"),
     ):
         if free_mib < ENOUGH_MIB:
-            yield Row(
-                thing=thing,
-                state=RowState.MISMATCHED,
-                found=f"{place}: {free_mib} MiB free",
-                cost="builds and reports may fail for want of space",
-                mend=f"rm -rf {storage.cache}" if thing == "cache" else "export TMPDIR=FOLDER",
-            )
+            cost = "builds and reports may fail for want of space"
+            yield mismatched(thing, f"{place}: {free_mib} MiB free", cost=cost, fix=fix)
         elif thing == "scratch" or storage.cache_problem is None:
-            yield Row(thing=thing, state=RowState.OK, found=f"{place}, {_gib(free_mib)} free")
+            yield ok(thing, f"{place}, {_gib(free_mib)} free")
 
 
 def _gib(mib: int) -> str:

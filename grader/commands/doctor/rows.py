@@ -1,13 +1,14 @@
-"""One row of doctor's answer."""
+"""A row of the diagnosis, and one constructor for each state that it may have."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 
 class RowState(str, Enum):
-    """How a thing stands, from well to ill."""
+    """The state of a thing, from good to bad."""
 
     OK = "ok"
     NOTE = "note"
@@ -19,16 +20,23 @@ class RowState(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Row:
-    """A thing, how it stands, what was found, what that costs and what mends it.
+    """A thing, its state, what was found, what that costs and what fixes it.
 
-    `cost` is in a student's words and `mend` is one command or one step; both
+    `cost` is in a student's words and `fix` is one command or one step; both
     are empty where nothing is lost or nothing can be done.
     """
 
-    thing: str
     state: RowState
+    thing: str
     found: str
-    cost: str = ""
-    mend: str = ""
+    cost: str = field(default="", kw_only=True)
+    fix: str = field(default="", kw_only=True)
+
+
+ok = partial(Row, RowState.OK)
+note = partial(Row, RowState.NOTE)
+missing = partial(Row, RowState.MISSING)
+broken = partial(Row, RowState.BROKEN)
+mismatched = partial(Row, RowState.MISMATCHED)

@@ -1,7 +1,7 @@
-"""Doctor's answer as a person reads it: a line a thing, and what mends it.
+"""The diagnosis as a person reads it: a line for each thing, its cost and its fix.
 
-Commands are printed unwrapped, to be copied whole. Everything said by colour
-is also said by a word.
+Commands are printed unwrapped, so that they can be copied whole. A word says
+whatever a colour says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STATE_WIDTH = max(len(state) for state in RowState) + 2
 
 
 def print_rows(rows: tuple[Row, ...], console: Console) -> None:
-    """Print every row, with cost and remedy below the ones that need them."""
+    """Print every row, with cost and fix below the rows that have them."""
     thing_width = max(len(row.thing) for row in rows) + 2
     indent = _STATE_WIDTH + thing_width
     for row in rows:
@@ -33,16 +33,15 @@ def print_rows(rows: tuple[Row, ...], console: Console) -> None:
         head.append(f"{row.thing:<{thing_width}}", style="bold")
         _print_beside(head, row.found, indent, console)
         if row.cost:
-            _print_beside(
-                Text(" " * indent + "costs  ", style="dim"), row.cost, indent + 7, console
-            )
-        if row.mend:
-            line = Text(" " * indent).append("mend   ", style="dim").append(row.mend)
+            head = Text(" " * indent + "costs  ", style="dim")
+            _print_beside(head, row.cost, indent + 7, console)
+        if row.fix:
+            line = Text(" " * indent).append("fix    ", style="dim").append(row.fix)
             console.print(line, soft_wrap=True, highlight=False)
 
 
 def print_ability(ability: Ability, console: Console) -> None:
-    """Print the last word: what this machine grades."""
+    """Print what this machine grades, a line for each language."""
     devices = {
         "CUDA C++": _devices(gpu=ability.cuda_on_gpu, cpu=ability.cuda_on_cpu),
         "Triton": _devices(gpu=ability.triton_on_gpu, cpu=ability.triton_on_cpu),
@@ -61,13 +60,10 @@ def _devices(*, gpu: bool, cpu: bool) -> str:
 
 
 def _print_beside(head: Text, words: str, indent: int, console: Console) -> None:
-    """Print words after a head, their further lines under their first."""
+    """Print words after a head, and align their further lines with the first."""
+    # A path stays in one piece, to be copied.
     first, *lines = textwrap.wrap(
-        words,
-        max(console.width - indent, 20),
-        # A path stays in one piece, to be copied.
-        break_long_words=False,
-        break_on_hyphens=False,
+        words, max(console.width - indent, 20), break_long_words=False, break_on_hyphens=False
     )
     console.print(head + Text(first), soft_wrap=True, highlight=False)
     for line in lines:

@@ -1,15 +1,14 @@
-"""Nsight Compute's own counters for one call, where the driver permits them.
+"""The GPU's counters for one call, by Nsight Compute, where the driver permits them.
 
-The hand-in's worker runs under ncu with buffers of its own, as it does under
-compute-sanitizer. Many machines keep the counters for administrators; then
-the tool says so in its log, and so do we.
+The submission's worker runs under ncu with private buffers, as it does under
+compute-sanitizer. Many machines reserve the counters for administrators; the
+tool's log says so then.
 """
 
 from __future__ import annotations
 
 import csv
-import io
-from collections.abc import Sequence
+import itertools
 from dataclasses import replace
 
 from grader.checks.common.case_run import RunSetup
@@ -32,11 +31,11 @@ _LOG = "ncu.csv"
 _LOG_BYTES = 4 << 20
 _CALL_S, _LOAD_S, _FINISH_S = 60.0, 120.0, 60.0
 _REFUSED = "ERR_NVGPUCTRPERM"
-_NO_KERNELS = "No kernels were profiled"  # what ncu of CUDA 13.0 says then
+_NO_KERNELS = "No kernels were profiled"  # the words of CUDA 13.0's ncu
 
 
 def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
-    """Run one case under ncu; return what was counted, or nothing and the reason."""
+    """Run one case under ncu with private buffers; return (metric, value) pairs, or why none."""
     tool_command = ToolCommand(
         command=(
             *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
@@ -45,7 +44,6 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
         environment={},
     )
     limits = replace(setup.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
-    setup = replace(setup, private=True)
     with Session(setup.built, limits, setup.server, tool_command=tool_command) as session:
         outcome = run_under_tool(setup, session, [case], limits)
         session.finish(_FINISH_S)
@@ -53,9 +51,8 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
             log = scratch_dir.read(session.box / _LOG, _LOG_BYTES).decode("utf-8", "replace")
         except OSError:
             log = ""
-    found = parse(log)
-    if found:
-        return found, ""
+    if metrics := parse(log):
+        return metrics, ""
     if _REFUSED in log:
         return [], "this machine keeps the GPU's counters for administrators (ERR_NVGPUCTRPERM)"
     if outcome.failure is None and _NO_KERNELS in log:
@@ -65,15 +62,12 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
 
 
 def parse(log: str) -> list[tuple[str, str]]:
-    """Return (what, value with unit) of the first kernel in ncu's CSV, behind its chatter."""
-    lines = log.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if start is None:
-        return []
-    rows: Sequence[dict[str, str]] = list(csv.DictReader(io.StringIO("\n".join(lines[start:]))))
+    """Return (metric, value with unit) of the first kernel in ncu's CSV, after its other output."""
+    table = itertools.dropwhile(lambda line: not line.startswith('"ID"'), log.splitlines())
+    rows = list(csv.DictReader(table))
     first = rows[0]["ID"] if rows else ""
     return [
-        (METRICS[row["Metric Name"]], f"{row['Metric Value']} {row['Metric KernelFile']}".strip())
+        (METRICS[row["Metric Name"]], f"{row['Metric Value']} {row['Metric Unit']}".strip())
         for row in rows
         if row["ID"] == first and row.get("Metric Name") in METRICS
     ]

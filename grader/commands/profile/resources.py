@@ -1,14 +1,14 @@
-"""What a kernel takes of a multiprocessor: registers, shared memory, spills, as ptxas says.
+"""The registers, shared memory and spills of a kernel, as ptxas prints them.
 
-Needs nvcc and no GPU. The student's file is compiled in the sandbox, as for
-grading, and never from the cache: what is wanted is what the compiler prints.
+Needs nvcc, but no GPU. The student's file is compiled in the sandbox, as for
+grading, but never taken from the cache, which does not keep what a compiler prints.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.assignment.model import Assignment
@@ -21,7 +21,7 @@ from grader.system.toolchain import Tool
 
 # The same on every architecture from sm_70 to sm_120 but for the last.
 _REGISTERS_PER_SM = 65536
-_REGISTER_STEP = 8  # a thread gets a multiple of so many
+_REGISTER_STEP = 8  # a thread's registers are allocated in multiples of this
 _WARP = 32
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
@@ -32,7 +32,7 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """One kernel's: for a thread registers and spilled bytes, for a block static shared bytes."""
+    """One kernel's use: registers and spilled bytes per thread, static shared bytes per block."""
 
     kernel: str
     registers: int
@@ -41,7 +41,7 @@ class Resources:
 
     @property
     def threads_by_registers(self) -> int:
-        """How many threads of a multiprocessor have registers enough at once."""
+        """How many threads of a multiprocessor can have their registers at the same time."""
         each = -(-max(self.registers, 1) // _REGISTER_STEP) * _REGISTER_STEP
         return _REGISTERS_PER_SM // (each * _WARP) * _WARP
 
@@ -49,7 +49,7 @@ class Resources:
 def resources(
     assignment: Assignment, source: SourceFile, nvcc: Tool, architecture: tuple[int, int]
 ) -> tuple[Resources, ...]:
-    """Compile a CUDA C++ file for `architecture`; return its kernels', () if it does not."""
+    """Compile a CUDA C++ file; return the resources of its kernels, () if it does not compile."""
     signature, name = assignment.signature, Path(source.path).name
     compiler = nvcc_compiler(nvcc, architecture)
     with box("grade-profile-") as folder:
@@ -63,21 +63,13 @@ def resources(
             environment=spawn.clean_environment(folder) | compiler.environment,
             wall_s=assignment.limits.build_s,
         )
-    found = parse(ended.output)
-    names = _plain_names([one.kernel for one in found])
-    return tuple(
-        Resources(
-            kernel=names.get(one.kernel, one.kernel),
-            registers=one.registers,
-            shared_bytes=one.shared_bytes,
-            spill_bytes=one.spill_bytes,
-        )
-        for one in found
-    )
+    kernels = parse(ended.output)
+    names = _demangled([used.kernel for used in kernels])
+    return tuple(replace(used, kernel=names.get(used.kernel, used.kernel)) for used in kernels)
 
 
 def parse(output: str) -> list[Resources]:
-    """Read ptxas's lines: an entry function, its spills, then what it used."""
+    """Read ptxas's lines: an entry function, its spills, then its registers and memory."""
     found: list[Resources] = []
     kernel, spill_bytes = "", 0
     for line in output.splitlines():
@@ -99,8 +91,8 @@ def parse(output: str) -> list[Resources]:
     return found
 
 
-def _plain_names(names: list[str]) -> dict[str, str]:
-    """Return names as they are written, where binutils' c++filt is there to ask."""
+def _demangled(names: list[str]) -> dict[str, str]:
+    """Return the names as written in the source; nothing without binutils' c++filt."""
     try:
         done = subprocess.run(
             ["c++filt", "-p"], input="\n".join(names), capture_output=True, text=True, timeout=10

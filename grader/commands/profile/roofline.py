@@ -1,12 +1,12 @@
-"""Where a kernel stands under its roof: as bars in a terminal, as a picture in SVG.
+"""The roofline of a kernel: as bars in a terminal, as a picture in SVG.
 
-The roof over an intensity of i operations a byte is the lower of two lines:
+At an intensity of i operations per byte, the roofline is the lower of two lines:
 
-    rate = i · bandwidth      memory bounds it
-    rate = peak               the arithmetic units do
+    rate = i · bandwidth      memory is the bound
+    rate = peak               the arithmetic units are the bound
 
-A kernel without counted operations has no place in the picture; then the
-share of the bandwidth is all there is, and is drawn as a bar.
+A kernel without counted operations has no point in the picture: its share of the
+bandwidth is drawn as a bar instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DECADES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One benchmark's rates; `intensity` in operations a byte is None without operations."""
+    """One benchmark's rates; `tflop_s` is None if its operations are not counted."""
 
     name: str
     gb_s: float
@@ -31,47 +31,53 @@ class Point:
 
     @property
     def intensity(self) -> float | None:
-        """Operations for each byte that has to move."""
+        """Operations for each byte that has to move; None if they are not counted."""
         return None if self.tflop_s is None else 1e3 * self.tflop_s / self.gb_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roof:
-    """A GPU's: measured bandwidth, and the peak of its float32 units where it is known."""
+class Roofline:
+    """A GPU's measured bandwidth, and the peak of its float32 units if it is known."""
 
     gb_s: float
     tflop_s: float | None = None
 
     def share(self, point: Point) -> float:
-        """Return the point's rate as a share of the roof above it."""
+        """Return the point's rate as a share of the roofline above it."""
         shares = [point.gb_s / self.gb_s]
         if point.tflop_s is not None and self.tflop_s is not None:
             shares.append(point.tflop_s / self.tflop_s)
         return max(shares)
 
     def bound(self, point: Point) -> str:
-        """Return what the roof above the point is made of: "memory" or "arithmetic"."""
+        """Return the point's bound: "memory" or "arithmetic"."""
         if point.intensity is None or self.tflop_s is None:
             return "memory"
         return "memory" if point.intensity * self.gb_s < 1e3 * self.tflop_s else "arithmetic"
 
 
-def bars(points: Sequence[Point], roof: Roof) -> list[str]:
-    """Return a line for each point: a bar as long as its share of the roof."""
+def bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
+    """Return a line for each point: a bar as long as its share of the roofline."""
     width = max((len(point.name) for point in points), default=0)
     lines = []
     for point in points:
-        share = roof.share(point)
+        share = roofline.share(point)
         filled = round(min(share, 1.0) * BAR)
         bar = "#" * filled + "." * (BAR - filled)
-        lines.append(f"{point.name:{width}}  |{bar}| {share:4.0%} of the {roof.bound(point)} roof")
+        lines.append(
+            f"{point.name:{width}}  |{bar}| {share:4.0%} of the {roofline.bound(point)} roof"
+        )
     return lines
 
 
-def svg(points: Sequence[Point], roof: Roof, title: str) -> str:
-    """Return the picture; it has both lines and every point with operations, else bars."""
+def svg(points: Sequence[Point], roofline: Roofline, title: str) -> str:
+    """Draw the roofline with every point that has an intensity; without any, draw bars."""
     placed = [point for point in points if point.intensity is not None]
-    body = _picture(placed, roof) if placed and roof.tflop_s is not None else _bars(points, roof)
+    body = (
+        _picture(placed, roofline)
+        if placed and roofline.tflop_s is not None
+        else _bars(points, roofline)
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
         f'font-family="sans-serif" font-size="13">\n'
@@ -82,12 +88,12 @@ def svg(points: Sequence[Point], roof: Roof, title: str) -> str:
     )
 
 
-def _picture(points: Sequence[Point], roof: Roof) -> list[str]:
-    assert roof.tflop_s is not None
-    ridge = 1e3 * roof.tflop_s / roof.gb_s
+def _picture(points: Sequence[Point], roofline: Roofline) -> list[str]:
+    assert roofline.tflop_s is not None
+    ridge = 1e3 * roofline.tflop_s / roofline.gb_s
     left = math.floor(math.log10(min([ridge / 10, *(p.intensity or ridge for p in points)])))
     right = math.ceil(math.log10(max([ridge * 10, *(p.intensity or ridge for p in points)])))
-    top = math.ceil(math.log10(roof.tflop_s) + 0.1)
+    top = math.ceil(math.log10(roofline.tflop_s) + 0.1)
 
     def x(intensity: float) -> float:
         span = _WIDTH - 2 * _MARGIN
@@ -97,17 +103,17 @@ def _picture(points: Sequence[Point], roof: Roof) -> list[str]:
         down = min(max(top - math.log10(tflop_s), 0.0), float(_DECADES))
         return _MARGIN + (_HEIGHT - 2 * _MARGIN) * down / _DECADES
 
-    # From where the line of memory enters the picture.
-    start = max(10.0**left, 10.0 ** (top - _DECADES + 3) / roof.gb_s)
-    roof_line = " ".join(
+    # Where the memory line enters the picture.
+    start = max(10.0**left, 10.0 ** (top - _DECADES + 3) / roofline.gb_s)
+    corners = " ".join(
         f"{x(i):.1f},{y(t):.1f}"
         for i, t in (
-            (start, start * roof.gb_s / 1e3),
-            (ridge, roof.tflop_s),
-            (10.0**right, roof.tflop_s),
+            (start, start * roofline.gb_s / 1e3),
+            (ridge, roofline.tflop_s),
+            (10.0**right, roofline.tflop_s),
         )
     )
-    lines = [f'<polyline points="{roof_line}" fill="none" stroke="black" stroke-width="2"/>']
+    lines = [f'<polyline points="{corners}" fill="none" stroke="black" stroke-width="2"/>']
     for decade in range(left, right + 1):
         at = x(10.0**decade)
         lines.append(
@@ -121,8 +127,8 @@ def _picture(points: Sequence[Point], roof: Roof) -> list[str]:
         )
     lines += [
         f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 14}" text-anchor="middle">operations a byte</text>',
-        f'<text x="{_MARGIN}" y="{_MARGIN - 12}">TFLOP/s; {roof.gb_s:.0f} GB/s, '
-        f"{roof.tflop_s:.1f} TFLOP/s in float32</text>",
+        f'<text x="{_MARGIN}" y="{_MARGIN - 12}">TFLOP/s; {roofline.gb_s:.0f} GB/s, '
+        f"{roofline.tflop_s:.1f} TFLOP/s in float32</text>",
     ]
     for point in points:
         assert point.intensity is not None and point.tflop_s is not None
@@ -135,15 +141,15 @@ def _picture(points: Sequence[Point], roof: Roof) -> list[str]:
     return lines
 
 
-def _bars(points: Sequence[Point], roof: Roof) -> list[str]:
+def _bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
     span, lines = _WIDTH - 2 * _MARGIN, []
     for number, point in enumerate(points):
         top = _MARGIN + 60 * number
         lines += [
             f'<rect x="{_MARGIN}" y="{top}" width="{span}" height="22" fill="#ddd"/>',
-            f'<rect x="{_MARGIN}" y="{top}" width="{span * min(roof.share(point), 1.0):.1f}" '
+            f'<rect x="{_MARGIN}" y="{top}" width="{span * min(roofline.share(point), 1.0):.1f}" '
             'height="22" fill="crimson"/>',
             f'<text x="{_MARGIN}" y="{top + 40}">{escape(point.name)}: {point.gb_s:.0f} of '
-            f"{roof.gb_s:.0f} GB/s</text>",
+            f"{roofline.gb_s:.0f} GB/s</text>",
         ]
     return lines

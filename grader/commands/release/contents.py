@@ -1,9 +1,10 @@
-"""What goes into the archives: the grader, the assignments, the stubs; never a solved file."""
+"""Contents of the archives: the grader, the assignments, the stubs; never a solved file."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import grader
@@ -21,19 +22,19 @@ else:
     import tomli as tomllib
 
 PACKAGE = Path(grader.__file__).resolve().parent
-_FILES = PACKAGE / "release" / "files"
-# Beside the package in its repository: what its installation needs.
+_FILES = Path(__file__).with_name("files")
+# Files beside the package in its repository, which its installation needs.
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
 STUDENTS_PAGE = "docs/students.md"
-# What an image is made from, at the root of an archive. As a file, because the Python
-# of an image may be too old to read TOML (Ubuntu 22.04's is).
+# An image is made from these, at the root of an archive. The requirements are a file,
+# because the Python of an image may be too old to read TOML (Ubuntu 22.04's is).
 REQUIREMENTS, CONSTRAINTS = "requirements.txt", "constraints.txt"
 _LEFT_BY_TOOLS = {".pyc", ".so", ".o"}
 _PAGES = {".md", ".png", ".svg", ".jpg", ".pdf"}
 
 
 def grader_files() -> Iterator[Entry]:
-    """Yield the package's sources and what installs them.
+    """Yield the package's sources and the files that install them.
 
     Raises UsageError if the package is not in its repository.
     """
@@ -58,7 +59,7 @@ def students_page() -> Iterator[Entry]:
 
 
 def image_files() -> Iterator[Entry]:
-    """Yield what an image's pip needs: the grader's requirements and their tested versions."""
+    """Yield the grader's requirements and their tested versions, for an image's pip."""
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     lines = project["project"]["dependencies"]
     yield Entry(REQUIREMENTS, "".join(f"{line}\n" for line in lines).encode())
@@ -66,7 +67,7 @@ def image_files() -> Iterator[Entry]:
 
 
 def graded_files(assignment: Assignment) -> Iterator[Entry]:
-    """Yield what grading needs, hidden cases and all."""
+    """Yield all files that grading needs, hidden cases included."""
     for path in sorted(assignment.folder.rglob("*")):
         inner = path.relative_to(assignment.folder)
         if path.is_file() and "__pycache__" not in inner.parts:
@@ -74,7 +75,7 @@ def graded_files(assignment: Assignment) -> Iterator[Entry]:
 
 
 def visible_files(assignment: Assignment) -> Iterator[Entry]:
-    """Yield what a student may see of an assignment: visible cases, handout, fingerprints."""
+    """Yield the files that a student may see: visible cases, handout, fingerprints."""
     folder = f"{ASSIGNMENTS}/{assignment.name}"
     spec = (assignment.folder / SPEC_FILE).read_text(encoding="utf-8-sig")
     yield Entry(f"{folder}/{SPEC_FILE}", visible_spec(spec, assignment.folder / SPEC_FILE).encode())
@@ -84,7 +85,7 @@ def visible_files(assignment: Assignment) -> Iterator[Entry]:
 
 
 def stub_files(assignment: Assignment, repository: Path) -> Iterator[Entry]:
-    """Yield the stubs and the header; UsageError if one is not there."""
+    """Yield the stubs and the header. Raises UsageError if a file is missing."""
     template = repository / TEMPLATES / assignment.name
     names = [name for kernel in assignment.kernels for name in kernel.files.values()]
     names += [PROGRAM_FILE] if assignment.program else []
@@ -107,7 +108,7 @@ def written_files(target: str, words: dict[str, str]) -> Iterator[Entry]:
             for key, value in words.items():
                 text = text.replace(f"@{key}@", value)
             name = path.relative_to(folder).as_posix().replace("@NAME@", words["NAME"])
-            # A name with a dot first would be overlooked where packages are built.
+            # Package builds overlook files whose names begin with a dot.
             name = name.replace("dot_", ".")
             yield Entry(name, text.encode(), executable=text.startswith("#!"))
 
@@ -115,7 +116,7 @@ def written_files(target: str, words: dict[str, str]) -> Iterator[Entry]:
 def below(folder: str, entries: Iterable[Entry]) -> Iterator[Entry]:
     """Yield the entries in a folder."""
     for entry in entries:
-        yield Entry(f"{folder}/{entry.path}", entry.data, entry.executable)
+        yield replace(entry, path=f"{folder}/{entry.path}")
 
 
 def _entry(path: Path, name: str) -> Entry:

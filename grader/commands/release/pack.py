@@ -1,4 +1,4 @@
-"""Entries → an archive that depends on nothing else: fixed times, order, owners, modes."""
+"""Packing of entries: the same entries give the same bytes (times, order, owners, modes)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from grader.errors import UsageError
 
 ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip knows no time before
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip stores no earlier time
 _EPOCH_S = 315532800  # the same moment
 _UNIX = 3
 
@@ -32,7 +32,7 @@ class Entry:
 
 
 def packed(entries: Iterable[Entry], name: str) -> bytes:
-    """Return the archive whose kind the ending of `name` tells; UsageError for another one."""
+    """Return the archive of the kind that `name` ends in. Raises UsageError for another ending."""
     ordered = sorted(entries)
     if name.endswith(".zip"):
         return _zip(ordered)

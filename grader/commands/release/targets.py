@@ -1,13 +1,14 @@
-"""One archive for each target: which files stand where in it."""
+"""The archive of each target: which files it holds, and where."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from grader.assignment.generated import REFERENCES
 from grader.assignment.model import Assignment
 from grader.commands.release.contents import (
     below,
@@ -20,13 +21,13 @@ from grader.commands.release.contents import (
     written_files,
 )
 from grader.commands.release.pack import Entry, tar
-from grader.commands.release.solutions import solved_lines
-from grader.errors import GraderError, UsageError
+from grader.commands.release.readiness import refuse_solutions
+from grader.errors import UsageError
 
 STUDENT_FOLDER = "gpu-assignments"
-# What is left of each platform's limit for our own start and end, in seconds:
-# Gradescope ends a submission after 600 with 0 points, Tango and PrairieLearn after
-# what README.md has the course set.
+# Seconds for grading, each less than the platform's limit by our own start and end:
+# Gradescope ends a submission after 600 s with 0 points, Tango and PrairieLearn after
+# the limit that README.md tells the course to set.
 BUDGETS_S = {"gradescope": 540, "prairielearn": 270, "autolab": 270, "github": 1200}
 _UUIDS = uuid.UUID("6f3a4b7e-52c6-4f4f-9a39-0b0d8f9d6f10")
 
@@ -36,7 +37,7 @@ Target = Callable[[Sequence[Assignment], Path], Iterator[Entry]]
 def entries_of(target: str, assignments: Sequence[Assignment], repository: Path) -> list[Entry]:
     """Return the files of an archive.
 
-    Raises UsageError if the target does not take so many assignments, GraderError
+    Raises UsageError if the target takes one assignment and there are more, GraderError
     if a line of a solution would be in it.
     """
     if target != "student" and len(assignments) != 1:
@@ -46,7 +47,7 @@ def entries_of(target: str, assignments: Sequence[Assignment], repository: Path)
             tip=f"name one: grade release {target} {assignments[0].name} --output FILE",
         )
     entries = list(TARGETS[target](assignments, repository))
-    _refuse_solutions(entries, assignments, repository)
+    refuse_solutions(entries, assignments, repository)
     return entries
 
 
@@ -62,20 +63,24 @@ def github(assignments: Sequence[Assignment], repository: Path) -> Iterator[Entr
 
 def gradescope(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
     """The zip that Gradescope unpacks at /autograder/source."""
-    yield from _with_grader("gradescope", assignments[0])
+    assignment = assignments[0]
+    yield from _first_of_each_path(
+        written_files("gradescope", _words("gradescope", assignment)),
+        image_files(),
+        grader_files(),
+        graded_files(assignment),
+    )
 
 
 def prairielearn(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
     """Folders of a course: the question, the grader below serverFilesCourse, the image."""
     assignment = assignments[0]
-    question = f"questions/{assignment.name}"
+    question, server = f"questions/{assignment.name}", "serverFilesCourse/gpu-grade"
     yield Entry(f"{question}/info.json", _question(assignment).encode())
+    folders = {"run.sh": f"{server}/", "question.html": f"{question}/"}
     for entry in written_files("prairielearn", _words("prairielearn", assignment)):
-        inner = "serverFilesCourse/gpu-grade" if entry.path == "run.sh" else ""
-        path = entry.path if entry.path != "question.html" else f"{question}/question.html"
-        yield Entry(f"{inner}/{path}" if inner else path, entry.data, entry.executable)
-    source = [*grader_files(), *graded_files(assignment)]
-    yield from below("serverFilesCourse/gpu-grade", source)
+        yield replace(entry, path=folders.get(entry.path, "") + entry.path)
+    yield from below(server, (*grader_files(), *graded_files(assignment)))
     # The image is built in the archive's root.
     yield from image_files()
 
@@ -102,25 +107,23 @@ TARGETS: Mapping[str, Target] = {
 }
 
 
-def _with_grader(target: str, assignment: Assignment) -> Iterator[Entry]:
-    own = list(written_files(target, _words(target, assignment)))
-    own += image_files()
-    yield from own
-    taken = {entry.path for entry in own}
-    yield from (e for e in (*grader_files(), *graded_files(assignment)) if e.path not in taken)
-
-
 def _for_students(
     target: str, assignments: Sequence[Assignment], repository: Path
 ) -> Iterator[Entry]:
-    own = list(written_files(target, _words(target, *assignments)))
-    yield from own
-    taken = {entry.path for entry in own}
-    yield from (e for e in grader_files() if e.path not in taken)
-    yield from students_page()
+    yield from _first_of_each_path(
+        written_files(target, _words(target, *assignments)), grader_files(), students_page()
+    )
     for assignment in assignments:
         yield from visible_files(assignment)
         yield from stub_files(assignment, repository)
+
+
+def _first_of_each_path(*sources: Iterable[Entry]) -> Iterable[Entry]:
+    """Return the entries; a target's own README.md comes before the grader's."""
+    entries: dict[str, Entry] = {}
+    for entry in chain(*sources):
+        entries.setdefault(entry.path, entry)
+    return entries.values()
 
 
 def _words(target: str, *assignments: Assignment) -> dict[str, str]:
@@ -156,22 +159,3 @@ def _question(assignment: Assignment) -> str:
         },
     }
     return json.dumps(info, indent=2, ensure_ascii=False) + "\n"
-
-
-def _refuse_solutions(
-    entries: Sequence[Entry], assignments: Sequence[Assignment], repository: Path
-) -> None:
-    """Raise GraderError if a file of an assignment holds a line that only the solution has."""
-    for assignment in assignments:
-        lines = solved_lines(repository / REFERENCES / assignment.name)
-        for entry in entries:
-            if f"/{assignment.name}/" not in f"/{entry.path}":
-                continue
-            held = {line.strip() for line in entry.data.decode("utf-8", "replace").splitlines()}
-            told = sorted(held & lines)
-            if told:
-                raise GraderError(
-                    f"{entry.path} would give a solution away: `{told[0]}`",
-                    tip="is a solved file in student_template/? "
-                    "python -m grader.assignment.generated",
-                )

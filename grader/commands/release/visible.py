@@ -1,4 +1,4 @@
-"""A spec without its hidden cases, for students: the same text, some tables less."""
+"""The spec that students get: the same text without the tables of hidden cases."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SCHEMA = re.compile(r"\A#:schema [^\n]*\n")
 
 
 def visible_spec(text: str, file: Path) -> str:
-    """Return a valid spec without cases that are not visible, and the comments above them.
+    """Return a valid spec without its hidden cases and the comments above them.
 
-    Everything else stays as it is, but for the line that names the schema to
-    editors, which may be a path of the staff's machine. Raises SpecError, about
-    `file`, if no visible case is left, or if cases are no tables of their own.
+    The line that names the schema to editors goes too, because it may be a path
+    of the staff's machine. Raises SpecError, about `file`, if no visible case is
+    left or if a case is no [[cases]] table.
     """
     data = tomllib.loads(text)
     starts = key_lines(text)
@@ -35,7 +35,7 @@ def visible_spec(text: str, file: Path) -> str:
             file=file, key="cases", line=starts["cases", 0],
             tip="write each as a table of its own that begins with [[cases]]",
         )  # fmt: skip
-    gone: set[int] = set()
+    hidden: set[int] = set()
     kept = []
     for position, case in enumerate(data["cases"]):
         if Visibility(case.get("visibility", "visible")) is Visibility.VISIBLE:
@@ -48,10 +48,10 @@ def visible_spec(text: str, file: Path) -> str:
             and path[:2] != ("cases", position)
             and _opens(lines, line)
         ]
-        gone |= _with_comments(lines, starts["cases", position], min(after, default=None))
+        hidden |= _with_comments(lines, starts["cases", position], min(after, default=None))
     if not kept:
         raise SpecError("has no visible case: students would have none", file=file, key="cases")
-    shown = "".join(line for number, line in enumerate(lines, start=1) if number not in gone)
+    shown = "".join(line for number, line in enumerate(lines, start=1) if number not in hidden)
     shown = _SCHEMA.sub("", shown).rstrip("\n") + "\n"
     assert tomllib.loads(shown) == {**data, "cases": kept}, file
     return shown

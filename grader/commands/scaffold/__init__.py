@@ -1,9 +1,9 @@
-"""`grade new`: an assignment's first files, which work before anything is filled in.
+"""`grade new`: the first files of an assignment, which work before anything is filled in.
 
-    what is asked for ─draft─→ Draft ─┬ spec, oracle, handout, solved files, samples
-                                      └ stubs, header, fingerprints (as `fingerprint` makes them)
+    options ──draft──→ Draft ──templates/──→ spec, oracle, handout, solved files, samples
+                             ──generated_for──→ stubs, header, fingerprints
 
-The skeleton solves a placeholder: every output is the sum of all inputs. So it
-validates and verifies at once, and each change afterwards is a small step from
-something that works. What is to be replaced says FILL IN.
+The skeleton solves a placeholder: every output is the sum of all inputs. It therefore
+validates and verifies at once, and each later change is a small step from a working
+state. FILL IN marks what the author replaces.
 """

@@ -1,4 +1,4 @@
-"""What a new assignment is to be: its name, languages and arguments, checked."""
+"""A draft of a new assignment: name, languages, arguments, case sizes and its placeholder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.assignment.expression import Expression
+from grader.assignment.model import Range
 from grader.assignment.names import type_meant
 from grader.assignment.signature import Argument, ElementType, Signature
 from grader.errors import UsageError
@@ -18,7 +19,7 @@ _FORM = re.compile(
     r"(?:\[(?P<shape>[^\]]*)\]\s*(?::\s*(?P<role>\w+))?|(?:=\s*(?P<default>\S+))?)\s*"
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-# Seams of warps and blocks; rotated for each further size, smaller where there are many.
+# Sizes around warps and blocks, by the number of extents; rotated for each further extent.
 _SEAMS = {1: (1, 2, 31, 32, 33, 257, 1000, 1025), 2: (1, 2, 31, 32, 33, 257, 3, 129)}
 _SMALL_SEAMS = (1, 2, 7, 16, 17, 33, 3, 31)
 _LARGE = {1: (10007,), 2: (127, 211)}
@@ -30,7 +31,7 @@ _FRACTIONS = (0.5, 2.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A new assignment; its entry and its files have its name."""
+    """A new assignment; its entry and its files share its name."""
 
     name: str
     title: str
@@ -39,7 +40,7 @@ class Draft:
 
     @property
     def plain_title(self) -> str:
-        """The title as it can stand in a comment and a docstring of both languages."""
+        """The title without characters that end a comment or a docstring."""
         return self.title.replace("\\", "").replace('"', "'")
 
     @property
@@ -54,6 +55,14 @@ class Draft:
         return tuple(a for a in self.signature.arrays if a.role is Role.IN)
 
     @property
+    def tolerance(self) -> tuple[str, ...]:
+        """atol and rtol for the least precise output, () if all outputs are exact."""
+        kinds = {self.kind(output) for output in self.signature.outputs}
+        return next(
+            (kind.tolerance for kind in ElementType if kind in kinds and kind.tolerance), ()
+        )
+
+    @property
     def extents(self) -> tuple[str, ...]:
         """The sizes that shapes depend on, in the order of the arguments."""
         used = {n for a in self.signature.arrays for e in a.shape or () for n in e.names}
@@ -61,21 +70,50 @@ class Draft:
 
     @property
     def others(self) -> tuple[Argument, ...]:
-        """The scalars that are no array's extent: they take part in the result."""
+        """The scalars that are no array's extent."""
         return tuple(a for a in self.signature.scalars if a.name not in self.extents)
 
     def local(self, name: str) -> str:
-        """Return a local variable's name, which is that of no argument."""
+        """Return `name` with underscores appended until no argument has the same name."""
         while any(argument.name == name for argument in self.signature.arguments):
             name += "_"
         return name
 
     def kind(self, argument: Argument) -> ElementType:
-        """Return the argument's type, which is the same in all languages."""
+        """Return the argument's type; a draft binds no types by language."""
         return ElementType.named(argument.type)
 
+    def summands(self, output: Argument) -> tuple[Argument, ...]:
+        """Return what an element of `output` is the sum of in the placeholder.
+
+        The element's old value if it is read, then one element of each array that is only
+        read (at the same index, modulo the array's length), then each scalar that is no
+        extent: every argument matters.
+        """
+        return *([output] if output.role.read else []), *self.inputs, *self.others
+
+    def sum_type(self, output: Argument) -> ElementType:
+        """Return the type that the sum is computed in; integer sums count positive floats."""
+        if not self.kind(output).is_float:
+            return ElementType.INT64
+        kinds = {self.kind(output), *map(self.kind, (*self.inputs, *self.others))}
+        return ElementType.FLOAT64 if ElementType.FLOAT64 in kinds else ElementType.FLOAT32
+
+    def grows_by_one(self, output: Argument) -> bool:
+        """True if `output` is the only summand: unchanged it would be right without a launch."""
+        return self.summands(output) == (output,)
+
+    @property
+    def goes_around(self) -> bool:
+        """True if the elements of some input are repeated to fill an output."""
+        return any(
+            not same_count(array, output)
+            for array in self.inputs
+            for output in self.signature.outputs
+        )
+
     def small_cases(self) -> dict[str, list[int | float]]:
-        """Return the sizes of the small cases by name, lists side by side."""
+        """Return the sizes of the small cases: by name, one list element per case."""
         extents = self.extents
         seams = _SEAMS.get(len(extents), _SMALL_SEAMS)
         rows = [
@@ -95,18 +133,18 @@ class Draft:
         return sizes
 
     def large_case(self) -> dict[str, int | float]:
-        """Return a case that no block size divides."""
+        """Return the sizes of a case that no block size divides."""
         extents = self.extents
         primes = _LARGE.get(len(extents), (23, 19, 17, 13, 11, 7))
         sizes: dict[str, int | float] = dict(zip(extents, primes * len(extents), strict=False))
         return sizes | self._scalars()
 
-    def hidden_case(self) -> dict[str, int | float | tuple[int, int]]:
-        """Return the ranges (a pair: least, most) of the hidden cases."""
+    def hidden_case(self) -> dict[str, int | float | Range]:
+        """Return the sizes of the hidden cases, drawn from ranges."""
         most = _LARGEST_HIDDEN.get(len(self.extents), _SMALL)
-        # Shapes such as [rows - 2] have room from 3 on.
+        # Shapes such as [rows - 2] need extents of 3 or more.
         least = next((n for n in range(2, most) if self._fits(dict.fromkeys(self.extents, n))), 2)
-        return {**dict.fromkeys(self.extents, (least, most)), **self._scalars()}
+        return {**dict.fromkeys(self.extents, Range(least, most)), **self._scalars()}
 
     def _scalars(self) -> dict[str, int | float]:
         return {a.name: 0.25 if self.kind(a).is_float else 3 for a in self.others}
@@ -119,18 +157,30 @@ class Draft:
         return all(extent >= 1 for shape in shapes for extent in shape)
 
 
+def element_count(array: Argument) -> str:
+    """Return the number of an array's elements as a Python expression: `rows * cols`."""
+    extents = [extent.text.replace(" ", "") for extent in array.shape or ()]
+    plain = (e if e.isidentifier() or e.isdecimal() else f"({e})" for e in extents)
+    return " * ".join(plain)
+
+
+def same_count(one: Argument, other: Argument) -> bool:
+    """True if the spec gives both arrays the same number of elements, in the same words."""
+    return element_count(one) == element_count(other)
+
+
 def make_draft(
     name: str, title: str | None, languages: Iterable[str], arguments: Iterable[str]
 ) -> Draft:
-    """Return the draft; raise UsageError with a sentence for what does not fit together."""
+    """Return the draft; raise UsageError if the arguments make no assignment."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"`{name}` cannot be the name of an assignment",
             tip="small letters, digits and _, a letter first: row_softmax",
         )
     signature = Signature(entry=name, arguments=tuple(map(parse_argument, arguments)), types={})
-    for sentence in _problems(signature):
-        raise UsageError(sentence, tip=f"for example: {EXAMPLE}")
+    for problem in _problems(signature):
+        raise UsageError(problem, tip=f"for example: {EXAMPLE}")
     wanted = frozenset(map(Language, languages)) or frozenset(Language)
     return Draft(
         name=name,
@@ -145,35 +195,35 @@ def parse_argument(text: str) -> Argument:
 
     Raises UsageError.
     """
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
         raise UsageError(
             f"`{text}` is no argument",
             tip="an array is NAME:TYPE[EXTENTS]:ROLE, as in input:float32[rows, cols]:in; "
             "a scalar NAME:TYPE, as in n:int32",
         )
     kinds = [kind.word for kind in ElementType]
-    if found["type"] not in kinds:
+    if match["type"] not in kinds:
         raise UsageError(
-            f"`{text}`: `{found['type']}` is no type{type_meant(found['type'], kinds)}",
+            f"`{text}`: `{match['type']}` is no type{type_meant(match['type'], kinds)}",
             tip=f"known: {', '.join(kinds)}",
         )
     roles = [role.value for role in Role]
-    role = found["role"] or Role.IN.value
+    role = match["role"] or Role.IN.value
     if role not in roles:
         raise UsageError(f"`{text}`: `{role}` is no role", tip=f"known: {', '.join(roles)}")
     shape = None
-    if found["shape"] is not None:
+    if match["shape"] is not None:
         try:
-            shape = tuple(Expression.parse(extent) for extent in found["shape"].split(","))
+            shape = tuple(Expression.parse(extent) for extent in match["shape"].split(","))
         except ValueError as error:
             raise UsageError(f"`{text}`: {error}") from None
     return Argument(
-        name=found["name"],
-        type=found["type"],
+        name=match["name"],
+        type=match["type"],
         shape=shape,
         role=Role(role),
-        default=_number(text, found["default"]),
+        default=_number(text, match["default"]),
     )
 
 
@@ -189,7 +239,7 @@ def _number(text: str, value: str | None) -> int | float | None:
 
 
 def _problems(signature: Signature) -> Iterator[str]:
-    """Yield what a skeleton cannot be made of; what no spec may say is told by its reader."""
+    """Yield why no skeleton can be made; the spec's reader finds everything else."""
     if not signature.arguments:
         yield "the function needs arguments"
     if not signature.outputs:
@@ -197,7 +247,7 @@ def _problems(signature: Signature) -> Iterator[str]:
     if not any(array.role.read for array in signature.arrays):
         yield "there is no input: one array needs the role `in`, or `inout`"
     elif {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
-        # Threads that write the one would race with those that read it for the other.
+        # Threads that write the `inout` would race with those that read it for the `out`.
         yield (
             "a skeleton makes no `out` of an `inout` alone: draft it without the `out`, or with an "
             "`in`, and edit the spec afterwards"

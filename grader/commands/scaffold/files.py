@@ -1,8 +1,9 @@
-"""Write a draft's files: made and validated aside, then put in place, never over others."""
+"""Write the files of a draft: render and validate them aside, then move them into place."""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,26 +11,21 @@ from pathlib import Path
 
 import grader
 from grader.assignment.catalogue import ASSIGNMENTS
+from grader.assignment.expression import Expression
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
-from grader.assignment.model import ORACLE_FILE
-from grader.assignment.reader import SPEC_FILE, read_assignment
-from grader.commands.scaffold.cuda_text import cuda_samples, cuda_text
-from grader.commands.scaffold.draft import Draft
-from grader.commands.scaffold.oracle_text import oracle_text
-from grader.commands.scaffold.spec_text import handout_text, spec_text
-from grader.commands.scaffold.triton_text import triton_samples, triton_text
-from grader.commands.verify.handout_lints import FILL_IN
+from grader.assignment.reader import read_assignment
+from grader.commands.scaffold.draft import Draft, element_count, same_count
+from grader.commands.verify.lints import FILL_IN
 from grader.errors import GraderError, SpecError, UsageError
 from grader.vocabulary import Language
 
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)
 _SCHEMA = Path("grader/schemas/assignment.schema.json")
-_SAMPLES = {Language.CUDA: cuda_samples, Language.TRITON: triton_samples}
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A place that is to be filled in."""
+    """A line that the author must fill in."""
 
     file: Path
     line: int
@@ -43,10 +39,10 @@ def course_folder(start: Path) -> Path:
 
 
 def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
-    """Write the new assignment; return its files, relative to `course`, in order.
+    """Write the new assignment; return its files in order, relative to `course`.
 
-    Raises UsageError if any of its folders exists, or if the draft makes no valid
-    spec (then nothing is written), GraderError if the disk refuses.
+    Raises UsageError if one of its folders exists or the draft makes no valid spec
+    (then nothing is written), GraderError if the disk cannot be written.
     """
     for tree in _TREES:
         if os.path.lexists(course / tree / draft.name):
@@ -69,7 +65,7 @@ def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
 
 
 def gaps(files: tuple[Path, ...], course: Path) -> Iterator[Gap]:
-    """Yield the places to fill in, but of stubs, which are made from the solved files."""
+    """Yield the lines to fill in; stubs are left out because they follow from the solved files."""
     for file in files:
         if file.parts[0] == TEMPLATES or "samples" in file.parts:
             continue
@@ -86,7 +82,7 @@ def _make(draft: Draft, aside: Path, schema: str) -> None:
     try:
         assignment = read_assignment(aside / ASSIGNMENTS / draft.name)
     except SpecError as error:
-        # Of the spec's own words only what is wrong: the file is not there yet.
+        # Without the temporary folder, which the user never sees.
         reason = error.message.replace(f"{aside}{os.sep}", "")
         raise UsageError(f"this makes no assignment: {reason}") from None
     for file, text in generated_for(assignment, aside.resolve()):
@@ -94,20 +90,48 @@ def _make(draft: Draft, aside: Path, schema: str) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def _texts(draft: Draft, schema: str) -> Iterator[tuple[str, str]]:
-    folder, solved = f"{ASSIGNMENTS}/{draft.name}", f"{REFERENCES}/{draft.name}"
-    yield f"{folder}/{SPEC_FILE}", spec_text(draft, schema)
-    yield f"{folder}/{ORACLE_FILE}", oracle_text(draft)
-    yield f"{folder}/README.md", handout_text(draft)
-    for language, file in draft.files.items():
-        text = cuda_text(draft) if language is Language.CUDA else triton_text(draft)
-        yield f"{solved}/{file}", text
-        for sample, sample_text in _SAMPLES[language](draft):
-            yield f"{solved}/samples/{sample}/{file}", sample_text
+def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
+    """Yield path and text of every file: `templates/`, rendered.
+
+    `templates/assignment/` has the files of the assignment's folder, `templates/LANGUAGE/`
+    the solved file (`kernel`) and a sample each as VERDICT/NAME.
+    """
+    import jinja2  # a tenth of a second that no other command pays
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("grader.commands.scaffold"),
+        keep_trailing_newline=True,
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.globals |= {
+        "draft": draft,
+        "element_count": element_count,
+        "looked_up": _looked_up,
+        "same_count": same_count,
+        "schema": schema,
+        "signature": draft.signature,
+    }
+    for template in environment.list_templates():
+        group, _, name = template.removesuffix(".j2").partition("/")
+        if group == "assignment":
+            path = Path(ASSIGNMENTS, draft.name, name)
+        elif group in draft.files:
+            folder = "" if name == "kernel" else f"samples/{name}"
+            path = Path(REFERENCES, draft.name, folder, draft.files[Language(group)])
+        else:
+            continue  # macros, or the other language
+        yield path, environment.get_template(template).render()
+
+
+def _looked_up(extent: Expression, table: str) -> str:
+    """Return an extent in Python, with each size looked up in `table`: `sizes["n"] + 1`."""
+    return re.sub(r"[A-Za-z_]\w*", lambda name: f'{table}["{name[0]}"]', extent.text)
 
 
 def _schema_of(course: Path) -> str:
-    """Return where a spec's editor finds the schema: in the course, or in this package."""
+    """Return the schema's address for editors: in the course, else in this package."""
     if (course / _SCHEMA).is_file():
         return f"../../{_SCHEMA.as_posix()}"
     return (Path(grader.__file__).resolve().parent / "schemas" / _SCHEMA.name).as_uri()

@@ -1,10 +1,10 @@
-"""Stub, reference and header agree: files that follow from each other are current.
+"""Agreement of stub, reference, header and spec, and whether generated files are current.
 
 reference/NAME/FILE    is there for every kernel and language
-generated files        stubs, header, fingerprints and the handout's tiers are as made anew
+generated files        stubs, header, fingerprints and the handout's tiers are up to date
 signature              reference and stub define the entry as the spec has it:
                        the same parameters, types (CUDA C++) and names, in order
-header                 declares it
+header                 declares the entry
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from grader.assignment.generated import REFERENCES, TEMPLATES, generated_for
 from grader.assignment.model import Assignment
 from grader.assignment.signature import Signature
-from grader.commands.verify.row import Row, State, differs_if
+from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
 from grader.vocabulary import Language
 
-_REMEDY = "run `python -m grader.assignment.generated`"
+_FIX = "run `python -m grader.assignment.generated`"
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -38,54 +38,40 @@ def agreement_rows(assignment: Assignment, repository: Path) -> Iterator[Row]:
 def _file_rows(
     assignment: Assignment, language: Language, path: str, repository: Path
 ) -> Iterator[Row]:
-    solved = repository / REFERENCES / assignment.name / path
-    stub = repository / TEMPLATES / assignment.name / path
+    signature = assignment.signature
+    solved, stub = (repository / tree / assignment.name / path for tree in (REFERENCES, TEMPLATES))
+    subject = f"reference {path}"
     if not solved.is_file():
-        yield _row(
-            assignment, f"reference {path}", "is there", "a solved file", "none", State.DIFFERS
-        )
+        yield proof(assignment.name, subject, "is there", expected="a solved file", problem="none")
         return
     wanted = (
-        parameters(assignment.signature.c_declaration, assignment.signature, language)
+        parameters(signature.c_declaration, signature, language)
         if language is Language.CUDA
-        else assignment.signature.python_declaration
+        else signature.python_declaration
     )
-    found = [
-        parameters(
-            file.read_text(encoding="utf-8-sig", errors="replace"), assignment.signature, language
-        )
-        if file.is_file()
-        else None
-        for file in (solved, stub)
-    ]
-    wrong = [
-        f"the {what}: {line or f'no definition of {assignment.signature.entry}'}"
-        for what, line in zip(("reference", "stub"), found, strict=True)
-        if line != wanted
-    ]
-    yield _row(
-        assignment,
-        f"reference {path}",
-        "signature",
-        f"{wanted}, in reference and stub",
-        "; ".join(wrong) or "as expected",
-        differs_if(bool(wrong)),
-    )
+    wrong = []
+    for what, file in (("reference", solved), ("stub", stub)):
+        text = file.read_text(encoding="utf-8-sig", errors="replace") if file.is_file() else ""
+        defined = parameters(text, signature, language)
+        if defined != wanted:
+            wrong.append(f"the {what}: {defined or f'no definition of {signature.entry}'}")
+    expected = f"{wanted}, in reference and stub"
+    yield proof(assignment.name, subject, "signature", expected=expected, problem="; ".join(wrong))
 
 
 def parameters(text: str, signature: Signature, language: Language) -> str | None:
     """Return the entry's definition in a file on one line, None if there is none.
 
-    Of CUDA C++: the last thing that looks like one, without comments,
-    `extern "C"`, `__restrict__` and the space that does not matter.
+    In CUDA C++ it is the last text that looks like a definition, without comments,
+    `extern "C"`, `__restrict__` and insignificant space.
     """
     if language is Language.TRITON:
         return _python_definition(text, signature.entry)
     plain = _COMMENT.sub(" ", text)
-    found = re.findall(rf"\bvoid\s+{re.escape(signature.entry)}\s*\(([^()]*)\)", plain)
-    if not found:
+    lists = re.findall(rf"\bvoid\s+{re.escape(signature.entry)}\s*\(([^()]*)\)", plain)
+    if not lists:
         return None
-    words = re.sub(r"\b__restrict__\b", " ", found[-1])
+    words = re.sub(r"\b__restrict__\b", " ", lists[-1])
     return f"void {signature.entry}({', '.join(map(_parameter, words.split(',')))})"
 
 
@@ -108,57 +94,35 @@ def _python_definition(text: str, entry: str) -> str | None:
 def _generated_row(assignment: Assignment, repository: Path) -> Row:
     try:
         generated = list(generated_for(assignment, repository))
-        problems = [
+        outdated = [
             str(path.relative_to(repository))
             for path, text in generated
             if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text
         ]
-        note = _REMEDY if problems else f"{len(generated)} files"
+        note = _FIX if outdated else f"{len(generated)} files"
     except GraderError as error:
-        problems, note = [error.message], error.tip or ""
-    return _row(
-        assignment,
+        outdated, note = [error.message], error.tip or ""
+    return proof(
+        assignment.name,
         "generated files",
         "current",
-        "stubs, header, fingerprints and the handout's tiers as made anew",
-        f"not current: {', '.join(problems)}" if problems else "as expected",
-        differs_if(bool(problems)),
-        note,
+        expected="stubs, header, fingerprints and the handout's tiers as made anew",
+        problem=f"not current: {', '.join(outdated)}" if outdated else "",
+        note=note,
     )
 
 
 def _header_row(assignment: Assignment, repository: Path) -> Row:
-    signature = assignment.signature
-    header = repository / TEMPLATES / assignment.name / signature.header_name
-    declared = header.is_file() and f"{signature.c_declaration};" in header.read_text(
-        encoding="utf-8", errors="replace"
-    )
-    return _row(
-        assignment,
-        f"header {signature.header_name}",
+    declaration = f"{assignment.signature.c_declaration};"
+    header = repository / TEMPLATES / assignment.name / assignment.signature.header_name
+    problem = "" if header.is_file() else "no such file"
+    if not problem and declaration not in header.read_text(encoding="utf-8", errors="replace"):
+        problem = "no such line"
+    return proof(
+        assignment.name,
+        f"header {header.name}",
         "declares the entry",
-        f"{signature.c_declaration};",
-        "as expected" if declared else "no such line" if header.is_file() else "no such file",
-        differs_if(not declared),
-        "" if declared else _REMEDY,
-    )
-
-
-def _row(
-    assignment: Assignment,
-    subject: str,
-    check: str,
-    expected: str,
-    actual: str,
-    state: State,
-    note: str = "",
-) -> Row:
-    return Row(
-        assignment=assignment.name,
-        subject=subject,
-        check=check,
-        state=state,
-        expected=expected,
-        actual=actual,
-        note=note,
+        expected=declaration,
+        problem=problem,
+        note=_FIX if problem else "",
     )

@@ -1,23 +1,21 @@
-"""Does a graded hand-in get what was promised of it? Report → rows, and nothing else."""
+"""Judgement of reports: a row that says whether a graded submission kept its promises."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from grader.commands.verify.expectation import Expectation, Planted
 from grader.commands.verify.row import Row, State, differs_if
-from grader.commands.verify.samples import Sample
+from grader.commands.verify.samples import Expectation, Planted, Sample
 from grader.report.evidence import BuildEvidence, CorrectnessEvidence, Finding, MemoryEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Visibility
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Promise:
-    """One thing that was promised, and what came of it."""
+class _Promise(NamedTuple):
+    """One promise, and whether it was kept."""
 
     expected: str
     actual: str
@@ -29,27 +27,28 @@ def judge_sample(
 ) -> Row:
     """Hold the report on a sample to its folder and its first line."""
     promised = expectation or Expectation()
-    # One, or two where the student's own program is handed in with its kernel.
+    # One kernel, or two where the student's own program is submitted with its kernel.
     checks = [c for k in report.kernels if k.language is not None for c in k.checks]
     promises = list(_promises(sample, promised, report, checks, device))
-    note = ""
-    planted = promised.planted
-    if planted is not None and not planted.convicts(device.value):
-        blind = planted.severity(device.value) is None
-        note = f"{'blind' if blind else 'a warning or more'} on this device: {promised.why}"
     broken = [promise for promise in promises if not promise.kept]
-    state = differs_if(bool(broken))
-    if not broken and note and planted is not None and planted.severity(device.value) is None:
-        state = State.ELSEWHERE
+    state, note = _graded(report, bool(broken)), ""
+    planted = promised.planted
+    if broken:
+        note = _why(checks, report.verdict)
+    elif planted is not None and not planted.convicts(device):
+        blind = planted.severity(device) is None
+        note = f"{'blind' if blind else 'a warning or more'} on this device: {promised.why}"
+        if blind and state is State.AGREES:
+            state = State.ELSEWHERE
     return Row(
         assignment=sample.assignment,
         subject=f"sample {sample.title}",
         check="verdict",
-        state=State.FAILED if report.verdict is Verdict.GRADER_ERROR else state,
+        state=state,
         expected="; ".join(promise.expected for promise in promises),
         actual="; ".join(promise.actual for promise in broken or promises),
-        note=note if not broken else _why(checks, report.verdict),
-        verdicts=verdicts(checks),
+        note=note,
+        verdicts=_verdicts(checks),
         wall_s=report.wall_s,
     )
 
@@ -76,77 +75,68 @@ def _promises(
 ) -> Iterator[_Promise]:
     wanted = Verdict(sample.verdict)
     planted = promised.planted
-    if planted is None or planted.convicts(device.value):
-        yield _Promise(
-            expected=wanted.phrase, actual=report.verdict.phrase, kept=report.verdict is wanted
-        )
+    if planted is None or planted.convicts(device):
+        yield _Promise(wanted.phrase, report.verdict.phrase, report.verdict is wanted)
     if planted is not None:
         yield _fault(planted, promised, checks, device)
-    told_of = [c for c in checks if c.visibility is Visibility.VISIBLE]
+    visible = [c for c in checks if c.visibility is Visibility.VISIBLE]
     if promised.check is not None:
         givers = [str(c.check) for c in checks if c.verdict is wanted]
-        yield _Promise(
-            expected=f"by the check {promised.check}",
-            actual=f"by {' and '.join(dict.fromkeys(givers)) or 'no check'}",
-            kept=promised.check in givers,
-        )
-        told_of = [c for c in told_of if c.check == promised.check]
+        actual = f"by {' and '.join(dict.fromkeys(givers)) or 'no check'}"
+        yield _Promise(f"by the check {promised.check}", actual, promised.check in givers)
+        visible = [c for c in visible if c.check == promised.check]
     if promised.message is not None:
-        told = [" ".join(text.split()) for text in _texts(told_of)]
+        texts = [" ".join(text.split()) for text in _texts(visible)]
         phrase = " ".join(promised.message.split())
-        kept = any(phrase in text for text in told)
-        yield _Promise(
-            expected=f'tells "{phrase}"',
-            actual="does" if kept else "does not: " + (" / ".join(told[:2]) or "tells nothing"),
-            kept=kept,
-        )
+        kept = any(phrase in text for text in texts)
+        actual = "does" if kept else "does not: " + (" / ".join(texts[:2]) or "tells nothing")
+        yield _Promise(f'tells "{phrase}"', actual, kept)
     if promised.lines and planted is None:
-        named = sorted(_lines(told_of, sample.file))
-        yield _Promise(
-            expected=f"names line {_either(promised.lines)}",
-            actual=f"names {'line ' + _either(named) if named else 'no line'}",
-            kept=any(map(promised.named_by, named)),
-        )
+        named = sorted(_lines(visible, sample.file))
+        actual = f"names {'line ' + _either(named) if named else 'no line'}"
+        kept = any(map(promised.named_by, named))
+        yield _Promise(f"names line {_either(promised.lines)}", actual, kept)
 
 
 def _fault(
     planted: Planted, promised: Expectation, checks: Sequence[CheckResult], device: Device
 ) -> _Promise:
-    """Return whether the planted memory fault is found, by a finding of its own."""
-    severity = planted.severity(device.value)
+    """Return whether the memory check finds the planted fault: its kind, line and severity."""
+    severity = planted.severity(device)
+    on_gpu = device is Device.CUDA
     kind, lines = planted.kind.replace("_", " "), _either(promised.lines)
-    check = next((c for c in checks if c.check is CheckName.MEMORY), None)
+    check = next((c for c in checks if c.check == CheckName.MEMORY), None)
     expected = f"{severity} {kind} at line {lines}" if severity else f"no {kind} at line {lines}"
     if check is None:
-        return _Promise(expected=expected, actual="there is no memory check", kept=False)
+        return _Promise(expected, "there is no memory check", False)
     if check.verdict is Verdict.NOT_MEASURED:
-        return _Promise(expected=expected, actual=f"not measured: {check.message}", kept=False)
+        return _Promise(expected, f"not measured: {check.message}", False)
     evidence = check.evidence
     findings = evidence.findings if isinstance(evidence, MemoryEvidence) else ()
-    # Of one race racecheck may tell as an error in one run and only warn in the next.
-    severities = {severity, "error"} if device is Device.CUDA else {severity}
-    if severity is not None and device is Device.CUDA:
+    if severity is not None and on_gpu:
         expected += f" by {planted.gpu}"
+    # racecheck may report the same race as an error in one run and as a warning in the next.
+    severities = {severity, "error"} if on_gpu else {severity}
     meant = [
         f for f in findings if f.kind == planted.kind and promised.named_by(f.line, f.other_line)
     ]
     as_meant = [
         f
         for f in meant
-        if f.severity in severities
-        and (device is Device.CPU or f.tool == f"compute-sanitizer {planted.gpu}")
+        if f.severity in severities and (not on_gpu or f.tool == f"compute-sanitizer {planted.gpu}")
     ]
-    convicts = any(f.severity == "error" for f in as_meant)
-    convicted = (check.verdict is Verdict.MEMORY_ERROR) == convicts
-    # racecheck calls a race an error where warps meet and a warning inside of one: both, often.
-    alike = as_meant == meant or (severity == "error" and device is Device.CUDA)
-    found = bool(as_meant) and alike if severity else not meant
-    # A GPU's other tools may tell of something else where the one that is meant is blind.
-    kept = found and (convicted or (severity is None and device is Device.CUDA))
-    told = [_finding(f) for f in (meant or findings)[:2]] or ["no finding"]
-    return _Promise(
-        expected=expected, actual=f"{', '.join(told)} (memory: {check.verdict.phrase})", kept=kept
-    )
+    if severity is None:
+        # Where the meant tool is blind, a GPU's other tools may still report other faults.
+        kept = not meant and (on_gpu or check.verdict is not Verdict.MEMORY_ERROR)
+    else:
+        convicts = any(f.severity == "error" for f in as_meant)
+        # racecheck reports a race between warps as an error and within a warp as a warning,
+        # often both in one run.
+        complete = as_meant == meant or (severity == "error" and on_gpu)
+        convicted = (check.verdict is Verdict.MEMORY_ERROR) == convicts
+        kept = bool(as_meant) and complete and convicted
+    shown = [_finding(f) for f in (meant or findings)[:2]] or ["no finding"]
+    return _Promise(expected, f"{', '.join(shown)} (memory: {check.verdict.phrase})", kept)
 
 
 def _finding(finding: Finding) -> str:
@@ -160,7 +150,7 @@ def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
     lost = [
         c
         for c in kernel.checks
-        # What is only shown may have nothing to show.
+        # A check without points may have nothing to show.
         if not (c.verdict.earns_points or c.verdict.pending)
         and (c.max_score or c.verdict is not Verdict.SKIPPED)
     ]
@@ -175,14 +165,14 @@ def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
         expected=f"accepted with {kernel.max_score:g} points",
         actual=f"{report.verdict.phrase} with {_points(kernel.score)}",
         note=pending if accepted else _headline(kernel.checks, kernel.verdict),
-        verdicts=verdicts(kernel.checks),
+        verdicts=_verdicts(kernel.checks),
         wall_s=report.wall_s,
     )
 
 
 def judge_untouched(kernel: KernelResult, report: Report) -> Row:
-    """The stub as handed out is no hand-in."""
-    told = _headline(kernel.checks, kernel.verdict)
+    """Hold the report on the stub as handed out to `not_submitted`."""
+    headline = _headline(kernel.checks, kernel.verdict)
     right = report.verdict is Verdict.NOT_SUBMITTED and report.score == 0 and not report.pending
     return Row(
         assignment=report.assignment,
@@ -191,21 +181,20 @@ def judge_untouched(kernel: KernelResult, report: Report) -> Row:
         state=_graded(report, not right),
         expected="not submitted with 0 points",
         actual=f"{report.verdict.phrase} with {_points(report.score)}",
-        note="" if right else f"{told}; `python -m grader.assignment.generated` renews stubs",
+        note="" if right else f"{headline}; `python -m grader.assignment.generated` renews stubs",
         wall_s=report.wall_s,
     )
 
 
-def judge_worthless(subject: str, check: str, kernel: KernelResult, report: Report) -> Row:
-    """Hold the report on a kernel that does no work to: it is built, and earns nothing."""
-    built = any(c.check is CheckName.BUILD and c.verdict is Verdict.ACCEPTED for c in kernel.checks)
-    earning = [
-        c for c in kernel.checks if c.check is not CheckName.BUILD and c.verdict.earns_points
-    ]
+def judge_trivial(subject: str, check: str, kernel: KernelResult, report: Report) -> Row:
+    """Hold the report on a kernel that does no work to being built and earning nothing."""
+    built = any(c.check == CheckName.BUILD and c.verdict is Verdict.ACCEPTED for c in kernel.checks)
     paid = [c.name for c in kernel.checks if c.score]
-    wrong = not built or kernel.score != 0 or bool(kernel.pending) or bool(paid)
-    # Memory may well be clean; cases that are right by doing nothing are not.
-    idle = [c.name for c in earning if c.check is CheckName.CORRECTNESS]
+    # Its memory accesses may be right, but no case may be right without work.
+    idle = [
+        c.name for c in kernel.checks if c.check == CheckName.CORRECTNESS and c.verdict.earns_points
+    ]
+    wrong = not built or kernel.score != 0 or bool(kernel.pending or paid or idle)
     what = f"{report.verdict.phrase} with {_points(kernel.score)}"
     if kernel.pending:
         what += f", {kernel.pending:g} pending"
@@ -215,16 +204,16 @@ def judge_worthless(subject: str, check: str, kernel: KernelResult, report: Repo
         assignment=report.assignment,
         subject=subject,
         check=check,
-        state=_graded(report, wrong or bool(idle)),
+        state=_graded(report, wrong),
         expected="built, and 0 points in every check",
         actual=what if built else f"not built: {report.verdict.phrase}",
-        note=_headline(kernel.checks, kernel.verdict) if wrong or idle else "",
-        verdicts=verdicts(kernel.checks),
+        note=_headline(kernel.checks, kernel.verdict) if wrong else "",
+        verdicts=_verdicts(kernel.checks),
         wall_s=report.wall_s,
     )
 
 
-def verdicts(checks: Iterable[CheckResult]) -> tuple[tuple[str, str], ...]:
+def _verdicts(checks: Iterable[CheckResult]) -> tuple[tuple[str, str], ...]:
     """Return the verdict of each check, by its name in the report."""
     return tuple((check.name, check.verdict.phrase) for check in checks)
 
@@ -238,20 +227,20 @@ def _points(score: float | None) -> str:
 
 
 def _headline(checks: Sequence[CheckResult], verdict: Verdict) -> str:
-    """Return what the student reads first: the message of what gave the verdict."""
-    told = [check for check in checks if check.verdict is verdict] or list(checks)
-    return told[0].message if told else ""
+    """Return what the student reads first: the message of the check that gave the verdict."""
+    deciding = [check for check in checks if check.verdict is verdict] or list(checks)
+    return deciding[0].message if deciding else ""
 
 
 def _why(checks: Sequence[CheckResult], verdict: Verdict) -> str:
-    """Return the headline, and what each tool of a memory check on a GPU did."""
+    """Return the headline, and the outcome of each tool run of a memory check on a GPU."""
     tools = [t for c in checks if isinstance(c.evidence, MemoryEvidence) for t in c.evidence.tools]
     runs = [f"{t.tool}: {t.problem or f'{t.findings} findings in {t.wall_s:.1f} s'}" for t in tools]
     return "; ".join([_headline(checks, verdict), *(runs if len(runs) > 1 else ())])
 
 
 def _texts(checks: Iterable[CheckResult]) -> Iterator[str]:
-    """Yield all that a student reads of these checks."""
+    """Yield every message and hint of these checks."""
     for check in checks:
         yield f"{check.message} {check.hint}"
         evidence = check.evidence

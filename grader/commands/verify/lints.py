@@ -1,32 +1,46 @@
-"""What is wrong with a spec that validates: weak, doubled or missing things.
+"""Lints: weak, doubled or missing things in a spec that validates, and in its handout and stubs.
 
 A lint that says `differs` is a fault in every course; one that only warns is
-for the instructor to weigh. To add one: write a function that yields findings
-and name it in LINTS.
+for the instructor to weigh. To add a lint, write a function that yields
+findings and name it in LINTS.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from grader.assignment.model import Assignment, CaseTemplate, Range, Tolerance
-from grader.commands.verify.handout_lints import FILL_IN, handout, stray_stubs, unfilled
+from grader.assignment.calibration import REFERENCE, Calibration, calibrations, must_be_too_slow
+from grader.assignment.generated import TEMPLATES
+from grader.assignment.handout import HANDOUT
+from grader.assignment.model import (
+    DEFAULT_VALUES,
+    PROGRAM_FILE,
+    Assignment,
+    CaseTemplate,
+    Kernel,
+    Range,
+)
 from grader.commands.verify.row import Row, State
-from grader.commands.verify.samples import Sample, samples_of
-from grader.commands.verify.timing_lints import benchmarks, tiers
+from grader.commands.verify.samples import samples_of
 from grader.report.verdict import Verdict
+from grader.timing.proposal import sensitivities
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 LEAST_SAMPLES = 8  # a language: fewer leave one of the classic mistakes untried
 USUAL_TOTAL = 100.0
-# The tools of the memory check look at every access, some ten to a hundred times slower.
+# The tools of the memory check slow every access down ten to a hundred times.
 MOST_MEMORY_ELEMENTS = 1 << 20
 _LEAST_DRAWS = 8  # a range of fewer sizes can be guessed
+# The time of shorter calls differs from their launch overhead by too few per cent.
+LEAST_BASELINE_US = 100.0
+FILL_IN = "FILL IN"  # what `grade new` leaves to the instructor
+_STUBS = {".cu", ".py", ".h"}
 
-Lint = Callable[[Assignment, Path], Iterator[tuple[State, str]]]
+Findings = Iterator[tuple[State, str]]
+Lint = Callable[[Assignment, Path], Findings]
 
 
 def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
@@ -35,17 +49,13 @@ def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
         findings = list(lint(assignment, reference)) or [(State.AGREES, "as expected")]
         for state, actual in findings:
             yield Row(
-                assignment=assignment.name,
-                subject="spec",
-                check=name,
-                state=state,
-                expected=expected,
-                actual=actual,
-            )
+                assignment=assignment.name, subject="spec", check=name, state=state,
+                expected=expected, actual=actual,
+            )  # fmt: skip
 
 
-def points(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
-    """The usual total: a warning, for a course may weigh its assignments by their points."""
+def points(assignment: Assignment, _: Path) -> Findings:
+    """An unusual total, with which a course may weigh its assignments; no points for memory."""
     if not math.isclose(assignment.max_score, USUAL_TOTAL):
         yield State.WARNING, f"{assignment.max_score:g} points"
     for kernel in assignment.kernels:
@@ -53,8 +63,8 @@ def points(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
             yield State.WARNING, f"{kernel.name} has no points for memory: it is not checked"
 
 
-def duplicates(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
-    """Two visible cases that are the same to every hand-in."""
+def duplicates(assignment: Assignment, _: Path) -> Findings:
+    """Two visible cases that are the same to every submission."""
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     for position, case in enumerate(visible):
         for other in visible[:position]:
@@ -62,8 +72,8 @@ def duplicates(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
                 yield State.DIFFERS, f"{_named(case)} is there twice"
 
 
-def hidden(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
-    """Hidden cases that a student can see, or guess, or that are not there."""
+def hidden(assignment: Assignment, _: Path) -> Findings:
+    """Hidden cases that a student can see or guess, or a lack of hidden cases."""
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     others = [case for case in assignment.cases if case.visibility is not Visibility.VISIBLE]
     for case in others:
@@ -76,14 +86,12 @@ def hidden(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
     for language in _languages(assignment):
         for device in Device:
             if not any(language in case.languages and device in case.devices for case in others):
-                yield (
-                    State.WARNING,
-                    f"no hidden case for {language.phrase} on {device}: sizes can be hard-coded",
-                )
+                lacking = f"no hidden case for {language.phrase} on {device}"
+                yield State.WARNING, f"{lacking}: sizes can be hard-coded"
 
 
-def sizes(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
-    """A size that is the same in all cases of a device: a hard-coded one would pass."""
+def sizes(assignment: Assignment, _: Path) -> Findings:
+    """A size that is the same in all cases of a device: it could be hard-coded."""
     extents = {
         name
         for argument in assignment.signature.arrays
@@ -106,8 +114,8 @@ def sizes(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
                     )
 
 
-def memory_cases(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
-    """A case for the memory tools that is too large for them."""
+def memory_cases(assignment: Assignment, _: Path) -> Findings:
+    """A case for the memory tools that is too large or hidden."""
     for case in assignment.cases:
         if not case.memory:
             continue
@@ -117,19 +125,19 @@ def memory_cases(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]
             for argument in assignment.signature.arrays
         )
         if elements > MOST_MEMORY_ELEMENTS:
+            size = f"{elements} elements, more than {MOST_MEMORY_ELEMENTS}"
             yield (
                 State.DIFFERS,
-                f"{_named(case)} has memory = true and {elements} elements, more than "
-                f"{MOST_MEMORY_ELEMENTS}: choose a smaller one",
+                f"{_named(case)} has memory = true and {size}: choose a smaller one",
             )
         if case.visibility is not Visibility.VISIBLE:
             yield State.WARNING, f"{_named(case)} has memory = true but is hidden: it is not used"
 
 
-def tolerances(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
+def tolerances(assignment: Assignment, _: Path) -> Findings:
     """A tolerance that a result in half precision would meet."""
     for language in _languages(assignment):
-        tolerance: Tolerance = assignment.tolerances[language]
+        tolerance = assignment.tolerances[language]
         kinds = {
             assignment.signature.element_type(output, language).word
             for output in assignment.signature.outputs
@@ -142,32 +150,123 @@ def tolerances(assignment: Assignment, _: Path) -> Iterator[tuple[State, str]]:
             )
 
 
-def samples(assignment: Assignment, reference: Path) -> Iterator[tuple[State, str]]:
-    """Sample hand-ins of every language, enough of them, right and wrong."""
-    found = list(samples_of(reference))
+def samples(assignment: Assignment, reference: Path) -> Findings:
+    """A language with too few samples, or with only right or only wrong ones."""
     for language in _languages(assignment):
-        verdicts = Counter(s.verdict for s in found if s.language == language)
+        verdicts = Counter(s.verdict for s in samples_of(reference) if s.language == language)
         count = sum(verdicts.values())
         if not count:
             yield State.DIFFERS, f"no sample in {language.phrase}"
             continue
         if count < LEAST_SAMPLES:
-            yield (
-                State.WARNING,
-                f"{count} samples in {language.phrase}, fewer than {LEAST_SAMPLES}",
-            )
+            few = f"{count} samples in {language.phrase}, fewer than {LEAST_SAMPLES}"
+            yield State.WARNING, few
         if not verdicts[Verdict.ACCEPTED.value]:
             yield State.WARNING, f"no sample in {language.phrase} that must be accepted"
         if not count - verdicts[Verdict.ACCEPTED.value]:
             yield State.WARNING, f"no sample in {language.phrase} that must be refused"
 
 
-def filled_in(assignment: Assignment, reference: Path) -> Iterator[tuple[State, str]]:
+def filled_in(assignment: Assignment, reference: Path) -> Findings:
     """Places that `grade new` left to the instructor."""
     solved = [reference / file for part in assignment.parts for file in part.files.values()]
-    left = [path.name for path in unfilled(iter((*sorted(assignment.folder.iterdir()), *solved)))]
+    left = [path.name for path in unfilled((*sorted(assignment.folder.iterdir()), *solved))]
     if left:
         yield State.WARNING, f"still in {', '.join(left)}"
+
+
+def tiers(assignment: Assignment, _: Path) -> Findings:
+    """A tier that no solution or a slow sample reaches; a later rung without points for speed."""
+    known = calibrations(assignment.folder)
+    timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
+    for kernel in timed:
+        for language in kernel.files:
+            yield from _tier_findings(kernel, language, known)
+    # The first rungs of a ladder may be slow; a later rung should be timed as well.
+    later = assignment.kernels[assignment.kernels.index(timed[0]) :] if timed else ()
+    for kernel in later:
+        if kernel not in timed and not kernel.rules.torch_allowed:
+            yield (
+                State.WARNING,
+                f"{kernel.name} has no points for performance, and {timed[0].name} before it has",
+            )
+
+
+def _tier_findings(kernel: Kernel, language: Language, known: list[Calibration]) -> Findings:
+    what = f"{kernel.name} in {language.phrase}"
+    figures = [(calibration, calibration.of(kernel.name, language)) for calibration in known]
+    if not any(f.speedup for _, measured in figures for f in measured if f.hand_in == REFERENCE):
+        yield State.WARNING, f"{what}: no calibration times the reference: run `grade calibrate`"
+    for calibration, measured in figures:
+        speedups = {f.hand_in: f.speedup for f in measured if f.speedup is not None}
+        scored = kernel.tiers.of(language, calibration.architecture)
+        for tier in scored:
+            if speedups and max(speedups.values()) < tier.speedup:
+                yield (
+                    State.DIFFERS,
+                    f"{what}: nobody reaches the tier at {tier.speedup:g} on {calibration.gpu}: "
+                    f"the best is {max(speedups.values()):.2f}",
+                )
+        if scored and REFERENCE in speedups:
+            slow = [(name, value) for name, value in speedups.items() if must_be_too_slow(name)]
+            for sentence in sensitivities(scored, speedups[REFERENCE], slow):
+                yield State.WARNING, f"{what}, on {calibration.gpu}: {sentence}"
+
+
+def benchmarks(assignment: Assignment, _: Path) -> Findings:
+    """A language without a benchmark, or a benchmark that is over too soon."""
+    if not assignment.benchmarks:
+        yield State.WARNING, "there are no [[benchmarks]]: speed is not measured"
+        return
+    for language in _languages(assignment):
+        if not any(language in benchmark.languages for benchmark in assignment.benchmarks):
+            yield State.DIFFERS, f"no benchmark for {language.phrase}"
+    short = {
+        (calibration.gpu, timing.name): timing.baseline_us
+        for calibration in calibrations(assignment.folder)
+        for figure in calibration.figures
+        for timing in figure.benchmarks
+        if timing.baseline_us < LEAST_BASELINE_US
+    }
+    for (gpu, name), baseline_us in short.items():
+        yield (
+            State.WARNING,
+            f"{name}: torch takes {baseline_us:.0f} us on {gpu}: choose a larger size, for "
+            f"{LEAST_BASELINE_US:.0f} us",
+        )
+
+
+def handout(assignment: Assignment, _: Path) -> Findings:
+    """No handout, or a handout that does not name what students write."""
+    file = assignment.folder / HANDOUT
+    if not file.is_file():
+        yield State.WARNING, f"there is no {file}: students are not told what the kernel computes"
+        return
+    text = file.read_text(encoding="utf-8", errors="replace")
+    wanted = [path for part in assignment.parts for path in part.files.values()]
+    # A table may give a rung's name once for both languages.
+    missing = [path for path in wanted if Path(path).stem not in text]
+    missing += [assignment.signature.entry] * (assignment.signature.entry not in text)
+    if missing:
+        yield State.WARNING, f"{file} does not name {', '.join(missing)}"
+
+
+def stray_stubs(assignment: Assignment, reference: Path) -> Findings:
+    """Files among the stubs that are no kernel's, for example after a kernel was renamed."""
+    template = reference.parent.parent / TEMPLATES / assignment.name
+    names = {path for kernel in assignment.kernels for path in kernel.files.values()}
+    names |= {PROGRAM_FILE, assignment.signature.header_name}
+    for path in sorted(template.rglob("*")):
+        name = path.relative_to(template).as_posix()
+        if path.suffix in _STUBS and path.is_file() and name not in names:
+            yield State.WARNING, f"{path} is no kernel's file: delete it"
+
+
+def unfilled(files: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files that `grade new` left for the instructor to fill in."""
+    for path in files:
+        if path.is_file() and FILL_IN in path.read_text(encoding="utf-8", errors="replace"):
+            yield path
 
 
 def _languages(assignment: Assignment) -> list[Language]:
@@ -182,16 +281,16 @@ def _alike(case: CaseTemplate, other: CaseTemplate) -> bool:
 
 
 def _meet(case: CaseTemplate, other: CaseTemplate) -> bool:
-    """True if some hand-in gets both."""
+    """True if some submission gets both."""
     return bool(case.devices & other.devices and case.languages & other.languages)
 
 
 def _named(case: CaseTemplate) -> str:
-    told = [
+    words = [
         f"{name}={size.min}..{size.max}" if isinstance(size, Range) else f"{name}={size}"
         for name, size in case.sizes.items()
     ]
-    return ", ".join([*told, *([case.values] if case.values != "random" else [])])
+    return ", ".join([*words, *([case.values] if case.values != DEFAULT_VALUES else [])])
 
 
 LINTS: dict[str, tuple[Lint, str]] = {
@@ -208,14 +307,3 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "stubs": (stray_stubs, "every file is a kernel's"),
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }
-
-
-def sample_name_problem(sample: Sample, assignment: Assignment) -> str:
-    """Return what is wrong with where a sample stands, "" if nothing."""
-    known = [verdict.value for verdict in Verdict if verdict.judged]
-    if sample.verdict not in known:
-        return f"its folder `{sample.verdict}` is no verdict of a hand-in ({', '.join(known)})"
-    files = [path for kernel in assignment.kernels for path in kernel.files.values()]
-    if sample.file not in files:
-        return f"`{sample.file}` is no kernel's file ({', '.join(files)})"
-    return ""

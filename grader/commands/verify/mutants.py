@@ -1,6 +1,6 @@
-"""Junk before the real comparison: whatever is not the answer has to be refused.
+"""Mutants of right results: the real comparison has to refuse whatever is not the answer.
 
-For every case and every output, the others being right:
+For every case and every output, the other outputs being right:
 
     the right answer          accepted, or nothing else here means anything
     zeros, NaN, ∞, −∞         refused
@@ -10,182 +10,153 @@ For every case and every output, the others being right:
     just inside               at the last value within it: accepted
     wrong type, shape, none   from the oracle: an error of ours, never a student's
 
-Zeros and the like may be the right answer to one case, as to a row of zeros:
-that is told. What is accepted and is not right, and what every case accepts,
-is a difference.
+Zeros and the like may be the right answer to one case, such as a row of zeros:
+the note names the case. A mutant that is accepted without being right, or that
+every case accepts, is a difference.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 
-from grader.assignment.model import Assignment, Case, Tolerance
-from grader.commands.verify.oracle_proofs import Prepared, output_type, prepare
-from grader.commands.verify.row import Row, differs_if
+from grader.commands.verify.oracle_cases import OracleCases, Output
+from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
-from grader.judge.compare import BITS, allowed, compare
-from grader.judge.oracle import Oracle
-from grader.vocabulary import Device, Language
+from grader.judge.compare import BITS, allowed
 
-_MOST_STEPS = 64  # from the rounded bound to the bound itself it is one or two
+_MOST_STEPS = 64  # from the rounded bound to the bound itself it takes one or two
 
-_Make = Callable[[torch.Tensor, torch.Tensor, torch.dtype], "torch.Tensor | None"]
-_WHOLE: dict[str, _Make] = {
-    "zeros": lambda right, _, kind: torch.zeros_like(right),
-    "NaN": lambda right, _, kind: _filled(right, math.nan),
-    "infinity": lambda right, _, kind: _filled(right, math.inf),
-    "minus infinity": lambda right, _, kind: _filled(right, -math.inf),
-    "stale": lambda _, stale, kind: stale.to(kind),
+_WHOLE: dict[str, Callable[[Output], torch.Tensor | None]] = {
+    "zeros": lambda output: torch.zeros_like(output.rounded),
+    "NaN": lambda output: _filled(output.rounded, math.nan),
+    "infinity": lambda output: _filled(output.rounded, math.inf),
+    "minus infinity": lambda output: _filled(output.rounded, -math.inf),
+    "stale": lambda output: output.case.other.expected[output.name].to(output.rounded.dtype),
 }
 
 
-def junk_rows(
-    assignment: Assignment, language: Language, device: Device, seed: int
-) -> Iterator[Row]:
-    """Yield a row for each kind of junk; none if the oracle gives no cases."""
-    try:
-        oracle = Oracle(assignment)
-        prepared = prepare(oracle, assignment, language, device, seed)
-    except GraderError:
-        return  # told by the proofs of the oracle
-    if not prepared:
-        return
-    trial = _Trial(assignment, language, prepared)
+def mutant_rows(cases: OracleCases) -> Iterator[Row]:
+    """Yield a row for each kind of mutant."""
     for check, expected, (problem, note) in (
-        ("the right answer", "accepted in every case", trial.right()),
-        *((f"junk: {what}", "refused in every case", trial.whole(what)) for what in _WHOLE),
-        ("one step past", "refused, and that element alone", trial.at_the_bound(past=True)),
-        ("just inside", "accepted", trial.at_the_bound(past=False)),
-        ("broken results", "an error of the oracle, not of a student", trial.broken(oracle)),
+        ("the right answer", "accepted in every case", (_right(cases), "")),
+        *((f"mutant: {what}", "refused in every case", _whole(cases, what)) for what in _WHOLE),
+        ("one step past", "refused, and that element alone", _at_the_bound(cases, past=True)),
+        ("just inside", "accepted", _at_the_bound(cases, past=False)),
+        ("broken results", "an error of the oracle, not of a student", _broken(cases)),
     ):
-        yield Row(
-            assignment=assignment.name,
-            subject=f"comparison, {language.phrase}",
-            check=check,
-            state=differs_if(bool(problem)),
-            expected=expected,
-            actual=problem or "as expected",
-            note=note,
+        subject = f"comparison, {cases.language.phrase}"
+        yield proof(
+            cases.assignment.name, subject, check, expected=expected, problem=problem, note=note
         )
 
 
-class _Trial:
-    def __init__(
-        self, assignment: Assignment, language: Language, prepared: list[Prepared]
-    ) -> None:
-        self._assignment = assignment
-        self._language = language
-        self._prepared = prepared
+def _right(cases: OracleCases) -> str:
+    """Return the problem if the expected values, rounded to the output's type, are refused."""
+    for output in cases.all_outputs():
+        compared = output.compared(output.rounded)
+        if not compared.accepted:
+            first = compared.mismatches()[0]
+            return (
+                f"{output.case.case.name}: refused: `{output.name}` cannot hold "
+                f"{first.expected:.9g} any closer than {first.actual:.9g} "
+                f"(allowed: {first.allowed:.3g})"
+            )
+    return ""
 
-    def _outputs(self) -> Iterator[tuple[Prepared, str, torch.Tensor, torch.Tensor, Tolerance]]:
-        """Yield each output of each case: name, what is expected, that rounded to its type."""
-        for prepared in self._prepared:
-            tolerance = self._assignment.tolerance(prepared.case, self._language)
-            for name, expected in prepared.data.expected.items():
-                right = expected.to(output_type(self._assignment, name, self._language))
-                yield prepared, name, expected, right, tolerance
 
-    def right(self) -> tuple[str, str]:
-        """The expected values, rounded to the output's type, have to be accepted."""
-        for prepared, name, expected, right, tolerance in self._outputs():
-            compared = compare(name, right, expected, tolerance)
-            if not compared.accepted:
-                first = compared.mismatches()[0]
-                return (
-                    f"{prepared.case.name}: refused: `{name}` cannot hold {first.expected:.9g} "
-                    f"any closer than {first.actual:.9g} (allowed: {first.allowed:.3g})",
-                    "",
+def _whole(cases: OracleCases, what: str) -> tuple[str, str]:
+    """Return problem and note: an output full of one value is refused unless it is right."""
+    right_in: list[str] = []
+    tried = 0
+    for output in cases.all_outputs():
+        mutant = _WHOLE[what](output)
+        if mutant is None:
+            continue
+        tried += 1
+        if not output.compared(mutant).accepted:
+            continue
+        if not _equal(mutant, output.rounded):
+            largest = float((mutant.double() - output.expected.double()).abs().max())
+            return (
+                f"{output.case.case.name}: accepted for `{output.name}`, though it is off by up "
+                f"to {largest:.3g}: the tolerance is too wide for this case",
+                "",
+            )
+        right_in.append(output.case.case.name)
+    if not tried:
+        return "", "not for whole numbers"
+    if len(right_in) == tried:
+        return f"every case accepts it: it is the right answer to all {tried}", ""
+    return "", f"the right answer to {', '.join(dict.fromkeys(right_in))}" if right_in else ""
+
+
+def _at_the_bound(cases: OracleCases, *, past: bool) -> tuple[str, str]:
+    """Return problem and note: one element is refused beyond the bound, accepted within."""
+    tried = 0
+    for output in cases.all_outputs():
+        for position in _positions(output.expected):
+            for up in (True, False):
+                value = _beside_bound(output, position, up=up, past=past)
+                if value is None:
+                    continue
+                tried += 1
+                actual = output.rounded.clone()
+                actual.view(-1)[position] = value
+                refused = output.compared(actual).wrong.view(-1).nonzero().flatten().tolist()
+                if refused != ([position] if past else []):
+                    wanted = float(output.expected.view(-1)[position])
+                    return (
+                        f"{output.case.case.name}: {'accepted' if past else 'refused'}: "
+                        f"element {position} of `{output.name}` is {float(value):.9g}, "
+                        f"expected {wanted:.9g}",
+                        "",
+                    )
+    return ("" if tried else "there is no finite element to try it with"), f"{tried} trials"
+
+
+def _broken(cases: OracleCases) -> tuple[str, str]:
+    """Return problem and note: what an oracle must not return is an error in every case."""
+    for case in cases:
+        right = dict(case.data.expected)
+        name, values = next(iter(right.items()))
+        other = torch.float32 if values.dtype.is_floating_point else torch.float16
+        broken: dict[str, dict[str, Any]] = {
+            "of another type": {**right, name: values.to(other)},
+            "of another shape": {**right, name: torch.cat([values.view(-1), values.view(-1)])},
+            "as a list": {**right, name: [0.0]},
+            "not at all": {key: value for key, value in right.items() if key != name},
+        }
+        for what, results in broken.items():
+            try:
+                cases.oracle.with_expected(partial(_constant, results)).data(
+                    case.case, cases.language
                 )
-        return "", ""
-
-    def whole(self, what: str) -> tuple[str, str]:
-        """An output full of junk has to be refused where it is not the answer."""
-        legitimate, seen = [], 0
-        for prepared, name, expected, right, tolerance in self._outputs():
-            junk = _WHOLE[what](right, prepared.other.expected[name], right.dtype)
-            if junk is None:
+            except GraderError:
                 continue
-            seen += 1
-            if not compare(name, junk, expected, tolerance).accepted:
-                continue
-            if not _equal(junk, right):
-                largest = float((junk.double() - expected.double()).abs().max())
-                return (
-                    f"{prepared.case.name}: accepted for `{name}`, though it is off by up to "
-                    f"{largest:.3g}: the tolerance is too wide for this case",
-                    "",
-                )
-            legitimate.append(prepared.case.name)
-        if seen and len(legitimate) == seen:
-            return f"every case accepts it: it is the right answer to all {seen}", ""
-        if not seen:
-            return "", "not for whole numbers"
-        return "", f"the right answer to {', '.join(dict.fromkeys(legitimate))}" * bool(legitimate)
-
-    def at_the_bound(self, *, past: bool) -> tuple[str, str]:
-        """One element on either side of the bound: refused beyond it, accepted within."""
-        tried = 0
-        for prepared, name, expected, right, tolerance in self._outputs():
-            for position in _positions(expected):
-                for up in (True, False):
-                    value = _beside_bound(expected, right, tolerance, position, up=up, past=past)
-                    if value is None:
-                        continue
-                    tried += 1
-                    actual = right.clone()
-                    actual.view(-1)[position] = value
-                    wrong = compare(name, actual, expected, tolerance).wrong.view(-1)
-                    if wrong.nonzero().flatten().tolist() != ([position] if past else []):
-                        verb = "accepted" if past else "refused"
-                        wanted = float(expected.view(-1)[position])
-                        return (
-                            f"{prepared.case.name}: {verb}: element {position} of `{name}` is "
-                            f"{float(value):.9g}, expected {wanted:.9g}",
-                            "",
-                        )
-        return ("" if tried else "there is no finite element to try it with"), f"{tried} trials"
-
-    def broken(self, oracle: Oracle) -> tuple[str, str]:
-        """What an oracle must not return has to be noticed in every case."""
-        for prepared in self._prepared:
-            right = dict(prepared.data.expected)
-            name, values = next(iter(right.items()))
-            other = torch.float32 if values.dtype.is_floating_point else torch.float16
-            broken: dict[str, Any] = {
-                "of another type": {**right, name: values.to(other)},
-                "of another shape": {**right, name: torch.cat([values.view(-1), values.view(-1)])},
-                "as a list": {**right, name: [0.0]},
-                "not at all": {key: value for key, value in right.items() if key != name},
-            }
-            for what, results in broken.items():
-                if _goes_through(oracle, prepared.case, self._language, results):
-                    return f"{prepared.case.name}: `{name}` {what} is taken", ""
-        return "", "type, shape, list, nothing"
+            return f"{case.case.name}: `{name}` {what} is taken", ""
+    return "", "type, shape, list, nothing"
 
 
-def _goes_through(oracle: Oracle, case: Case, language: Language, results: dict[str, Any]) -> bool:
-    try:
-        oracle.with_expected(lambda _: results).data(case, language)
-    except GraderError:
-        return False
-    return True
+def _constant(results: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    return results
 
 
-def _filled(right: torch.Tensor, value: float) -> torch.Tensor | None:
-    return torch.full_like(right, value) if right.dtype.is_floating_point else None
+def _filled(rounded: torch.Tensor, value: float) -> torch.Tensor | None:
+    return torch.full_like(rounded, value) if rounded.dtype.is_floating_point else None
 
 
-def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """True if both hold the same numbers; -0 is 0, and NaN is NaN."""
-    return bool(((one == other) | (one.isnan() & other.isnan())).all())
+def _equal(array: torch.Tensor, other: torch.Tensor) -> bool:
+    """True if both hold the same numbers; -0 equals 0, and NaN equals NaN."""
+    return bool(((array == other) | (array.isnan() & other.isnan())).all())
 
 
 def _positions(expected: torch.Tensor) -> list[int]:
-    """Return where to try: the ends, the middle, the largest; of finite elements only."""
+    """Return the positions to try: ends, middle and largest, as far as they are finite."""
     flat = expected.reshape(-1).double()
     finite = torch.isfinite(flat)
     largest = int(torch.where(finite, flat.abs(), -1.0).argmax())
@@ -193,23 +164,13 @@ def _positions(expected: torch.Tensor) -> list[int]:
     return [position for position in dict.fromkeys(wanted) if bool(finite[position])]
 
 
-def _beside_bound(
-    expected: torch.Tensor,
-    right: torch.Tensor,
-    tolerance: Tolerance,
-    position: int,
-    *,
-    up: bool,
-    past: bool,
-) -> torch.Tensor | None:
+def _beside_bound(output: Output, position: int, *, up: bool, past: bool) -> torch.Tensor | None:
     """Return the first value beyond the tolerance, or the last within it; None if there is none."""
-    wanted = expected.view(-1)[position]
-    exact = tolerance.exact or not right.dtype.is_floating_point
-    if exact:
-        rounded = right.view(-1)[position]
+    wanted, rounded = output.expected.view(-1)[position], output.rounded.view(-1)[position]
+    if output.tolerance.exact or not rounded.dtype.is_floating_point:
         return _neighbour(rounded, up=up) if past else rounded
-    bound = float(allowed(expected.view(-1)[position : position + 1], tolerance))
-    value = (wanted + (bound if up else -bound)).to(right.dtype)
+    bound = float(allowed(wanted.view(1), output.tolerance))
+    value = (wanted + (bound if up else -bound)).to(rounded.dtype)
 
     def within(candidate: torch.Tensor) -> bool:
         return bool((candidate.double() - wanted).abs() <= bound)

@@ -1,7 +1,7 @@
-"""Which tasks a verification has, and what can be said without any.
+"""The plan of a verification: its tasks, and the rows that need no task.
 
-A sample that cannot be judged here, or that is not where it should be, is a row
-at once; so are the lints and the agreement of files.
+The lints and the agreement of files are rows at once, and so is a sample that
+cannot be judged here or that is in the wrong place.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from pathlib import Path
 from grader.assignment.generated import REFERENCES, TEMPLATES
 from grader.assignment.model import Assignment, Kernel
 from grader.commands.verify.agreement import agreement_rows
-from grader.commands.verify.expectation import Expectation
 from grader.commands.verify.judgement import not_here
-from grader.commands.verify.lints import lint_rows, sample_name_problem
-from grader.commands.verify.row import Row, State
-from grader.commands.verify.samples import Sample, samples_of, stray_files
+from grader.commands.verify.lints import lint_rows
+from grader.commands.verify.row import Row, proof
+from grader.commands.verify.samples import Expectation, Sample, samples_of, stray_files
 from grader.commands.verify.tasks import (
     OracleTask,
     ReferenceTask,
     SampleTask,
     Task,
+    TrivialTask,
     UntouchedTask,
-    WorthlessTask,
 )
 from grader.commands.verify.trivial_submissions import touched, zeros
 from grader.gpu.nvml import Gpu
+from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Device, Language
 
 
@@ -36,8 +36,8 @@ from grader.vocabulary import CheckName, Device, Language
 class Choice:
     """What is verified, and where. Empty filters leave nothing out.
 
-    With `samples` (patterns, or parts of a title) nothing but samples is
-    looked at. `repeat` gradings of each reference, from `seed` on.
+    With `samples` (patterns, or parts of a title) only samples are looked at.
+    Each reference is graded `repeat` times, with seeds from `seed` on.
     """
 
     gpu: Gpu | None = None
@@ -59,7 +59,7 @@ class Choice:
         )
 
     def wants_sample(self, sample: Sample) -> bool:
-        """True if a pattern fits the sample's title, or a part of it is named."""
+        """True if a pattern matches the sample's title or is a part of it."""
         return not self.samples or any(
             fnmatchcase(sample.title, pattern) or pattern in sample.title
             for pattern in self.samples
@@ -68,7 +68,7 @@ class Choice:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """What is known already, and what is to be done."""
+    """The rows that are known already, and the tasks that yield the others."""
 
     rows: list[Row] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
@@ -91,24 +91,13 @@ def plan(assignment: Assignment, repository: Path, choice: Choice) -> Plan:
 
 def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
     for path in stray_files(reference):
-        yield Row(
-            assignment=assignment.name,
-            subject="samples",
-            check="files",
-            state=State.DIFFERS,
+        yield proof(
+            assignment.name,
+            "samples",
+            "files",
             expected="samples/VERDICT/NAME/FILE, with a kernel file's ending",
-            actual=f"{path.relative_to(reference)} belongs to no sample",
+            problem=f"{path.relative_to(reference)} belongs to no sample",
         )
-
-
-def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
-    """Return the solved kernels in CUDA C++ by path: what the student's own program runs with."""
-    paths = [k.files[Language.CUDA] for k in assignment.kernels if Language.CUDA in k.files]
-    return {
-        path: (reference / path).read_text(encoding="utf-8")
-        for path in paths
-        if (reference / path).is_file()
-    }
 
 
 def _proofs(assignment: Assignment, repository: Path, choice: Choice) -> Iterator[Task]:
@@ -118,33 +107,12 @@ def _proofs(assignment: Assignment, repository: Path, choice: Choice) -> Iterato
     gpu, used = choice.gpu, set()
     for kernel in assignment.parts:
         languages = [language for language in kernel.files if choice.wants(kernel, language)]
+        used.update(languages)
         if languages and template.is_dir():
             yield UntouchedTask(assignment=assignment, kernel=kernel, template=template, gpu=gpu)
         for language in languages:
-            used.add(language)
-            file = kernel.files[language]
-            own_program = kernel is assignment.program
-            texts = (
-                {}
-                if own_program
-                else {f"junk {file}": ("writes zeros", zeros(assignment.signature, language))}
-            )
-            if (template / file).is_file():
-                stub = (template / file).read_text(encoding="utf-8", errors="replace")
-                texts[f"stub {file}"] = ("touched", touched(stub, language))
-            for what, (check, text) in texts.items():
-                if text is not None:
-                    yield WorthlessTask(
-                        assignment=assignment,
-                        kernel=kernel,
-                        language=language,
-                        gpu=gpu,
-                        what=what,
-                        check=check,
-                        text=text,
-                        beside=_solved(assignment, reference) if own_program else {},
-                    )
-            if (reference / file).is_file():
+            yield from _trivial(assignment, kernel, language, repository, gpu)
+            if (reference / kernel.files[language]).is_file():
                 for seed in range(choice.seed, choice.seed + choice.repeat):
                     yield ReferenceTask(
                         assignment=assignment,
@@ -156,26 +124,68 @@ def _proofs(assignment: Assignment, repository: Path, choice: Choice) -> Iterato
                     )
     for language in Language:
         if language in used:
-            yield OracleTask(
-                assignment=assignment, language=language, device=choice.device, seed=choice.seed
+            yield OracleTask(assignment=assignment, language=language, gpu=gpu, seed=choice.seed)
+
+
+def _trivial(
+    assignment: Assignment, kernel: Kernel, language: Language, repository: Path, gpu: Gpu | None
+) -> Iterator[Task]:
+    """Yield the tasks of a kernel's trivial submissions."""
+    file = kernel.files[language]
+    beside: dict[str, str] = {}
+    texts: list[tuple[str, str, str | None]] = []
+    if kernel is assignment.program:
+        # The student's own program runs with the solved kernels.
+        beside = _solved(assignment, repository / REFERENCES / assignment.name)
+    else:
+        texts.append((f"trivial {file}", "writes zeros", zeros(assignment.signature, language)))
+    stub = repository / TEMPLATES / assignment.name / file
+    if stub.is_file():
+        text = stub.read_text(encoding="utf-8", errors="replace")
+        texts.append((f"stub {file}", "touched", touched(text, language)))
+    for what, check, trivial in texts:
+        if trivial is not None:
+            yield TrivialTask(
+                assignment=assignment,
+                kernel=kernel,
+                language=language,
+                gpu=gpu,
+                what=what,
+                check=check,
+                text=trivial,
+                beside=beside,
             )
+
+
+def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
+    """Return the solved kernels in CUDA C++ by path."""
+    paths = [k.files[Language.CUDA] for k in assignment.kernels if Language.CUDA in k.files]
+    return {
+        path: (reference / path).read_text(encoding="utf-8")
+        for path in paths
+        if (reference / path).is_file()
+    }
 
 
 def _plan_sample(made: Plan, assignment: Assignment, sample: Sample, choice: Choice) -> None:
     """Add the sample's task, or the row that takes its place."""
-    problem = sample_name_problem(sample, assignment)
-    if problem:
-        made.rows.append(_misplaced(sample, problem))
-        return
-    language = Language(sample.language)
-    kernel = next(k for k in assignment.kernels if k.files.get(language) == sample.file)
-    if not choice.wants(kernel, language):
-        return
     try:
-        expectation = sample.expectation()
-        _check_lines(sample, expectation)
+        _check_place(sample, assignment)
+        language = Language(sample.language)
+        kernel = next(k for k in assignment.kernels if k.files.get(language) == sample.file)
+        if not choice.wants(kernel, language):
+            return
+        expectation = _expectation(sample)
     except ValueError as error:
-        made.rows.append(_misplaced(sample, f"its first line: {error}"))
+        made.rows.append(
+            proof(
+                sample.assignment,
+                f"sample {sample.title}",
+                "in its place",
+                expected="a kernel's file below a verdict, its `expect:` line well formed",
+                problem=str(error),
+            )
+        )
         return
     why = _why_not_here(sample, expectation, kernel, choice.device)
     if why:
@@ -194,36 +204,42 @@ def _plan_sample(made: Plan, assignment: Assignment, sample: Sample, choice: Cho
     )
 
 
-def _why_not_here(
-    sample: Sample, expectation: Expectation | None, kernel: Kernel, device: Device
-) -> str:
-    only = expectation.device if expectation else None
-    if only is not None and only != device.value:
-        return f"on {only} only: {expectation.why}" if expectation else ""
-    check = expectation.check if expectation else None
-    by_time = check == CheckName.PERFORMANCE
-    if sample.verdict == "too_slow" and check != CheckName.COUNTERS:
-        by_time = True
+def _check_place(sample: Sample, assignment: Assignment) -> None:
+    """Raise ValueError if the sample's folder or file name is none of the assignment's."""
+    known = [verdict.value for verdict in Verdict if verdict.judged]
+    if sample.verdict not in known:
+        raise ValueError(
+            f"its folder `{sample.verdict}` is no verdict of a hand-in ({', '.join(known)})"
+        )
+    files = [path for kernel in assignment.kernels for path in kernel.files.values()]
+    if sample.file not in files:
+        raise ValueError(f"`{sample.file}` is no kernel's file ({', '.join(files)})")
+
+
+def _expectation(sample: Sample) -> Expectation:
+    """Return what the sample's first line promises.
+
+    Raises ValueError if it is not well formed or names a line without a statement.
+    """
+    try:
+        expectation = sample.expectation() or Expectation()
+        lines = sample.text.splitlines()
+        for number in expectation.lines:
+            text = lines[number - 1].strip() if number <= len(lines) else ""
+            if not text or text.startswith(("//", "#", "}")):
+                raise ValueError(f"line {number} of {sample.file} holds no statement")
+    except ValueError as error:
+        raise ValueError(f"its first line: {error}") from None
+    return expectation
+
+
+def _why_not_here(sample: Sample, expectation: Expectation, kernel: Kernel, device: Device) -> str:
+    """Return why this device cannot judge the sample, "" if it can."""
+    if expectation.device not in (None, device):
+        return f"on {expectation.device} only: {expectation.why}"
+    by_time = expectation.check == CheckName.PERFORMANCE or (
+        sample.verdict == "too_slow" and expectation.check != CheckName.COUNTERS
+    )
     if by_time and CheckName.PERFORMANCE not in kernel.points:
         return f"{kernel.name} has no points for performance: its time is not measured"
     return ""
-
-
-def _check_lines(sample: Sample, expectation: Expectation | None) -> None:
-    """Raise ValueError if an expected line says nothing that could be wrong."""
-    lines = sample.text.splitlines()
-    for number in expectation.lines if expectation else ():
-        text = lines[number - 1].strip() if number <= len(lines) else ""
-        if not text or text.startswith(("//", "#", "}")):
-            raise ValueError(f"line {number} of {sample.file} holds no statement")
-
-
-def _misplaced(sample: Sample, problem: str) -> Row:
-    return Row(
-        assignment=sample.assignment,
-        subject=f"sample {sample.title}",
-        check="in its place",
-        state=State.DIFFERS,
-        expected="a kernel's file below a verdict, its `expect:` line well formed",
-        actual=problem,
-    )

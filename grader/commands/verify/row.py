@@ -1,4 +1,4 @@
-"""One thing that was proven, or was not: what was expected and what came of it."""
+"""A row of the result: what was proven or graded, what was expected and what came out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class State(Enum):
 
     @property
     def wrong(self) -> bool:
-        """True if the verification as a whole has failed by it."""
+        """True if the row makes the whole verification fail."""
         return self in (State.DIFFERS, State.FAILED)
 
 
@@ -25,9 +25,9 @@ class State(Enum):
 class Row:
     """A line of the result.
 
-    `subject` is what was looked at, `check` what about it; `verdicts` are those
-    of a grading, by the check's name. `note` is what a reader should know even
-    if all is well: the reason why this device cannot tell, points pending.
+    `subject` is what was looked at, `check` what about it; `verdicts` are the
+    verdicts of a grading, by the check's name. `note` is what a reader should
+    know even if all is well: why this device cannot judge, points pending.
     """
 
     assignment: str
@@ -44,3 +44,18 @@ class Row:
 def differs_if(wrong: bool) -> State:
     """Return the state of something that is either right or wrong."""
     return State.DIFFERS if wrong else State.AGREES
+
+
+def proof(
+    assignment: str, subject: str, check: str, *, expected: str, problem: str, note: str = ""
+) -> Row:
+    """Return the row of a proof, which agrees unless there is a problem."""
+    return Row(
+        assignment=assignment,
+        subject=subject,
+        check=check,
+        state=differs_if(bool(problem)),
+        expected=expected,
+        actual=problem or "as expected",
+        note=note,
+    )

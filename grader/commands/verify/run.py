@@ -1,7 +1,7 @@
-"""`grade verify`: plan, do, tell. The rows go to the terminal and, on request, to a file.
+"""The command `grade verify`: plan, do the tasks, print the rows and write them to a file.
 
 Exit codes: 0 all agree, 1 something differs, 3 the grader failed somewhere;
-2, a wrong command line or spec, is raised before anything is done.
+2, a wrong command line or spec, is raised before any task starts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,20 @@ from rich.console import Console
 
 from grader.assignment.generated import REFERENCES
 from grader.assignment.model import Assignment
-from grader.commands.local import check_kernels, chosen_assignments, chosen_device
 from grader.commands.verify.plan import Choice, plan
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.table import print_rows
-from grader.commands.verify.tasks import Task
-from grader.commands.verify.workers import Pool
+from grader.commands.verify.tasks import Pool, Task
 from grader.errors import GraderError, UsageError
 from grader.grading.progress import Progress, progress_on
+from grader.grading.selection import check_kernels, chosen_assignments, chosen_device
 from grader.vocabulary import Device, Language
 
 FORMAT = 1
 EXIT_DIFFERS = 1
-# On a GPU a grading has four tools of its own side by side, and all share the GPU.
-_CORES_A_JOB_ON_A_GPU = 4
-_MOST_JOBS_ON_A_GPU = 4
+# On a GPU a grading runs four tools side by side, and all gradings share the GPU.
+_CORES_PER_GPU_JOB = 4
+_MOST_GPU_JOBS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,7 @@ class Request:
 
 
 def verify(request: Request) -> int:
-    """Verify what is asked for, print it, and return the exit code."""
+    """Verify what is requested, print the result, and return the exit code."""
     started_s = time.monotonic()
     assignments = chosen_assignments(request.assignments)
     repository = _repository(assignments)
@@ -69,12 +68,9 @@ def verify(request: Request) -> int:
         seed=request.seed,
     )
     jobs = request.jobs or _usual_jobs(choice.device)
-    rows: list[Row] = []
-    tasks: list[Task] = []
-    for assignment in assignments:
-        planned = plan(assignment, repository, choice)
-        rows += planned.rows
-        tasks += planned.tasks
+    plans = [plan(assignment, repository, choice) for assignment in assignments]
+    rows = [row for planned in plans for row in planned.rows]
+    tasks = [task for planned in plans for task in planned.tasks]
     if choice.samples and not rows and not tasks:
         raise UsageError(
             f"no sample fits {' or '.join(choice.samples)}",
@@ -93,7 +89,7 @@ def verify(request: Request) -> int:
 
 
 def exit_code(rows: Sequence[Row]) -> int:
-    """Return what the command ends with."""
+    """Return the exit code of the command."""
     states = {row.state for row in rows}
     if State.FAILED in states:
         return GraderError.exit_code
@@ -112,13 +108,8 @@ def to_json(rows: Sequence[Row], choice: Choice, wall_s: float) -> dict[str, Any
         "wall_s": round(wall_s, 3),
         "rows": [
             {
-                "assignment": row.assignment,
-                "subject": row.subject,
-                "check": row.check,
+                **asdict(row),
                 "state": row.state.name.lower(),
-                "expected": row.expected,
-                "actual": row.actual,
-                "note": row.note,
                 "verdicts": dict(row.verdicts),
                 "wall_s": round(row.wall_s, 3),
             }
@@ -135,8 +126,8 @@ def _do(tasks: Sequence[Task], jobs: int, progress: Progress) -> list[Row]:
         Pool(min(jobs, len(tasks))) as pool,
         progress.step("verify", total=len(tasks)) as step,
     ):
-        for task, made in pool.results(tasks):
-            rows += made
+        for task, task_rows in pool.results(tasks):
+            rows += task_rows
             wrong = sum(row.state.wrong for row in rows)
             step.advance(f"{task.title}{f' · {wrong} differ' if wrong else ''}")
     return rows
@@ -157,7 +148,7 @@ def _usual_jobs(device: Device) -> int:
     cores = len(os.sched_getaffinity(0))
     if device is Device.CPU:
         return cores
-    return max(1, min(_MOST_JOBS_ON_A_GPU, cores // _CORES_A_JOB_ON_A_GPU))
+    return max(1, min(_MOST_GPU_JOBS, cores // _CORES_PER_GPU_JOB))
 
 
 def _write(path: Path, result: dict[str, Any]) -> None:

@@ -1,27 +1,102 @@
-"""The sample hand-ins of the assignments: which there are, and in which language.
+"""Sample submissions: which there are, and what the first line of each promises.
 
-A sample is one kernel file below `reference/ASSIGNMENT/samples/VERDICT/NAME/`.
-A folder with a file in each language is two samples of one name. The student's
-own program may stand beside a CUDA C++ kernel and is handed in with it. Standard
-library only, like `expectation`.
+    reference/ASSIGNMENT/samples/VERDICT/NAME/FILE
+
+A sample is one kernel file. A folder with a file in each language is two samples
+of one name. The student's own program, main.cu, may stand beside a CUDA C++
+kernel and is submitted with it.
+
+The folder VERDICT is the verdict that the file must get. Its first line may
+promise more, as a comment of `key=value` (the full grammar is in docs/verify.md):
+
+    // expect: message="swapped" line=12 check=correctness
+    # expect: device=cuda why="three times slower than torch"
+    // expect: kind=race line=13,16 cpu=error gpu=racecheck
+    # expect: kind=race line=21 cpu=error gpu=blind why="racecheck sees shared memory only"
+
+message   a part of the message or hint that the student must see
+line      the student's line that is named; two lines if they make the fault
+          together: one of them must be named, and no line but them
+check     the check that must give the verdict
+device    the only device that can see it; the other device does not judge it
+kind      a finding's kind; `kind`, `cpu` and `gpu` are for `memory_error` alone
+cpu       the severity of our own checker's finding: error, warning, or blind
+gpu       the tool of compute-sanitizer that finds it, or blind; `:warning`
+          behind the tool if it may be no more than a warning
+why       why a device is left out, is blind, or may only warn
+
+Only a device that says error, or names a tool, gives the verdict
+`memory_error`; the fault is there all the same. This module and its imports use
+the standard library only: a GPU machine reads samples without torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
-from grader.commands.verify.expectation import Expectation, parse
+from grader.report.evidence import FindingKind, Severity
+from grader.vocabulary import CheckName, Device
 
 SAMPLES = "samples"
 LANGUAGES = {".cu": "cuda", ".py": "triton"}
 PROGRAM = "main.cu"
 
+KINDS = frozenset(get_args(FindingKind))
+SEVERITIES = frozenset({*get_args(Severity), "blind"})
+TOOLS = frozenset({"memcheck", "racecheck", "initcheck", "synccheck", "blind"})
+
+_FIRST_LINE = re.compile(r"(?://|#)\s*expect:(.*)")
+_PAIR = re.compile(r'(\w+)=("[^"]*"|\S+)')
+_OF_FINDING = ("kind", "line", "cpu", "gpu")
+_GENERAL = ("message", "line", "check", "device", "why")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    """The memory fault in a sample, and which device finds it.
+
+    `cpu` is a severity or "blind", `gpu` a tool or "blind".
+    """
+
+    kind: str
+    cpu: str
+    gpu: str
+    gpu_severity: str = "error"
+
+    def severity(self, device: str) -> str | None:
+        """Return the severity of the finding on a device, None where it is blind."""
+        if device == "cpu":
+            return None if self.cpu == "blind" else self.cpu
+        return None if self.gpu == "blind" else self.gpu_severity
+
+    def convicts(self, device: str) -> bool:
+        """True if this device's finding is an error, so that the verdict is memory_error."""
+        return self.severity(device) == "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a sample promises beyond its folder's verdict; every promise is optional."""
+
+    message: str | None = None
+    lines: tuple[int, ...] = ()
+    check: str | None = None
+    device: str | None = None
+    why: str | None = None
+    planted: Planted | None = None
+
+    def named_by(self, line: int | None, other_line: int | None = None) -> bool:
+        """True if these are expected lines, both of them where there are two."""
+        return line in self.lines and (other_line is None or other_line in self.lines)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One kernel file; `file` is its path below `folder`, the hand-in."""
+    """One kernel file; `file` is its path below `folder`, the submission."""
 
     assignment: str
     verdict: str
@@ -42,20 +117,20 @@ class Sample:
 
     @property
     def has_program(self) -> bool:
-        """True if the student's own program is handed in as well: the fault may be there."""
+        """True if the student's own program is submitted as well and may hold the fault."""
         return (
             self.language == "cuda" and self.file != PROGRAM and (self.folder / PROGRAM).is_file()
         )
 
     @property
     def text(self) -> str:
-        """What the file says; bytes that are not UTF-8 are replaced."""
+        """The file's text; bytes that are not UTF-8 are replaced."""
         return self.path.read_text(encoding="utf-8", errors="replace")
 
     def expectation(self) -> Expectation | None:
         """Return what the first line promises, None if it promises nothing.
 
-        Raises ValueError, with a sentence, if it is not well formed.
+        Raises ValueError, with a sentence, if the line is not well formed.
         """
         return parse(self.text.removeprefix("\ufeff"), self.verdict)
 
@@ -67,7 +142,7 @@ def find_samples(reference: Path) -> Iterator[Sample]:
 
 
 def samples_of(reference: Path) -> Iterator[Sample]:
-    """Yield the samples of one assignment, whose solved files stand in `reference`."""
+    """Yield the samples of one assignment, whose solved files are in `reference`."""
     for folder in sorted((reference / SAMPLES).glob("*/*")):
         files = [p for p in sorted(folder.rglob("*")) if p.suffix in LANGUAGES and p.is_file()]
         kernels = [path for path in files if path != folder / PROGRAM]
@@ -84,10 +159,94 @@ def samples_of(reference: Path) -> Iterator[Sample]:
 
 
 def stray_files(reference: Path) -> Iterator[Path]:
-    """Yield the files below the samples that belong to none."""
+    """Yield the files below the samples' folder that belong to no sample."""
     samples = list(samples_of(reference))
     known = {sample.path for sample in samples}
     known |= {sample.folder / PROGRAM for sample in samples if sample.has_program}
     for path in sorted((reference / SAMPLES).rglob("*")):
         if path.is_file() and path not in known and path.suffix != ".pyc":
             yield path
+
+
+def parse(text: str, verdict: str) -> Expectation | None:
+    """Read the first line of a kernel file in the folder `verdict`.
+
+    Returns None if it is no `expect:` line. Raises ValueError, with a sentence,
+    if an `expect:` line is not well formed, or if the verdict needs one.
+    """
+    found = _FIRST_LINE.fullmatch(text.split("\n", 1)[0].rstrip())
+    values = _values(found[1]) if found else {}
+    planted = None
+    faulty = verdict == "memory_error" and "check" not in values and "device" not in values
+    if faulty or "kind" in values:
+        planted = _planted(values, verdict)
+    else:
+        _check_keys(values, (), _GENERAL)
+    if verdict == "too_slow" and values.get("check") != "counters":
+        if values.get("device") != "cuda":
+            raise ValueError("a sample in too_slow/ needs device=cuda, or check=counters")
+        values.setdefault("why", "only a GPU's time counts")
+    if found is None:
+        return None
+    _check_word(values, "device", map(str, Device))
+    _check_word(values, "check", CheckName.all())
+    if "line" in values and not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", values["line"]):
+        raise ValueError(f"line={values['line']} is no line number, nor several with commas")
+    if "message" in values and not values["message"].strip():
+        raise ValueError("message is empty: quote a part of what the student must read")
+    everywhere = planted is None or all(planted.convicts(device) for device in Device)
+    if ("device" in values or not everywhere) and not values.get("why", "").strip():
+        raise ValueError("why is missing: say why a device is left out, is blind or only warns")
+    return Expectation(
+        message=values.get("message"),
+        lines=tuple(map(int, values["line"].split(","))) if "line" in values else (),
+        check=values.get("check"),
+        device=values.get("device"),
+        why=values.get("why"),
+        planted=planted,
+    )
+
+
+def _values(text: str) -> dict[str, str]:
+    rest = " ".join(_PAIR.sub("", text).split())
+    if rest:
+        raise ValueError(f"`{rest}` is not key=value (a value with blanks needs quotes)")
+    pairs = [(key, value.strip('"')) for key, value in _PAIR.findall(text)]
+    if not pairs:
+        raise ValueError("nothing follows `expect:`")
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ValueError("a key is there twice")
+    return values
+
+
+def _planted(values: dict[str, str], verdict: str) -> Planted:
+    if verdict != "memory_error":
+        raise ValueError(f"kind is for samples in memory_error/, and this one is in {verdict}/")
+    _check_keys(values, _OF_FINDING, ("message", "why"))
+    gpu, _, severity = values["gpu"].partition(":")
+    if severity not in ("", "warning"):
+        raise ValueError(f"gpu={values['gpu']}: only `:warning` may follow the tool")
+    _check_word(values, "kind", KINDS)
+    _check_word(values, "cpu", SEVERITIES)
+    _check_word({"gpu": gpu}, "gpu", TOOLS)
+    return Planted(
+        kind=values["kind"], cpu=values["cpu"], gpu=gpu, gpu_severity=severity or "error"
+    )
+
+
+def _check_keys(
+    values: dict[str, str], required: tuple[str, ...], optional: tuple[str, ...]
+) -> None:
+    missing = [key for key in required if key not in values]
+    unknown = [key for key in values if key not in (*required, *optional)]
+    wrong = [f"missing: {', '.join(missing)}"] if missing else []
+    wrong += [f"unknown here: {', '.join(unknown)}"] if unknown else []
+    if wrong:
+        raise ValueError(f"{'; '.join(wrong)} (keys: {', '.join((*required, *optional))})")
+
+
+def _check_word(values: dict[str, str], key: str, words: Iterable[str]) -> None:
+    known = sorted(words)
+    if key in values and values[key] not in known:
+        raise ValueError(f"{key}={values[key]} is none of {', '.join(known)}")

@@ -1,8 +1,8 @@
-"""The result for an instructor: differences first, then everything, then one line.
+"""The result as an instructor reads it: differences first, then every row, then one line.
 
 2 differences                              expected against actual
 silu                                       an assignment
-  proof …                                  what was proven of it
+  proof …                                  what was proven about it
   hand-in  build  correctness … result     what was graded
 2 of 130 differ · …                        the last line: the result
 """
@@ -32,7 +32,7 @@ _FIRST = (
     (State.WARNING, "warning", "warnings"),
 )
 _MOST_SUBJECT = 42
-_MOST_TOLD = 4  # subjects that failed in the same way
+_MOST_NAMED = 4  # subjects that failed in the same way
 # Seven columns on a line of a hundred: the first word of a verdict says it all.
 _SHORT = {
     "accepted": "ok",
@@ -50,28 +50,29 @@ def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: flo
     """Print all rows, and the result as the last line."""
     page = Page(console)
     page.sentence((title, "bold"), most=3)
-    for state, one, several in _FIRST:
-        found = [row for row in rows if row.state is state]
-        if found:
+    for state, singular, plural in _FIRST:
+        of_state = [row for row in rows if row.state is state]
+        if of_state:
             page.blank()
-            page.sentence((f"{len(found)} {one if len(found) == 1 else several}", _STYLE[state]))
-            for same in _by_cause(found):
-                _told(page, same[0])
+            count = len(of_state)
+            page.sentence((f"{count} {singular if count == 1 else plural}", _STYLE[state]))
+            for same in _by_cause(of_state):
+                _explained(page, same[0])
                 if len(same) > 1:
                     page.row(Text("    the same  "), f"in {_several(same[1:])}", most=3)
     for assignment in dict.fromkeys(row.assignment for row in rows):
         page.blank()
         page.sentence((assignment, "bold"))
-        own = [row for row in rows if row.assignment == assignment]
-        _proofs(page, [row for row in own if not row.verdicts and not _of_sample(row)])
-        _graded(page, [row for row in own if row.verdicts or _of_sample(row)])
+        about_it = [row for row in rows if row.assignment == assignment]
+        _proofs(page, [row for row in about_it if not row.verdicts and not _of_sample(row)])
+        _graded(page, [row for row in about_it if row.verdicts or _of_sample(row)])
     page.blank()
     page.sentence(*_result(rows, wall_s))
     page.print()
 
 
 def _by_cause(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group the grader errors of one cause: a broken oracle is told once, not by each grading."""
+    """Group the grader errors of one cause: a broken oracle is explained once."""
     groups: dict[object, list[Row]] = {}
     for place, row in enumerate(rows):
         alike = row.state is State.FAILED and row.note
@@ -81,17 +82,13 @@ def _by_cause(rows: Sequence[Row]) -> list[list[Row]]:
 
 def _several(rows: Sequence[Row]) -> str:
     subjects = list(dict.fromkeys(row.subject for row in rows))
-    more = f"; and {len(subjects) - _MOST_TOLD} more" if len(subjects) > _MOST_TOLD else ""
-    return "; ".join(subjects[:_MOST_TOLD]) + more
+    more = f"; and {len(subjects) - _MOST_NAMED} more" if len(subjects) > _MOST_NAMED else ""
+    return "; ".join(subjects[:_MOST_NAMED]) + more
 
 
-def _told(page: Page, row: Row) -> None:
+def _explained(page: Page, row: Row) -> None:
     page.sentence((f"{row.assignment} · {row.subject} · {row.check}", "bold"), indent=2)
-    for label, words in (
-        ("expected", row.expected),
-        ("actual", row.actual),
-        ("note", row.note),
-    ):
+    for label, words in ("expected", row.expected), ("actual", row.actual), ("note", row.note):
         if words:
             page.row(Text(f"    {label:<8}  "), words)
 
@@ -145,7 +142,7 @@ def _name(row: Row) -> str:
 
 
 def _word(row: Row) -> str:
-    """Return the state as a word: what differs must be seen without colours, too."""
+    """Return the state as a word, in capitals if wrong: it must show without colours, too."""
     return row.state.value.upper() if row.state.wrong else row.state.value
 
 
@@ -156,12 +153,9 @@ def _result(rows: Sequence[Row], wall_s: float) -> list[Piece]:
     if count[State.DIFFERS]:
         words, style = f"{count[State.DIFFERS]} of {judged} differ", _STYLE[State.DIFFERS]
     if count[State.FAILED]:
-        ours = f"{count[State.FAILED]} could not be judged"
-        words = f"{words} · {ours}" if count[State.DIFFERS] else ours
+        failures = f"{count[State.FAILED]} could not be judged"
+        words = f"{words} · {failures}" if count[State.DIFFERS] else failures
         style = _STYLE[State.FAILED]
-    rest = ""
-    if count[State.ELSEWHERE]:
-        rest += f" · {count[State.ELSEWHERE]} not on this device"
-    if count[State.WARNING]:
-        rest += f" · {count[State.WARNING]} warned of"
+    rest = f" · {count[State.ELSEWHERE]} not on this device" if count[State.ELSEWHERE] else ""
+    rest += f" · {count[State.WARNING]} warned of" if count[State.WARNING] else ""
     return [(words, f"bold {style}"), f"{rest} · {wall_s:.1f} s"]

@@ -1,44 +1,47 @@
-"""The pieces of work of a verification; each is done in one process and yields rows.
+"""Tasks of a verification, and the worker pool that does them and answers with rows.
 
-A task is data: it is made where the command line was read, and done by `WorkerState`
-in a process that has torch and the Python server ready. What breaks inside is a
-row of that task alone.
+A task is data: the process that reads the command line makes it, and a pool
+worker, which has torch and the Python server ready, does it. What breaks inside
+a task is a row of that task alone.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from grader.assignment.model import Assignment, Kernel
 from grader.commands.verify import judgement
-from grader.commands.verify.expectation import Expectation
 from grader.commands.verify.row import Row, State
-from grader.commands.verify.samples import Sample
+from grader.commands.verify.samples import Expectation, Sample
 from grader.errors import GraderError
 from grader.gpu.nvml import Gpu
 from grader.grading.plan import Options
+from grader.pool import process_pool
 from grader.pool.state import WorkerState
 from grader.submission.reader import SourceFile, Submission, read_submission
-from grader.vocabulary import CheckName, Device, Language
+from grader.vocabulary import CheckName, Language
 
-# A sample that must meet its time limit is not waited for as long as a student's kernel
-# is: it would cost a minute each. What ends by itself within the real limit, but not
-# within this one, belongs in too_slow/.
+# Far more than any task takes, waits for a GPU included. Submissions have limits of
+# their own: only an oracle can hang.
+_PATIENCE_S = 900.0
 _TIMED = frozenset({"too_slow", "tampered"})
-_PATIENCE_S = 2.0
-_PATIENCE_LOAD_S = 5.0
+# A sample that must exceed its time limit gets less time than a student's kernel, which
+# would cost a minute each. A sample that ends within the real limit, but not within
+# these, belongs in too_slow/.
+_SAMPLE_CALL_S = 2.0
+_SAMPLE_LOAD_S = 5.0
 
 
 class Task(Protocol):
-    """A piece of work; `weight` is a guess at its seconds, for the longest to be first."""
+    """A piece of work; the pool starts the tasks of the largest `weight` first."""
 
     @property
     def title(self) -> str:
-        """What a reader of the progress sees."""
+        """What the progress line shows."""
 
     @property
     def weight(self) -> float:
@@ -46,21 +49,81 @@ class Task(Protocol):
 
     @property
     def subject(self) -> tuple[str, str]:
-        """The assignment's name and what is looked at, for a row if all breaks down."""
+        """The assignment's name and what is looked at, as in the task's rows."""
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Do it. Raises GraderError."""
 
 
+class Pool(process_pool.Pool[Task, tuple[Row, ...]]):
+    """So many processes; use as a context manager, from the main thread."""
+
+    def __init__(self, jobs: int, patience_s: float = _PATIENCE_S) -> None:
+        super().__init__(
+            jobs,
+            f"{__name__}:rows_of",
+            lambda task, message: (failed(task, message),),
+            patience_s=patience_s,
+        )
+
+
+def rows_of(task: Task, state: WorkerState) -> tuple[Row, ...]:
+    """Do a task; return its rows, or a row that says how the grader failed."""
+    try:
+        return task.do(state)
+    except GraderError as error:
+        return (failed(task, error.message),)
+    except Exception as error:
+        return (failed(task, f"{type(error).__name__}: {error}"),)
+
+
+def failed(task: Task, message: str) -> Row:
+    """Return the row of a task that has no result."""
+    assignment, subject = task.subject
+    return Row(
+        assignment=assignment,
+        subject=subject,
+        check="verdict",
+        state=State.FAILED,
+        expected="a result",
+        actual="the grader failed",
+        note=message,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Grading:
-    """One kernel in one language, graded on a device (`gpu` None is the processor)."""
+class _Task:
+    """What all tasks share (`gpu` None is the processor)."""
 
     assignment: Assignment
-    kernel: Kernel
-    language: Language
     gpu: Gpu | None
     seed: int = 0
+
+    @property
+    def title(self) -> str:
+        """What the progress line shows."""
+        return f"{self.assignment.name} · {self._title}"
+
+    @property
+    def subject(self) -> tuple[str, str]:
+        """The assignment's name and what is looked at, as in the task's rows."""
+        return self.assignment.name, self._subject
+
+    @property
+    def _subject(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def _title(self) -> str:
+        return self._subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grading(_Task):
+    """One kernel in one language, graded."""
+
+    kernel: Kernel
+    language: Language
 
     def options(self) -> Options:
         return Options(
@@ -78,57 +141,53 @@ class _Grading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleTask(_Grading):
-    """A sample hand-in gets the verdict of its folder and what its first line says.
+    """A sample gets the verdict of its folder and what its first line promises.
 
-    By all checks, or by those of `checks` only.
+    `checks` restricts the checks that run; empty, the sample decides.
     """
 
     sample: Sample
-    expectation: Expectation | None
+    expectation: Expectation
     checks: frozenset[CheckName] = frozenset()
 
     @property
-    def title(self) -> str:
-        """The sample's own."""
-        return f"{self.assignment.name} · {self.sample.title}"
-
-    @property
     def weight(self) -> float:
-        """The endless ones are waited for several times."""
+        """Several waits for a sample that never ends."""
         return 8.0 if self.sample.verdict == "time_limit" else 2.0
 
     @property
-    def subject(self) -> tuple[str, str]:
-        """As in the row of a verdict."""
-        return self.assignment.name, f"sample {self.sample.title}"
+    def _subject(self) -> str:
+        return f"sample {self.sample.title}"
 
-    def _asked(self) -> frozenset[CheckName]:
-        """Return the checks that can give the verdict; empty for all."""
-        judged_by = self.expectation.check if self.expectation is not None else None
-        if self.sample.verdict in _TIMED or judged_by == CheckName.PERFORMANCE:
-            return frozenset()
-        # Right, or wrong, is what it is to be; how fast it is as well says nothing of it.
+    @property
+    def _title(self) -> str:
+        return self.sample.title
+
+    def _checks(self) -> frozenset[CheckName]:
+        """Return the checks to run; empty for all."""
+        by_time = self.expectation.check == CheckName.PERFORMANCE
+        if self.checks or by_time or self.sample.verdict in _TIMED:
+            return self.checks
+        # How fast the sample is has no influence on its verdict.
         return frozenset(CheckName.all()) - {CheckName.PERFORMANCE}
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the sample's folder, only this file of it."""
         assignment = self.assignment
         if self.sample.verdict == "time_limit":
-            limits = assignment.limits
-            patience = dataclasses.replace(
-                limits,
-                call_s=min(limits.call_s, _PATIENCE_S),
-                load_s=min(limits.load_s, _PATIENCE_LOAD_S),
+            limits = dataclasses.replace(
+                assignment.limits,
+                call_s=min(assignment.limits.call_s, _SAMPLE_CALL_S),
+                load_s=min(assignment.limits.load_s, _SAMPLE_LOAD_S),
             )
-            assignment = dataclasses.replace(assignment, limits=patience)
-        options = dataclasses.replace(self.options(), checks=self.checks or self._asked())
+            assignment = dataclasses.replace(assignment, limits=limits)
+        options = dataclasses.replace(self.options(), checks=self._checks())
         if self.sample.has_program:
             options = dataclasses.replace(options, kernels=frozenset())
         report = state.grade(assignment, read_submission(self.sample.folder, assignment), options)
         if self.sample.verdict == "tampered":
-            state.renew()  # what it did to the server is nobody else's business
-        row = judgement.judge_sample(self.sample, self.expectation, report, options.device)
-        return (row,)
+            state.renew()  # the sample may have changed the server for the tasks after it
+        return (judgement.judge_sample(self.sample, self.expectation, report, options.device),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,85 +195,69 @@ class ReferenceTask(_Grading):
     """The solved file earns all of its points."""
 
     reference: Path
+    weight = 5.0  # all cases to their end
 
     @property
-    def title(self) -> str:
-        """With the seed, as each is graded several times."""
-        return f"{self.assignment.name} · reference {self.file}, seed {self.seed}"
+    def _subject(self) -> str:
+        return f"reference {self.file}"
 
     @property
-    def weight(self) -> float:
-        """All cases to their end."""
-        return 5.0
-
-    @property
-    def subject(self) -> tuple[str, str]:
-        """As in the row of a verdict."""
-        return self.assignment.name, f"reference {self.file}"
+    def _title(self) -> str:
+        return f"reference {self.file}, seed {self.seed}"
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
-        """Grade it on the cases of this seed."""
+        """Grade the file on the cases of this seed."""
         submission = read_submission(self.reference, self.assignment)
         report = state.grade(self.assignment, submission, self.options())
         return (judgement.judge_reference(report.kernels[0], report, self.seed),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorthlessTask(_Grading):
-    """A kernel that does no work is built and earns nothing."""
+class TrivialTask(_Grading):
+    """A kernel that does no work is built and earns nothing.
+
+    `beside` are the files submitted with it: solved kernels, where the trivial
+    file is the student's own program.
+    """
 
     what: str
     check: str
     text: str
-    # What is handed in with it: right kernels, where the student's own program is the junk.
     beside: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    weight = 3.0  # built, and every case wrong
 
     @property
-    def title(self) -> str:
-        """What the file is."""
-        return f"{self.assignment.name} · {self.what}, {self.check}"
+    def _subject(self) -> str:
+        return self.what
 
     @property
-    def weight(self) -> float:
-        """Built, and every case wrong."""
-        return 3.0
-
-    @property
-    def subject(self) -> tuple[str, str]:
-        """As in the row of a verdict."""
-        return self.assignment.name, self.what
+    def _title(self) -> str:
+        return f"{self.what}, {self.check}"
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the text as this kernel's file."""
-        submission = in_memory({**self.beside, self.file: self.text})
+        texts = {**self.beside, self.file: self.text}
+        files = {path: SourceFile(path=path, text=text) for path, text in texts.items()}
+        submission = Submission(source=Path("made by grade verify"), files=files)
         report = state.grade(self.assignment, submission, self.options())
-        kernel = report.kernels[0]
-        return (judgement.judge_worthless(self.what, self.check, kernel, report),)
+        return (judgement.judge_trivial(self.what, self.check, report.kernels[0], report),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UntouchedTask:
-    """The stubs as handed out, all languages of a kernel, are no hand-in."""
+class UntouchedTask(_Task):
+    """The stubs as handed out, in all languages of a kernel, are no submission."""
 
-    assignment: Assignment
     kernel: Kernel
     template: Path
-    gpu: Gpu | None
+    weight = 0.1  # nothing is built or run
 
     @property
-    def title(self) -> str:
-        """With the kernel, which has a stub in each language."""
-        return f"{self.assignment.name} · untouched stub of {self.kernel.name}"
+    def _subject(self) -> str:
+        return f"stub of {self.kernel.name}"
 
     @property
-    def weight(self) -> float:
-        """Nothing is built or run."""
-        return 0.1
-
-    @property
-    def subject(self) -> tuple[str, str]:
-        """As in the row of a verdict."""
-        return self.assignment.name, f"stub of {self.kernel.name}"
+    def _title(self) -> str:
+        return f"untouched stub of {self.kernel.name}"
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the template's folder."""
@@ -225,64 +268,20 @@ class UntouchedTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OracleTask:
-    """The oracle keeps its promises, and the comparison refuses junk, in one language."""
+class OracleTask(_Task):
+    """In one language, the oracle keeps its promises and the comparison refuses mutants."""
 
-    assignment: Assignment
     language: Language
-    device: Device
-    seed: int
+    weight = 6.0  # all cases several times, in torch alone
 
     @property
-    def title(self) -> str:
-        """With the language, which may bind other types."""
-        return f"{self.assignment.name} · oracle, {self.language.phrase}"
-
-    @property
-    def weight(self) -> float:
-        """All cases several times, in torch alone."""
-        return 6.0
-
-    @property
-    def subject(self) -> tuple[str, str]:
-        """As in the rows of the proofs."""
-        return self.assignment.name, f"oracle, {self.language.phrase}"
+    def _subject(self) -> str:
+        return f"oracle, {self.language.phrase}"
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
-        """Ask for all cases; nothing of a hand-in is run."""
-        # They import torch, which the process that only hands out tasks has no need of.
-        from grader.commands.verify.mutants import junk_rows
+        """Ask the oracle for all cases; no submission runs."""
+        # It imports torch, which the process that makes the tasks does not need.
         from grader.commands.verify.oracle_proofs import oracle_rows
 
-        where = self.assignment, self.language, self.device, self.seed
-        return (*oracle_rows(*where), *junk_rows(*where))
-
-
-def in_memory(texts: Mapping[str, str]) -> Submission:
-    """Return a hand-in of these files by path, without a folder."""
-    files = {path: SourceFile(path=path, text=text) for path, text in texts.items()}
-    return Submission(source=Path("made by grade verify"), files=files)
-
-
-def rows_of(task: Task, state: WorkerState) -> Iterator[Row]:
-    """Do a task; yield its rows, or one that says how the grader failed."""
-    try:
-        yield from task.do(state)
-    except GraderError as error:
-        yield failed(task, error.message)
-    except Exception as error:
-        yield failed(task, f"{type(error).__name__}: {error}")
-
-
-def failed(task: Task, message: str) -> Row:
-    """Return the row of a task that came to nothing."""
-    assignment, subject = task.subject
-    return Row(
-        assignment=assignment,
-        subject=subject,
-        check="verdict",
-        state=State.FAILED,
-        expected="a result",
-        actual="the grader failed",
-        note=message,
-    )
+        device = Options(gpu=self.gpu).device
+        return tuple(oracle_rows(self.assignment, self.language, device, self.seed))

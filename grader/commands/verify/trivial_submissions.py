@@ -1,7 +1,7 @@
-"""Hand-ins that do no work, made for any assignment: they must earn nothing.
+"""Trivial submissions: kernels that do no work, made for any assignment.
 
-touched   the stub with a comment more, which no longer counts as untouched
-zeros     a file of its own that writes zeros into every output
+touched   the stub with one comment added, which no longer counts as untouched
+zeros     a new file that writes zeros into every output
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from grader.assignment.signature import Argument, Signature
 from grader.vocabulary import Language, Memory
 
 _COMMENT = {Language.CUDA: "//", Language.TRITON: "#"}
-# What means something else in C++ than in a spec, or nothing.
+# Words of a spec that C++ does not have or reads in another way.
 _NOT_C = ("//", "**", "min", "max")
 
 
 def touched(stub: str, language: Language) -> str:
-    """Return the stub as of a student who has begun and got nowhere."""
+    """Return the stub of a student who has begun without success."""
     return f"{stub.rstrip()}\n{_COMMENT[language]} Not done yet.\n"
 
 
 def zeros(signature: Signature, language: Language) -> str | None:
     """Return a kernel file that fills its outputs with zeros.
 
-    None where an extent cannot be written in C++ as it stands in the spec.
+    None if C++ cannot express an extent as the spec writes it.
     """
     if language is Language.TRITON:
         body = "".join(f"    {output.name}.zero_()\n" for output in signature.outputs)

@@ -1,15 +1,15 @@
-"""CUDA on the host: compile, run, check and count CUDA C++ kernels without a GPU.
+"""CUDA emulation on the host: compile, run, check and count CUDA C++ kernels without a GPU.
 
     rewrite          a .cu file → C++ that g++ accepts, line for line
-    compile_command  the g++ command of a hand-in, fast or checked
-    runtime_command  the g++ command of our runtime, once per machine
-    read_report      what a run wrote → findings and counters
+    compile_command  the g++ command of a source file, fast or checked
+    runtime_command  the g++ command of the runtime, once per machine
+    read_report      output of a run → findings and counters
     symbolize        program counters → the student's lines
 
-Nothing is started here except addr2line, and that through a runner which the
-caller may supply. A built object exports the C functions of
-`runtime/caller.h`. What the parts do and what they cannot do is in
-docs/host.md; `python -m grader.emulation.cuda_cpp` is the tool on its own.
+These functions start no process except addr2line, through a runner that the caller may
+supply. A built object exports the C functions of `runtime/caller.h`. docs/host.md
+describes the parts and their limits; `python -m grader.emulation.cuda_cpp` is the
+stand-alone tool.
 """
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters

@@ -1,9 +1,8 @@
 """`python -m grader.emulation.cuda_cpp kernel.cu`: run any CUDA C++ program on the CPU, checked.
 
-Starts g++ (the runtime is compiled once and cached), the program, addr2line.
-Exit code: 0 clean, 1 findings that are errors, a crash or a time-out, 2 it
-could not be read, compiled or is not supported here, 130 interrupted; a
-program's own exit code otherwise goes through.
+Starts g++ (the runtime is compiled once and cached), the program and addr2line. Exit
+code: 0 clean; 1 errors found, a crash or a time-out; 2 the file cannot be read or
+compiled, or uses unsupported features; 130 interrupted; else the program's exit code.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from grader.system.cache import cached_folder, content_key
 
 
 def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
-    """Return the cached runtime of this machine, compiling it if need be."""
+    """Return this machine's cached runtime object; compile it on first use."""
     version = subprocess.run(
         [compiler, "--version"], capture_output=True, text=True, check=True
     ).stdout.splitlines()[0]
@@ -38,7 +37,7 @@ def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile, run, print; return the exit code. What goes wrong is one sentence."""
+    """Compile, run, print; return the exit code. Every failure is printed as one sentence."""
     options = _parser().parse_args(arguments)
     try:
         code = _compile_and_run(options)
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # The reader has gone (`| head`): nothing may be written at the exit either.
+        # The reader has closed the output (`| head`): also write nothing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except subprocess.TimeoutExpired:
@@ -66,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _compile_and_run(options: argparse.Namespace) -> int:
     mode = Mode.FAST if options.fast else Mode.CHECKED
     with options.file.open("rb"):
-        pass  # a file that is not there is said before the runtime is compiled
+        pass  # report a missing file before compiling the runtime
     with tempfile.TemporaryDirectory(prefix="cuda-on-the-host-") as scratch:
         program = build(
             options.file,

@@ -1,9 +1,9 @@
-"""Access counters: what a kernel's loads and stores cost, by source line.
+"""Access counters: the cost of a kernel's loads and stores, by source line.
 
-Counted is what was written in the source, as a warp of a GPU would ask for
-it: requests (one per warp and execution), 32-byte sectors of global memory,
-wavefronts of shared memory. The figures depend on the kernel and its input
-alone and are the same in every run.
+Accesses are counted as the source writes them and as a GPU's warps would request them:
+requests (one per warp and execution), 32-byte sectors of global memory, wavefronts of
+shared memory. The counts depend only on the kernel and its input, and are the same in
+every run.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class LineCounters:
     """The accesses of one kind in one line of a kernel, over the counted blocks.
 
     `space` is global or shared, `operation` load, store or atomic. Sectors are
-    0 for shared memory, wavefronts 0 for global. `lanes` counts the threads
-    that took part, `bytes` what they asked for.
+    0 for shared memory, wavefronts 0 for global. `lanes` counts the
+    participating threads, `bytes` the bytes they requested.
     """
 
     kernel: str
@@ -57,8 +57,8 @@ class KernelCounters:
 
     `accesses`, `read_bytes` and `written_bytes` (distinct bytes of global
     memory, the least that must move) are of all blocks; `lines` are of
-    `counted_blocks` of the `blocks`. `truncated` says that a thread's log was
-    full, so `lines` are too low.
+    `counted_blocks` of the `blocks`. If `truncated`, a thread's log
+    overflowed and `lines` are too low.
     """
 
     kernel: str

@@ -1,11 +1,11 @@
-"""A file's code tokens, addressed by place.
+"""The code tokens of a file, with matched brackets and scopes.
 
-A place is the index of a token that is code; white space and comments have
-none. Brackets are matched within one region: a preprocessor directive's line,
-or the file without its directives.
+A place is the index of a code token; white space and comments have none. Brackets are
+matched within one region: a preprocessor directive's line, or the file without its
+directives.
 
-All that is asked again and again is worked out once, in a single pass: the
-rewriter runs in the judge itself, and a hostile file asks it at every token.
+Everything that the rewriter asks repeatedly is computed once, in a single pass, because
+the rewriter runs inside the judge and a hostile file makes it ask at every token.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Code:
         self._matches = self._matched_by_region()
         self._any_matches = _matched(self._texts, range(len(code)))
         self._runs = self._numbered_runs()
-        self._separators = self._found_separators()
-        self._in_function = self._found_functions()
-        self._before = self._found_before()
+        self._separators = self._next_separators()
+        self._in_function = self._function_scopes()
+        self._before = self._previous_in_region()
 
     def at(self, at: int) -> Token | None:
         """Return the token at a place; None beyond the file."""
@@ -45,7 +45,7 @@ class Code:
         return self._texts[at] if 0 <= at < len(self._texts) else ""
 
     def same_region(self, at: int, other: int) -> bool:
-        """True if both stand in the same directive, or both in none."""
+        """True if both are in the same directive, or both in none."""
         size = len(self.places)
         inside = 0 <= at < size and 0 <= other < size
         return inside and self._directives[at] == self._directives[other]
@@ -66,12 +66,12 @@ class Code:
     def closing_anywhere(self, at: int) -> int:
         """Return the place of the bracket that closes the one at `at`, else the file's end.
 
-        Here directives count as if they were code.
+        Directives count as code here.
         """
         return self._any_matches.get(at, len(self.places))
 
     def opening_anywhere(self, at: int) -> int | None:
-        """Return the place of the bracket that the one at `at` closes, in whatever region."""
+        """Return the place of the bracket that the one at `at` closes, in any region."""
         return self._any_matches.get(at)
 
     def separator(self, at: int) -> int:
@@ -116,32 +116,32 @@ class Code:
             runs.append(run)
         return runs
 
-    def _found_separators(self) -> list[int]:
+    def _next_separators(self) -> list[int]:
         size = len(self._texts)
-        found = [size] * (size + 1)
+        separators = [size] * (size + 1)
         for place in range(size - 1, -1, -1):
             text = self._texts[place]
             if text in (",", ";"):
-                found[place] = place
+                separators[place] = place
             elif text in MARKS:
-                found[place] = size
+                separators[place] = size
             elif text in OPENERS:
-                found[place] = found[min(self.closing_anywhere(place) + 1, size)]
+                separators[place] = separators[min(self.closing_anywhere(place) + 1, size)]
             else:
-                found[place] = found[place + 1]
-        return found
+                separators[place] = separators[place + 1]
+        return separators
 
-    def _found_before(self) -> list[int]:
+    def _previous_in_region(self) -> list[int]:
         last: dict[object, int] = {}
-        found = []
+        previous = []
         for at, region in enumerate(self._directives):
-            found.append(last.get(region, -1))
+            previous.append(last.get(region, -1))
             last[region] = at
-        return found
+        return previous
 
-    def _found_functions(self) -> list[bool]:
+    def _function_scopes(self) -> list[bool]:
         inside: list[bool] = []
-        opened = [False]  # is one of the braces so far a function's?
+        opened = [False]  # by open brace: is it, or one around it, a function's?
         for place, text in enumerate(self._texts):
             inside.append(opened[-1])
             if text == "{":
@@ -162,7 +162,7 @@ class Code:
 
 
 def _matched(texts: list[str], places: Iterable[int]) -> dict[int, int]:
-    """Return each bracket's counterpart among the places; what has none is left out."""
+    """Return each bracket's counterpart among the places; unmatched ones are left out."""
     matches: dict[int, int] = {}
     opened: list[int] = []
     for place in places:

@@ -1,12 +1,12 @@
-"""The compiler's command lines: the runtime once per machine, then each hand-in.
+"""The g++ command lines of the runtime (once per machine) and of each source file.
 
-Nothing is started here. The caller runs the commands in its own sandbox and
-caches their products; `runtime_key_parts` is all that a product depends on.
+Nothing is started here. The caller runs the commands in its sandbox and caches the
+results; `runtime_key_parts` lists everything that the runtime's object depends on.
 
 *fast* is an optimised build without checks. *checked* has the thread
 sanitizer's calls before every access and the undefined-behaviour sanitizer's
-for array indices and alignment, but is not linked with either: the calls land
-in our runtime.
+for array indices and alignment, but is linked with neither library: the runtime here
+defines the called functions.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Mode(str, Enum):
 
 _COMMON = (
     "-std=c++17",
-    # Ubuntu's g++ defines it: memcpy would be an inline call of __memcpy_chk, unchecked by us.
+    # Ubuntu's g++ defines it: memcpy would become __memcpy_chk, which the runtime cannot check.
     "-U_FORTIFY_SOURCE",
     "-fPIC",
     # Calls between the student's functions need no detour through the linker.
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
-    # threadIdx is read often; this model makes it one instruction.
+    # With this model a read of threadIdx is one instruction.
     "-ftls-model=initial-exec",
-    # A GPU fuses multiply and add by its own rules; here none is fused.
+    # A GPU's rules for fusing multiply and add differ from g++'s, so nothing is fused.
     "-ffp-contract=off",
 )
 
@@ -52,7 +52,7 @@ _STUDENT = {
         "-gdwarf-4",
         "-DGRADER_CHECKED=1",
         "-fsanitize=thread,bounds-strict,alignment",
-        # A volatile access is a flag or a spin, and gets a call of its own.
+        # Volatile accesses are flags or spin loops; they get separate calls.
         "--param=tsan-distinguish-volatile=1",
         # memcpy and memset stay calls, which cuda_runtime.h renames to checked ones.
         "-fno-builtin",
@@ -66,10 +66,10 @@ _RUNTIME = {
     Mode.CHECKED: ("-O2", "-g1", "-DGRADER_CHECKED=1"),
 }
 
-# Old code compares signed with unsigned and has unknown pragmas: not our subject.
+# Warnings that say nothing about a kernel.
 _WARNINGS = ("-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-result")
 
-# -fsanitize would link the sanitizers' own libraries, unless all are named.
+# -fsanitize links the sanitizers' libraries unless all libraries are named.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lpthread", "-lgcc_s", "-lgcc", "-lc")
 
 
@@ -160,7 +160,7 @@ def program_command(
 
 
 def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> tuple[str, ...]:
-    """Return a compiler command up to where the sources stand."""
+    """Return the start of a compiler command, up to the sources."""
     return (
         compiler,
         "-x",
@@ -172,14 +172,14 @@ def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> t
         *(f"-I{folder}" for folder in include_dirs),
         "-include",
         "cuda_runtime.h",
-        # Last: what follows is the student's.
+        # Last, because only student code follows.
         "-include",
         "grader_host/refused_names.h",
     )
 
 
 def _link_flags(output: Path) -> tuple[str, ...]:
-    # Our memcpy and hooks are used by this object only, and nobody else's by it.
+    # The object uses its memcpy and hooks, and no other object does.
     return ("-Wl,-Bsymbolic", "-o", str(output), *_LIBRARIES)
 
 

@@ -1,12 +1,11 @@
-"""Reading a declaration by token, without a C++ parser.
+"""Splits declarations of shared and device variables by token, without a C++ parser.
 
 Enough to split `static __shared__ volatile T t[N][M + 1], *p;` into its
 specifiers and the names it declares, and to tell a `__device__` variable from
 a `__device__` function. A place is the index of a code token.
 
-A scan ends where another mark of its kind begins a declaration of its own, and
-at the end of the brackets around it: no token is looked at more than a few
-times, however many marks there are.
+A scan ends where another mark begins its declaration and at the end of the enclosing
+brackets, so that no token is read more than a few times, however many marks there are.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from grader.emulation.cuda_cpp.code import CLOSERS, MARKS, OPENERS, Code
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _ALIGNMENTS = frozenset({"__align__", "alignas", "__attribute__", "_Alignas"})
-# Words that go, because a typedef has no storage class.
+# Dropped words, because a typedef has no storage class.
 _STORAGE = frozenset({"__shared__", "extern", "static", "inline", "__device__"})
-# With one of these before its mark it is no variable's definition, or another mark's.
+# One of these before the mark: no variable definition, or the definition of another mark.
 _NO_VARIABLE = MARKS | {"extern", "template", "__shared__", "__global__"}
 _NO_VARIABLE_AFTER = frozenset(
     {"__global__", "__host__", "extern", "template", "operator", "~", "__shared__", "(", *CLOSERS}
@@ -108,7 +107,7 @@ def split_shared(code: Code, at: int) -> SharedDeclaration | None:
 def variable_names(code: Code, at: int) -> tuple[tuple[int, ...], int] | None:
     """Return (names, semicolon) of the variables marked at `at`; None for a function.
 
-    Templates and `extern` declarations are left alone: they are no definitions.
+    Templates and `extern` declarations are skipped, because they are no definitions.
     Of two marks on one variable the first registers it.
     """
     text = code.text
@@ -161,8 +160,8 @@ def _is_specifier(word: str) -> bool:
 def _declaration_start(code: Code, at: int, not_before: frozenset[str]) -> int | None:
     """Return where the declaration around the mark at `at` starts.
 
-    None if one of the words `not_before` is in it before the mark, or if it is
-    longer than any that people write.
+    None if one of the words `not_before` precedes the mark, or if the declaration is
+    longer than _MAX_TOKENS.
     """
     text = code.text
     place = at
@@ -181,7 +180,7 @@ def _declaration_start(code: Code, at: int, not_before: frozenset[str]) -> int |
         if word in ("define", "pragma"):
             break
         place -= 1
-    # In a #define, the macro's own name stands before its body.
+    # In a #define, the macro's name precedes its body.
     if place > 1 and text(place - 1) == "define" and place < at:
         place += 1
     return place

@@ -1,10 +1,8 @@
-"""What a file uses that cannot run here, or must not.
+"""Features that the emulation lacks (unsupported) or forbids (refused).
 
-*Unsupported* is CUDA that the host device does not have: honest work, which
-this machine cannot measure. *Refused* is an attempt to switch the checker
-off: attributes and pragmas that stop the instrumentation, the checker's own
-names, host assembly. Both are found by token, so a word in a comment or a
-string never counts.
+*Unsupported* is valid CUDA that only a GPU can run. *Refused* is an attempt to switch the
+checker off: attributes and pragmas that stop the instrumentation, the checker's names,
+host assembly. Both are found by token, so words in comments and strings never count.
 """
 
 from __future__ import annotations
@@ -18,9 +16,7 @@ from grader.emulation.cuda_cpp.tokens import Kind, Patience, Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unsupported:
-    """One use of a feature, with its place (line and column from 1)."""
-
+class _Use:
     file: str
     line: int
     column: int
@@ -28,15 +24,16 @@ class Unsupported:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Unsupported(_Use):
+    """One use of an unsupported feature, with its place (line and column from 1)."""
+
+    __slots__ = ()
+
+
+class Refused(_Use):
     """One attempt to switch the checker off, with its place."""
 
-    file: str
-    line: int
-    column: int
-    feature: str
-    message: str
+    __slots__ = ()
 
 
 _HEADERS = {
@@ -96,7 +93,7 @@ _NAMES = {
     "__vsub4": "SIMD-in-a-word intrinsics",
     "__vabsdiffu4": "SIMD-in-a-word intrinsics",
 }
-# A namespace counts only as one: `thrust::`, `cub::`; a variable may be named so.
+# These count only before `::`, because a variable may have the same name.
 _NAMESPACES = {
     "thrust": "the Thrust library",
     "cub": "the CUB library",
@@ -133,60 +130,49 @@ _INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 def unsupported_features(
     text: str, tokens: list[Token], patience: Patience, *, file: str
 ) -> tuple[Unsupported, ...]:
-    """Return the uses of CUDA that the host device does not have, in order.
+    """Return the uses of unsupported CUDA features, in order.
 
     Raises TooComplicatedError.
     """
-    found = []
-    place = _Places(text)
-    for offset, feature in _unsupported(text, tokens, patience):
-        line, column = place.line_and_column(offset)
-        found.append(
-            Unsupported(
-                file=file,
-                line=line,
-                column=column,
-                feature=feature,
-                message=f"{file}:{line} uses {feature}: only a GPU runs that.",
-            )
+    return tuple(
+        Unsupported(
+            file=file,
+            line=line,
+            column=column,
+            feature=feature,
+            message=f"{file}:{line} uses {feature}: only a GPU runs that.",
         )
-    return tuple(found)
+        for line, column, feature in _placed(text, _unsupported(text, tokens, patience))
+    )
 
 
 def refused_features(
     text: str, tokens: list[Token], patience: Patience, *, file: str
 ) -> tuple[Refused, ...]:
     """Return the attempts to switch the checker off, in order. Raises TooComplicatedError."""
-    found = []
-    place = _Places(text)
-    for offset, feature in _refused(tokens, patience):
-        line, column = place.line_and_column(offset)
-        found.append(
-            Refused(
-                file=file,
-                line=line,
-                column=column,
-                feature=feature,
-                message=f"{file}:{line} {not_allowed(feature)}",
-            )
+    return tuple(
+        Refused(
+            file=file,
+            line=line,
+            column=column,
+            feature=feature,
+            message=f"{file}:{line} {not_allowed(feature)}",
         )
-    return tuple(found)
+        for line, column, feature in _placed(text, _refused(tokens, patience))
+    )
 
 
 def not_allowed(feature: str) -> str:
-    """Return what is said of an attempt to switch the checker off, after its place."""
+    """Return the sentence about a refused feature, to follow its file and line."""
     return f"uses {feature}, which is not allowed: it could hide accesses from the checker."
 
 
-class _Places:
-    """The lines of a text; both numbers are counted from 1, as g++ counts."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-
-    def line_and_column(self, offset: int) -> tuple[int, int]:
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+def _placed(text: str, uses: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Yield line, column (both from 1, as g++ counts) and feature of each use."""
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    for offset, feature in uses:
+        line = bisect_right(starts, offset)
+        yield line, offset - starts[line - 1] + 1, feature
 
 
 def _unsupported(text: str, tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str]]:
@@ -261,7 +247,7 @@ def _is_ptx(code: list[Token], i: int) -> bool:
 
 
 def _in_attribute(code: list[Token], i: int) -> bool:
-    """True inside `__attribute__((…))` or `[[…]]`; also in a macro's body, to be safe."""
+    """True inside `__attribute__((…))` or `[[…]]`; a name that only attributes have, anywhere."""
     if code[i].text not in ("optimize", "__optimize__"):
         return True  # nobody names a variable no_sanitize
     before = [token.text for token in code[max(0, i - 4) : i]]

@@ -1,8 +1,8 @@
-"""What the checker found, in the student's terms.
+"""The checker's findings, one per kind and source line.
 
-The runtime writes one record per kind, program counter and buffer. Here each
-gets its file and line, records of one line are folded into one finding with
-a count, and what another finding explains is left out:
+The runtime writes one record per kind, program counter and buffer. This module adds file
+and line, folds the records of one line into one finding with a count, and drops findings
+that another one explains:
 
 * an uninitialised read of shared memory that is also in a race: with threads
   run one after another a missing barrier shows first as that read;
@@ -72,7 +72,7 @@ class Finding:
         return None if self.buffer_bytes is None or not size else self.buffer_bytes // size
 
     def sentence(self) -> str:
-        """Return the finding as a person reads it, without its place."""
+        """Return the finding as a sentence without file and line."""
         parts = [self.message]
         if self.kind == "race" and self.other_line is not None:
             parts.append(
@@ -149,7 +149,7 @@ def program_counters(records: Iterable[Mapping[str, Any]]) -> set[int]:
     return {record[key] for record in records for key in ("pc", "other_pc") if record.get(key)}
 
 
-# What the runtime writes into a finding, where it writes it.
+# The types of a finding's fields; all but two may be missing.
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("kind", "severity", "message", "file", "kernel", "space", "buffer"), str),
     **dict.fromkeys(("pc", "other_pc", "line", "column", "buffer_bytes", "element_bytes"), int),
@@ -158,7 +158,7 @@ _TYPES: dict[str, type] = {
 }
 
 
-def _hold_types(record: Mapping[str, Any]) -> None:
+def _require_types(record: Mapping[str, Any]) -> None:
     """Raise ValueError if the runtime cannot have written this finding."""
     if record["kind"] not in get_args(Kind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
@@ -171,7 +171,7 @@ def _hold_types(record: Mapping[str, Any]) -> None:
 def _finding(
     record: Mapping[str, Any], places: Mapping[int, Place], sources: Mapping[str, str]
 ) -> Finding:
-    _hold_types(record)
+    _require_types(record)
     place = places.get(record.get("pc", 0))
     other = places.get(record.get("other_pc", 0))
     file = record.get("file")
@@ -259,7 +259,7 @@ def _explained(found: list[Finding]) -> list[Finding]:
 
 def _fold_key(f: Finding) -> object:
     if f.kind == "race":
-        # Found from either side, it is one race.
+        # A race is reported from either side, and is one finding.
         return (f.kind, f.buffer, frozenset({(f.file, f.line), (f.other_file, f.other_line)}))
     return (f.kind, f.file, f.line, f.buffer if f.line is None else None)
 

@@ -1,4 +1,4 @@
-"""Where a launch's parts begin and end: `k<T, 4><<<grid, block>>>(…)`."""
+"""Finds the kernel expression and the configuration of a launch: `k<T, 4><<<grid, block>>>(…)`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from grader.emulation.cuda_cpp.code import CLOSERS, OPENERS, Code
 from grader.emulation.cuda_cpp.tokens import Kind
 
-# Names that stand before an expression without belonging to it.
+# Keywords that precede an expression without being part of it.
 _STATEMENTS = frozenset({"if", "while", "for", "switch", "return", "else", "do", "case", "throw"})
 
 

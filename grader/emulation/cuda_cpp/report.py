@@ -1,7 +1,7 @@
-"""One run's report: findings, counters, and how the run ended.
+"""The report of one run: findings, counters and faults.
 
-The text is what the runtime wrote through `grader_open_report`. Nothing here
-trusts it beyond its form: whoever gives points looks for proof elsewhere.
+The runtime writes the text through `grader_open_report`, in the same process as student
+code. It is therefore untrusted: code that awards points must look for proof elsewhere.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What one run of a checked (or fast) build said.
+    """The report of one run of a checked (or fast) build.
 
-    `accesses` is the number of checked accesses to memory in kernels, and
-    `copied_bytes` what copies wrote: a run that made none proves nothing.
-    `unsupported` are sentences about features that were met only while
-    running. `over_limit` is true if the access limit ended it.
+    `accesses` is the number of checked memory accesses in kernels, `copied_bytes` the
+    bytes that copies wrote: a run with neither proves nothing. `unsupported` has
+    sentences about features that only the run met. `over_limit` is true if the access
+    limit ended the run.
     """
 
     findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""CUDA C++ to C++: launches, `__shared__` and `__noinline__`.
+"""Rewrites CUDA C++ to C++: launches, `__shared__` and `__noinline__`.
 
 Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
 
@@ -7,8 +7,8 @@ Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
     __shared__ float t[32], u;   →  typedef float grader_type_t[32], grader_type_u;
                                     … references t and u into the block's shared memory
 
-`__noinline__` becomes an attribute: the standard library has the word as well,
-in its own attributes, so it cannot be a macro.
+`__noinline__` becomes an attribute. It cannot be a macro, because the standard library
+uses the word in attributes.
 
 Three more rewrites serve the reports: a `__device__` or `__constant__`
 variable is registered by name, an allocation learns the name of the pointer
@@ -39,7 +39,7 @@ from grader.emulation.cuda_cpp.tokens import Kind, Patience, Token, tokenize
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """C++ for g++, and what stands against compiling it."""
+    """C++ for g++, and the features that forbid compiling it."""
 
     text: str
     unsupported: tuple[Unsupported, ...]
@@ -50,7 +50,7 @@ def rewrite(text: str, *, file: str) -> Rewritten:
     """Return the C++ of a CUDA C++ file; `file` is the name used in messages.
 
     Text that is not CUDA C++ comes back as it is, for the compiler to judge.
-    Raises TooComplicatedError if it is no file that a person would write.
+    Raises TooComplicatedError for a file beyond any size that people write.
     """
     patience = Patience()
     tokens = tokenize(text)
@@ -77,7 +77,7 @@ _MOST_OF_A_CAST = 8  # tokens in `(const void*)`, and some more
 
 
 class _Rewriter:
-    """Edits by code token: what goes before a token, after it, or instead."""
+    """Edits by code token: text before it, after it, or instead of it."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.source = Code(tokens)
@@ -137,7 +137,7 @@ class _Rewriter:
             return
         # From the right, where another launch would be near.
         if any(self.source.text(place) == "<<<" for place in range(at - 1, first - 1, -1)):
-            return  # what a launch returns is no kernel
+            return  # the result of a launch is no kernel
         close = config.place
         in_macro = self.source.tokens[self.source.places[at]].directive
         if in_macro and not self.source.same_region(at, close + 1):
@@ -152,7 +152,7 @@ class _Rewriter:
         for place, text in config.respelled.items():
             self._replace(place, text)
         if end == close and self.source.text(first - 1) == "define":
-            # `#define CONFIG(n) <<<n, 256>>>`: so does the kernel stand before its use.
+            # `#define CONFIG(n) <<<n, 256>>>`: the kernel precedes the macro's use.
             self._replace(at, "->* ::grader::Launch(")
             self._replace(close, ")")
             return
@@ -250,7 +250,7 @@ class _Rewriter:
             )
 
     def _noinline(self, at: int) -> None:
-        """Spell the mark as an attribute, unless it is in one or a directive asks about it."""
+        """Replace the mark by an attribute, unless it is in one or a directive tests it."""
         before = self.source.text(at - 1)
         if before in ("::", "define", "undef", "ifdef", "ifndef", "defined"):
             return
@@ -288,7 +288,7 @@ class _Rewriter:
 def _reference(name: str, kind: str, *, dynamic: bool, in_function: bool) -> str:
     """Return the declaration of `name` as a reference into shared memory.
 
-    At file scope the reference is made once, and what it names stays where it is.
+    At file scope the reference is made once, and its variable never moves.
     """
     storage = "" if in_function else "static thread_local "
     if dynamic:

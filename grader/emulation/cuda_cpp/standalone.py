@@ -1,8 +1,7 @@
-"""A CUDA C++ program with its own `main`, built and run on this machine.
+"""Builds and runs a CUDA C++ program with a `main` on this machine, without a sandbox.
 
-For the stand-alone tool, tests and benchmarks: this module starts g++ and the
-program, with no sandbox around them. A judge uses the pure functions beside
-it and starts the processes itself.
+For the stand-alone tool, tests and benchmarks. A judge uses the package's pure functions
+and starts the processes in its sandbox.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ _HEADERS = (".cuh", ".h", ".hpp")
 class Program:
     """A compiled program, or why there is none.
 
-    `executable` is None if the compiler refused (see `diagnostics`) or
-    something stands against compiling it at all.
+    `executable` is None if the compiler failed (see `diagnostics`) or the source has
+    unsupported or refused features.
     """
 
     executable: Path | None
@@ -105,7 +104,7 @@ def build(
         include_dirs=(folder, source.parent.resolve()),
         executable=True,
     )
-    # A compiler quotes the source, whatever its bytes.
+    # Diagnostics quote the source, which may be no UTF-8.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
     return program(executable=executable if done.returncode == 0 else None, diagnostics=done.stderr)
 

@@ -1,8 +1,8 @@
-"""From a program counter to the student's line.
+"""Maps program counters to lines of the student's files, with addr2line.
 
-Program counters come as offsets in the built object. addr2line, asked once
-for all of them, answers with a chain of inlined functions each; the innermost
-frame in one of the student's own files is the place a person wants to see.
+Program counters are offsets in the built object. One addr2line process returns for each
+the chain of inlined functions; the innermost frame in a student's file is the place to
+show.
 """
 
 from __future__ import annotations

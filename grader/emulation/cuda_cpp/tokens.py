@@ -1,4 +1,4 @@
-"""C++ tokens, as far as a rewriter needs them.
+"""Splits C++ into the tokens that the rewriter needs.
 
 A token knows its text and where it starts. Comments, string and character
 literals (raw ones too) and numbers are single tokens, so nothing inside them
@@ -28,28 +28,28 @@ class Kind(Enum):
     PUNCTUATION = "punctuation"
 
 
-# A megabyte of brackets is a million; a kernel takes some thousands.
+# A megabyte of brackets has a million tokens, a kernel some thousands.
 _MOST_TOKENS = 400_000
 _MOST_CPU_S = 10.0
 _CHECKED_EVERY = 256
 
 
 class TooComplicatedError(Exception):
-    """The file is larger, or more work, than any that the host device is for."""
+    """The file is larger, or takes more work, than any real kernel file."""
 
 
 class Patience:
-    """An end to the work on one file, whatever it is that takes so long.
+    """A limit on the processor time spent on one file, in this thread.
 
-    Every pass over a file is linear, so that no file should ever meet it. It is
-    in processor time of this thread: a busy machine makes no difference.
+    Every pass over a file is linear, so no file should ever reach the limit. Processor
+    time makes it independent of the machine's load.
     """
 
     def __init__(self) -> None:
         self._end_s = time.thread_time() + _MOST_CPU_S
 
     def check(self, at: int) -> None:
-        """Raise TooComplicatedError if it is over; `at` counts the calls."""
+        """Raise TooComplicatedError if the time is used up; `at` counts the calls."""
         if at % _CHECKED_EVERY == 0 and time.thread_time() > self._end_s:
             raise TooComplicatedError("too much work to be understood")
 

@@ -1,4 +1,4 @@
-"""What a member of the pool does in tests of several GPUs: checks and timings that only wait.
+"""What a pool worker does in tests of several GPUs: checks and timings that only wait.
 
 The pool, its slots and the turns at a GPU are the real ones. Each check and each
 timing is noted, with the GPU and the times, in `log` in the hand-in's folder's
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from fake_nvml import FakeGpu, FakeNvml
 
-from grader.commands.batch.gpu_slots import Places
-from grader.commands.batch.job import Answer, Job, Outcome, failed
+from grader.commands.batch.gpu_slots import GpuHealth
+from grader.commands.batch.job import Answer, Job, Outcome, failure
 from grader.gpu import lock, nvml
 from grader.pool.process_pool import Pool
 
@@ -50,7 +50,7 @@ def do(job: Job, _: object) -> Answer:
     _assemble(folder, uuid)
     if uuid in (folder / "lost").read_text().split():
         _note(folder, uuid, "failure", job.name, time.monotonic())
-        return failed(job, "this machine has no usable NVIDIA GPU")
+        return failure("this machine has no usable NVIDIA GPU")
     with lock.sharing(uuid):
         begin_s = time.monotonic()
         time.sleep(CHECK_S)
@@ -95,7 +95,7 @@ def prepare(folder: Path, count: int) -> None:
 
 
 def pool(folder: Path, count: int) -> Pool[Job, Answer]:
-    """As `grade batch` makes it: a member's slot is a GPU."""
+    """As `grade batch` makes it: a worker's slot is a GPU."""
 
     def state() -> nvml.State:
         lost = (folder / "lost").read_text().split()
@@ -105,7 +105,12 @@ def pool(folder: Path, count: int) -> Pool[Job, Answer]:
     slots: tuple[Mapping[str, str], ...] = tuple(
         {"CUDA_VISIBLE_DEVICES": uuid} for uuid in uuids(count)
     )
-    unusable: Callable[[Mapping[str, str], Answer], str] = Places(state).unusable
+    unusable: Callable[[Mapping[str, str], Answer], str] = GpuHealth(state).unusable
     return Pool(
-        count, "pretended_gpus:do", failed, deaths_end=False, slots=slots, unusable=unusable
+        count,
+        "pretended_gpus:do",
+        lambda _, problem: failure(problem),
+        deaths_end=False,
+        slots=slots,
+        unusable=unusable,
     )

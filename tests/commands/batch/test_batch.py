@@ -22,19 +22,20 @@ from paths import REPOSITORY
 from silu_points import KERNEL
 
 from grader.assignment.reader import read_assignment
-from grader.commands.batch.job import Answer, Job, Key, Outcome, Terms
+from grader.commands.batch.job import Answer, Job, Outcome, failure, report_key
 from grader.commands.batch.run import MOST_ATTEMPTS, missing, run_jobs
 from grader.commands.batch.store import Store, open_store
-from grader.commands.batch.submissions import find_hand_ins
+from grader.commands.batch.submissions import find_submissions
 from grader.commands.batch.summary import summarise
 from grader.errors import GraderError, UsageError
 from grader.grading.progress import Progress
+from grader.pool.process_pool import Pool
 from grader.submission.reader import read_submission
 from grader.vocabulary import Device
 
 SCHEMA = json.loads(resources.files("grader").joinpath("schemas/report.schema.json").read_text())
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
-TERMS = Terms(device=Device.CPU, public_seed=0, secret_seed=7)
+TERMS = (Device.CPU, 7)  # device and secret seed
 
 
 def reports(out: Path) -> dict[str, Path]:
@@ -53,8 +54,7 @@ def write_times(out: Path) -> dict[str, int]:
 
 def report_text(place: str, folder: Path, **changes: object) -> str:
     """A report of a hand-in, as a grading that took no time would make it."""
-    key = Key.of(SILU, read_submission(folder / place, SILU), TERMS)
-    environment = {name: getattr(key, name) for name in key.__slots__}
+    environment = report_key(SILU, read_submission(folder / place, SILU), *TERMS)
     report = {
         "format": 1, "assignment": "silu", "title": "SiLU", "verdict": "accepted", "score": 90.0,
         "max_score": 100.0, "pending": 0.0, "handed_in": 1, "kernels_total": 2, "filtered": False,
@@ -85,7 +85,7 @@ class Scripted:
 
 
 def grade_with(engine: Scripted, store: Store, folder: Path) -> None:
-    jobs = list(missing(store, find_hand_ins(folder), [SILU], TERMS))
+    jobs = list(missing(store, find_submissions(folder), [SILU], *TERMS))
     with Progress().step("test", total=len(jobs)) as step:
         run_jobs(engine, store, jobs, step)
 
@@ -94,7 +94,7 @@ def graded(text: str) -> Answer:
     return Answer(outcome=Outcome.GRADED, text=text)
 
 
-FAILED = Answer(outcome=Outcome.FAILED, problem="the process that was to do it ended by signal 9")
+FAILED = failure("the process that was to do it ended by signal 9")
 
 
 def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) -> None:
@@ -156,12 +156,14 @@ def test_a_killed_batch_goes_on_where_it_was(
 
 @pytest.mark.slow
 def test_a_killed_worker_costs_nothing(classroom: Path, tmp_path: Path) -> None:
-    from grader.commands.batch.job import failed
-    from grader.pool.process_pool import Pool
-
-    pool: Pool[Job, Answer] = Pool(1, "grader.commands.batch.job:do", failed, deaths_end=False)
+    pool: Pool[Job, Answer] = Pool(
+        1,
+        "grader.commands.batch.job:do",
+        lambda _, problem: failure(problem),
+        deaths_end=False,
+    )
     with open_store(tmp_path / "out") as store, pool:
-        jobs = list(missing(store, find_hand_ins(classroom), [SILU], TERMS))
+        jobs = list(missing(store, find_submissions(classroom), [SILU], *TERMS))
         killed: list[int] = []
 
         def keep(assignment: str, name: str, answer: Answer) -> None:
@@ -223,11 +225,10 @@ def test_a_report_that_is_not_the_one_wanted_is_made_again(
 ) -> None:
     with open_store(tmp_path / "out") as store:
         store.keep("silu", "ada", graded(report_text("ada", classroom)))
-        assert "ada" not in [
-            j.name for j in missing(store, find_hand_ins(classroom), [SILU], TERMS)
-        ]
+        folder = find_submissions(classroom)
+        assert "ada" not in [j.name for j in missing(store, folder, [SILU], *TERMS)]
         store.keep("silu", "ada", graded(report_text("ada", classroom, **change)))
-        assert "ada" in [j.name for j in missing(store, find_hand_ins(classroom), [SILU], TERMS)]
+        assert "ada" in [j.name for j in missing(store, folder, [SILU], *TERMS)]
 
 
 @pytest.mark.parametrize(
@@ -251,25 +252,25 @@ def test_a_report_that_is_not_the_one_wanted_is_made_again(
 )
 def test_a_damaged_report_is_made_again(damage: str, tmp_path: Path) -> None:
     (tmp_path / "hand-ins/ada").mkdir(parents=True)
-    found = find_hand_ins(tmp_path / "hand-ins")
+    found = find_submissions(tmp_path / "hand-ins")
     with open_store(tmp_path / "out") as store:
         sound = report_text("ada", found.folder)
         store.keep("silu", "ada", graded(sound))
-        assert not list(missing(store, found, [SILU], TERMS))
+        assert not list(missing(store, found, [SILU], *TERMS))
         store.keep("silu", "ada", graded(f"{sound[:-1]}, {damage}}}"))
-        assert [job.name for job in missing(store, found, [SILU], TERMS)] == ["ada"]
+        assert [job.name for job in missing(store, found, [SILU], *TERMS)] == ["ada"]
         summary = summarise(store, found, [SILU], graded_now=0)
         assert summary.ungraded == 1
 
 
 def test_a_report_without_a_key_is_made_again(tmp_path: Path) -> None:
     (tmp_path / "hand-ins/ada").mkdir(parents=True)
-    found = find_hand_ins(tmp_path / "hand-ins")
+    found = find_submissions(tmp_path / "hand-ins")
     with open_store(tmp_path / "out") as store:
         report = json.loads(report_text("ada", found.folder))
         del report["wall_s"]
         store.keep("silu", "ada", graded(json.dumps(report)))
-        assert [job.name for job in missing(store, found, [SILU], TERMS)] == ["ada"]
+        assert [job.name for job in missing(store, found, [SILU], *TERMS)] == ["ada"]
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_is_there(

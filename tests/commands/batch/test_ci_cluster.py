@@ -26,7 +26,6 @@ from grader.commands.batch.cluster_client import ClusterClient
 from grader.commands.batch.job import Answer, Outcome
 from grader.commands.ci import run as ci
 from grader.commands.ci.cluster import filled_in
-from grader.commands.local import chosen_assignments
 from grader.errors import GraderError
 from grader.formats import registry
 from grader.gpu.nvml import gpus, visible
@@ -34,6 +33,7 @@ from grader.grading import score
 from grader.grading.check_results import results
 from grader.grading.file_state import FileState
 from grader.grading.plan import Options
+from grader.grading.selection import chosen_assignments
 from grader.report.model import Report, to_json
 from grader.report.reader import read_report
 from grader.sandbox.level import Level
@@ -230,7 +230,7 @@ def run(
     def call(where: str, **changes: Any) -> Report:
         request: ci.Request = replace(usual, cluster=where, **changes)
         assert ci.grade_ci(request) == 0
-        assert not messengers()
+        assert not client_processes()
         report = read_report(tmp_path / "report.json")
         shown = (tmp_path / "result").read_text()
         assert where not in shown
@@ -241,8 +241,8 @@ def run(
     return call
 
 
-def messengers() -> list[psutil.Process]:
-    """The messengers that this process has left behind."""
+def client_processes() -> list[psutil.Process]:
+    """The client_processes that this process has left behind."""
     left = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):  # what a lost worker left behind, itself ended
@@ -420,7 +420,7 @@ def test_no_key_is_lent_where_hand_ins_can_read_it(
     sent: list[object] = []
     monkeypatch.setattr(ClusterClient, "send", sent.append)
     readable = Path(sys.prefix, "lib")  # which holds what hand-ins need
-    monkeypatch.setattr(ci, "asked", lambda *_: object())
+    monkeypatch.setattr(ci, "cluster_job", lambda *_: object())
     with pytest.raises(GraderError, match="can be read"):
         run("tls://head.example.edu:8786", cluster_tls=readable, level=Level.NONE)
     assert not sent

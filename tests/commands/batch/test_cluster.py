@@ -24,29 +24,33 @@ from paths import REPOSITORY
 from silu_points import KERNEL
 
 from grader.commands.batch import job_codec
-from grader.commands.batch.cluster import Cluster, Request, _security
-from grader.commands.batch.job import Job, Outcome, Terms
+from grader.commands.batch.cluster import Cluster, ClusterRequest, _security
+from grader.commands.batch.job import Job, Outcome
 from grader.commands.batch.run import run_jobs
 from grader.commands.batch.store import open_store
-from grader.commands.batch.submissions import find_hand_ins
+from grader.commands.batch.submissions import find_submissions
 from grader.errors import GraderError, UsageError
 from grader.grading.progress import Progress
 from grader.pool.state import WorkerState
 from grader.vocabulary import Device
 
-TERMS = Terms(device=Device.CPU, public_seed=0, secret_seed=7)
 
-
-def request(where: str, **changes: Any) -> Request:
+def request(where: str, **changes: Any) -> ClusterRequest:
     usual: dict[str, Any] = {"tls": None, "workers": None, "device": "cpu", "patience_s": 60.0}
-    return Request(where=where, **{**usual, **changes})
+    return ClusterRequest(where=where, **{**usual, **changes})
 
 
 def jobs_of(folder: Path) -> list[Job]:
     assignment = REPOSITORY / "assignments" / "silu"
     return [
-        Job(name=place.name, source=place.source, assignment=assignment, terms=TERMS)
-        for place in find_hand_ins(folder).places
+        Job(
+            name=place.name,
+            source=place.source,
+            assignment=assignment,
+            device=Device.CPU,
+            secret_seed=7,
+        )
+        for place in find_submissions(folder).submissions
     ]
 
 
@@ -57,7 +61,7 @@ def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: Wor
     data = job_codec.pack(next(job for job in jobs_of(classroom) if job.name == "cyd"))
     assert json.loads(data)["files"][0]["path"] == "silu.cu"
     assert str(classroom).encode() not in data
-    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=data), state))
+    answer = job_codec.unwrap(job_codec.do(job_codec.PackedJob(data=data), state))
     assert answer.outcome is Outcome.GRADED
     report = json.loads(answer.text)
     assert (report["score"], report["verdict"]) == (0, "wrong_answer")
@@ -67,7 +71,7 @@ def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: Wor
 def test_a_worker_of_another_version_does_not_grade(classroom: Path, state: WorkerState) -> None:
     data = job_codec.pack(jobs_of(classroom)[0])
     other = json.dumps({**json.loads(data), "grader": "0.0.0"}).encode()
-    answer = job_codec.unwrap(job_codec.do(job_codec.Parcel(data=other), state))
+    answer = job_codec.unwrap(job_codec.do(job_codec.PackedJob(data=other), state))
     assert answer.outcome is Outcome.FAILED
     assert "not 0.0.0" in answer.problem
 
@@ -78,7 +82,7 @@ def test_an_assignment_is_unpacked_into_its_own_folder_only(
     values = json.loads(job_codec.pack(jobs_of(classroom)[0]))
     values["folder"]["../outside"] = ""
     answer = job_codec.unwrap(
-        job_codec.do(job_codec.Parcel(data=json.dumps(values).encode()), state)
+        job_codec.do(job_codec.PackedJob(data=json.dumps(values).encode()), state)
     )
     assert "../outside is no path within an assignment" in answer.problem
 
@@ -188,9 +192,7 @@ def test_a_worker_whose_gpu_is_lost_leaves_its_jobs_to_another(
         with Cluster(request(scheduler[1], device="cuda")) as cluster:
             while len(cluster._workers()) < 2:
                 time.sleep(0.1)
-            jobs = [
-                replace(job, terms=replace(TERMS, device=Device.CUDA)) for job in jobs_of(classroom)
-            ]
+            jobs = [replace(job, device=Device.CUDA) for job in jobs_of(classroom)]
             answers = {job.name: answer for job, answer in cluster.results(jobs)}
         assert {name: answer.outcome for name, answer in answers.items()} == dict.fromkeys(
             ("ada", "bob", "cyd", "dee"), Outcome.GRADED

@@ -10,16 +10,15 @@ import pytest
 from fake_nvml import FakeGpu, FakeNvml
 from pretended_gpus import Use, pool, prepare, used, uuids
 
-from grader.commands.batch.gpu_slots import Places
-from grader.commands.batch.job import Answer, Job, Outcome, Terms
+from grader.commands.batch.gpu_slots import GpuHealth
+from grader.commands.batch.job import Answer, Job, Outcome, failure
 from grader.commands.batch.run import run_jobs
 from grader.gpu import nvml
 from grader.grading.progress import Progress
 from grader.vocabulary import Device
 
-TERMS = Terms(device=Device.CUDA, public_seed=0, secret_seed=7)
 GRADED = Answer(outcome=Outcome.GRADED)
-FAILED = Answer(outcome=Outcome.FAILED, problem="the baseline failed")
+FAILED = failure("the baseline failed")
 
 
 class Kept:
@@ -34,7 +33,13 @@ class Kept:
 
 def jobs(folder: Path, count: int, prefix: str = "s") -> list[Job]:
     return [
-        Job(name=name, source=folder / name, assignment=Path("silu"), terms=TERMS)
+        Job(
+            name=name,
+            source=folder / name,
+            assignment=Path("silu"),
+            device=Device.CUDA,
+            secret_seed=7,
+        )
         for name in (f"{prefix}{number:02}" for number in range(count))
     ]
 
@@ -143,10 +148,10 @@ def test_the_last_gpu_is_kept(tmp_path: Path) -> None:
     ],
 )
 def test_a_gpu_that_only_fails_is_given_up(answers: list[Answer], words: str) -> None:
-    places = Places(lambda: nvml.state(FakeNvml(*(FakeGpu(uuid=uuid) for uuid in uuids(2)))))
+    health = GpuHealth(lambda: nvml.state(FakeNvml(*(FakeGpu(uuid=uuid) for uuid in uuids(2)))))
     slot = {"CUDA_VISIBLE_DEVICES": uuids(2)[0]}
-    said = [places.unusable(slot, answer) for answer in answers]
+    said = [health.unusable(slot, answer) for answer in answers]
     assert not any(said[:-1])
     assert words in said[-1]
     assert bool(words) == bool(said[-1])
-    assert not places.unusable({"CUDA_VISIBLE_DEVICES": uuids(2)[1]}, FAILED)
+    assert not health.unusable({"CUDA_VISIBLE_DEVICES": uuids(2)[1]}, FAILED)

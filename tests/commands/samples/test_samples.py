@@ -18,11 +18,10 @@ from slow import slow_unless
 from grader.assignment.catalogue import find_assignments
 from grader.assignment.model import Assignment, CaseTemplate
 from grader.assignment.reader import read_assignment
-from grader.commands.verify.expectation import KINDS
 from grader.commands.verify.lints import LEAST_SAMPLES
 from grader.commands.verify.plan import Choice, plan
 from grader.commands.verify.row import State
-from grader.commands.verify.samples import Sample, find_samples
+from grader.commands.verify.samples import KINDS, Sample, find_samples
 from grader.pool.state import WorkerState
 
 ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")

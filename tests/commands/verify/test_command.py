@@ -49,7 +49,7 @@ def test_all_agrees(course: Course) -> None:
         for check in ("accepted, seed 0", "accepted, seed 1"):
             assert rows[f"reference {file}", check]["verdicts"]["correctness"] == "accepted"
         assert rows[f"stub {file}", "touched"]["actual"] == "wrong answer with 0 points"
-        assert rows[f"junk {file}", "writes zeros"]["actual"] == "wrong answer with 0 points"
+        assert rows[f"trivial {file}", "writes zeros"]["actual"] == "wrong answer with 0 points"
     assert rows["stub of v0_torch", "untouched"]["actual"] == "not submitted with 0 points"
     slow = rows["sample too_slow/one-thread/v1_simple.cu", "verdict"]
     assert (slow["state"], slow["note"]) == ("elsewhere", "on cuda only: one thread does it all")

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from grader.commands.verify.expectation import Expectation, Planted, parse
-from grader.commands.verify.samples import find_samples, samples_of, stray_files
+from grader.commands.verify.samples import (
+    Expectation,
+    Planted,
+    find_samples,
+    parse,
+    samples_of,
+    stray_files,
+)
 
 FAULT = 'kind=race line=13,16 cpu=warning gpu=blind why="shared memory only"'
 

@@ -37,7 +37,7 @@ def by_check(rows: list[Row], check: str) -> Row:
     return row
 
 
-# ---- stubs, references, junk ----
+# ---- stubs, references, trivial submissions ----
 
 
 def test_a_stub_that_scores_is_told(course: Course, state: WorkerState) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import sample_reports as reports
 
-from grader.commands.verify.expectation import Planted, parse
 from grader.commands.verify.judgement import judge_sample
 from grader.commands.verify.row import State
-from grader.commands.verify.samples import Sample
+from grader.commands.verify.samples import Planted, Sample, parse
 from grader.report.evidence import Finding
 from grader.report.model import Report
 from grader.report.verdict import Verdict

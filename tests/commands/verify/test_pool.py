@@ -11,7 +11,7 @@ import pytest
 from pool_tasks import Trial
 
 from grader.commands.verify.row import Row, State
-from grader.commands.verify.workers import Pool
+from grader.commands.verify.tasks import Pool
 from grader.errors import GraderError
 
 

@@ -7,7 +7,6 @@ from course import ORACLE, Course
 
 from grader.commands.verify.agreement import agreement_rows, parameters
 from grader.commands.verify.lints import lint_rows
-from grader.commands.verify.mutants import junk_rows
 from grader.commands.verify.oracle_proofs import oracle_rows
 from grader.commands.verify.row import Row, State
 from grader.vocabulary import Device, Language
@@ -17,8 +16,7 @@ PYTHON = "assignments/affine/oracle.py"
 
 
 def proofs(course: Course, language: Language = Language.CUDA) -> list[Row]:
-    where = course.assignment, language, Device.CPU, 0
-    return [*oracle_rows(*where), *junk_rows(*where)]
+    return list(oracle_rows(course.assignment, language, Device.CPU, 0))
 
 
 def wrong(rows: list[Row]) -> dict[str, str]:
@@ -31,7 +29,7 @@ def test_a_sound_assignment_passes_all(course: Course) -> None:
         assert wrong(rows) == {}
         checks = {row.check for row in rows}
         assert {"depends on input", "depends on weight", "depends on shift"} <= checks
-        assert {"junk: zeros", "junk: stale", "one step past", "just inside"} <= checks
+        assert {"mutant: zeros", "mutant: stale", "one step past", "just inside"} <= checks
     assert wrong(list(agreement_rows(course.assignment, course.root))) == {}
     lints = list(lint_rows(course.assignment, course.reference))
     assert wrong(lints) == {}
@@ -114,12 +112,12 @@ ANSWER = '2 * x * w + inputs["shift"]'
             "gives all cases",
             "wanted torch.float64",
         ),
-        ("zeros everywhere", ANSWER, "0 * x", "junk: zeros", "every case accepts it"),
+        ("zeros everywhere", ANSWER, "0 * x", "mutant: zeros", "every case accepts it"),
         (
             "infinite everywhere",
             ANSWER,
             "x * 0 + torch.inf",
-            "junk: infinity",
+            "mutant: infinity",
             "every case accepts it",
         ),
     ],
@@ -138,15 +136,15 @@ def test_zeros_may_be_right_for_one_case(course: Course) -> None:
     course.edit(PYTHON, 'inputs["shift"]}', 'inputs["shift"] * (len(x) != 2)}')
     course.edit(PYTHON, "2 * x * w +", "2 * x * w * (len(x) != 2) +")
     rows = {row.check: row for row in proofs(course)}
-    assert rows["junk: zeros"].state is State.AGREES
-    assert rows["junk: zeros"].note == "the right answer to n=2"
+    assert rows["mutant: zeros"].state is State.AGREES
+    assert rows["mutant: zeros"].note == "the right answer to n=2"
 
 
 @pytest.mark.parametrize(
     ("tolerance", "check"),
-    [("{ atol = 100 }", "junk: zeros"), ("{ atol = 100 }", "junk: stale")],
+    [("{ atol = 100 }", "mutant: zeros"), ("{ atol = 100 }", "mutant: stale")],
 )
-def test_a_tolerance_that_lets_junk_pass_is_told(
+def test_a_tolerance_that_lets_mutants_pass_is_told(
     course: Course, tolerance: str, check: str
 ) -> None:
     course.edit(TOML, "{ atol = 1e-6, rtol = 1e-5 }", tolerance)
@@ -172,7 +170,7 @@ def test_exact_and_half_precision_have_bounds_as_well(course: Course) -> None:
 def test_a_comparison_that_accepts_too_much_is_told(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Junk goes through the real comparison: one that is broken does not pass."""
+    """Mutants go through the real comparison: one that is broken does not pass."""
     from grader.judge import compare
 
     bound = compare.allowed

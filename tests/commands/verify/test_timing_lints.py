@@ -11,8 +11,8 @@ from paths import REPOSITORY
 
 from grader.assignment.model import Assignment, Kernel, Tiers
 from grader.assignment.reader import read_assignment
+from grader.commands.verify.lints import benchmarks, tiers
 from grader.commands.verify.row import State
-from grader.commands.verify.timing_lints import benchmarks, tiers
 from grader.timing.decision import Tier
 from grader.vocabulary import CheckName, Language
 

@@ -1,30 +1,30 @@
-"""Import torch and triton for doctor, and try both: prints one JSON object per line.
+"""Import torch and triton for `grade doctor`, and print one JSON object for each.
 
     {"torch": {"problem": …, "cuda_build": "13.0", "device_problem": …}}
     {"triton": {"problem": …}}
 
-A process of its own, because either import can crash, hang, or take seconds.
-A line says what is known so far: if the process dies, the last one is missing.
-Imports nothing of ours. `--gpu` asks torch to calculate on the GPU.
+It runs in its own process, because either import can crash, hang, or take
+seconds. If the process dies, the line of the package that killed it is missing.
+It imports nothing from the grader. `--gpu` makes torch calculate on the GPU.
 """
 
-# The interpreter is chosen when triton is imported, so this stands first.
+# Triton chooses its interpreter when it is imported, so this stands first.
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"
-# Without it triton 3.9 prints a warning at import.
+# Without this setting triton 3.9 prints a warning at import.
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
 import json
 import sys
 
-# What the packages print themselves must not get between our lines.
+# What the packages themselves print must not get between the lines of JSON.
 lines = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
 
-def say(package: str, **facts: object) -> None:
-    """Print what became of one package."""
+def report(package: str, **facts: object) -> None:
+    """Print the outcome of one package."""
     print(json.dumps({package: facts}), file=lines, flush=True)
 
 
@@ -46,7 +46,7 @@ def try_torch(*, on_gpu: bool) -> None:
                 device_problem = "1 + 1 was not 2"
         except Exception as error:
             device_problem = sentence(error)
-    say("torch", problem=None, cuda_build=torch.version.cuda, device_problem=device_problem)
+    report("torch", problem=None, cuda_build=torch.version.cuda, device_problem=device_problem)
 
 
 def try_triton() -> None:
@@ -67,16 +67,16 @@ def try_triton() -> None:
     target = torch.zeros(1)
     add_up[(1,)](source, target, 100, BLOCK=32)
     wrong = target.item() != 4950
-    say("triton", problem="the kernel's result is wrong" if wrong else None)
+    report("triton", problem="the kernel's result is wrong" if wrong else None)
 
 
 if __name__ == "__main__":
     try:
         try_torch(on_gpu="--gpu" in sys.argv)
     except BaseException as error:
-        say("torch", problem=sentence(error), cuda_build=None, device_problem=None)
+        report("torch", problem=sentence(error), cuda_build=None, device_problem=None)
         sys.exit(0)
     try:
         try_triton()
     except BaseException as error:
-        say("triton", problem=sentence(error))
+        report("triton", problem=sentence(error))

@@ -1,8 +1,8 @@
 // Cooperative groups: the grid, the block, tiles of a warp, and the active lanes.
 //
 // A tile is a run of lanes with a power of two for its size; its operations
-// are warp functions whose mask names its lanes. Of the grid there are places
-// and sizes only: blocks run one after another here, and none can wait for all.
+// are warp functions whose mask names its lanes. The grid offers only indices
+// and sizes: blocks run one after another here, and none can wait for all.
 // Clusters are not offered.
 #pragma once
 #include "cuda_runtime.h"
@@ -39,7 +39,7 @@ public:
     GRADER_INLINE dim3 block_index() const { return dim3(blockIdx); }
     GRADER_INLINE dim3 dim_blocks() const { return dim3(gridDim); }
     GRADER_INLINE dim3 group_dim() const { return dim3(gridDim); }
-    // Without a cooperative launch, which is not offered, a GPU's says so and traps, too.
+    // Needs a cooperative launch, which is not offered; a GPU traps here too.
     GRADER_INLINE bool is_valid() const { return false; }
     GRADER_INLINE void sync() const { __trap(); }
 };
@@ -111,7 +111,7 @@ public:
     GRADER_INLINE unsigned thread_rank() const { return rank_; }
     GRADER_INLINE unsigned size() const { return size_; }
 
-    // Those of its lanes that are in this warp.
+    // The group's lanes in this warp.
     GRADER_INLINE unsigned grader_mask() const {
         if (mask_) return mask_;
         unsigned first = rank_ / 32 * 32, lanes = size_ - first;
@@ -135,7 +135,7 @@ public:
         meta_rank_ = rank / Size;
         meta_size_ = (thread_block().size() + Size - 1) / Size;
     }
-    // Of one kind whatever it was cut from, so that `thread_block_tile<32> t = …` fits.
+    // One type whatever the parent group, so that `thread_block_tile<32> t = …` fits.
     template <class Other> GRADER_INLINE thread_block_tile(const thread_block_tile<Size, Other>& other) : lanes_of_a_warp(other) {}
     GRADER_INLINE static constexpr unsigned size() { return Size; }
     GRADER_INLINE static constexpr unsigned num_threads() { return Size; }
@@ -150,7 +150,7 @@ GRADER_INLINE thread_block_tile<Size> tiled_partition(const thread_block_tile<La
     return thread_block_tile<Size>();
 }
 
-// Of a size that is known at run time: runs of so many ranks, the last one perhaps a shorter one.
+// The size is known at run time: runs of `size` ranks, the last one possibly shorter.
 GRADER_INLINE thread_group tiled_partition(const thread_group& parent, unsigned size) {
     if (size == 0 || size > 32 || (size & (size - 1)) != 0) __trap();  // as a GPU does
     unsigned lanes = parent.grader_mask(), own = 1u << (thread_block().thread_rank() % 32);
@@ -173,7 +173,7 @@ public:
 };
 GRADER_INLINE coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
 
-// Parts of a group by what its lanes say.
+// Partitions of a group by a value of each lane.
 template <class Group, class Label> GRADER_INLINE coalesced_group labeled_partition(const Group& group, Label label) {
     return coalesced_group(__match_any_sync(group.grader_mask(), label));
 }

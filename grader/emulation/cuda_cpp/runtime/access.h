@@ -1,8 +1,8 @@
 // The hot path: one access against the shadow of the words it touches.
 //
-// About 8 ns an access, so: what kind of access it is, is known at compile
-// time; branches that are rarely taken leave for a function in checker.cpp,
-// and only these need the access as a value.
+// Takes about 8 ns per access: the kind of access is a template parameter, rare
+// branches call a function in checker.cpp, and only these calls need the access
+// as a value.
 #pragma once
 
 #include "arena.h"
@@ -19,7 +19,7 @@ template <unsigned Bytes, bool Write> struct Form {
     static constexpr unsigned bytes = Bytes;
     static constexpr bool write = Write, reads = !Write, strong = false, atomic = false;
 };
-// Any other: one copy of the code for all of them.
+// Any other access: one copy of the code for all of them.
 struct AnyForm {
     unsigned bytes;
     bool write, reads, strong, atomic;
@@ -47,7 +47,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
         conflict(access_of(form, address, pc), space, last_write, true, detail::nibble(d, detail::kWriteMask), mask,
                  pc_at(d, detail::kWritePc));
     unsigned written = detail::nibble(d, detail::kWritten);
-    // What an earlier block left in shared memory is gone.
+    // Values that an earlier block left in shared memory are gone.
     if (space == Space::shared && stamp::epoch(last_write) < state.block_first) written = 0;
     if (form.reads && GRADER_RARE(~written & mask & must_be_written)) uninitialized(access_of(form, address, pc), space);
     if (form.write) {
@@ -58,7 +58,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
             conflict(access_of(form, address, pc), space, cell.other_read, false, detail::nibble(d, detail::kReadMask), mask,
                      pc_at(d, detail::kOtherPc));
         if (space == Space::global && stamp::epoch(last_write) < state.launch_first) ++state.written_words;
-        // A plain write is not made good by the same thread's atomic after it.
+        // A later atomic of the same thread does not undo a plain write.
         if (!(form.strong && stamp::same_thread_and_epoch(last_write, me) && !stamp::strong(last_write))) {
             d &= ~(detail::kPcMask << detail::kWritePc | uint64_t(0xf0));
             d |= uint64_t(mask) << detail::kWriteMask | pc_code(pc) << detail::kWritePc;
@@ -72,7 +72,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
         if (!stamp::same_thread_and_epoch(last_read, me)) {
             if (stamp::epoch(last_read) == state.epoch) {
                 if (!covered) {
-                    // A reader of other bytes is in nobody's way.
+                    // A reader of other bytes does not conflict.
                 } else if (stamp::epoch(cell.other_read) != state.epoch || stamp::same_thread_and_epoch(cell.other_read, me)) {
                     cell.other_read = last_read;
                     d = (d & ~(detail::kPcMask << detail::kOtherPc)) | (d >> detail::kReadPc & detail::kPcMask) << detail::kOtherPc;

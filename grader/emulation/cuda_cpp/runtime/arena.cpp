@@ -22,9 +22,9 @@ constexpr size_t kMinimumGap = size_t(1) << 20;
 constexpr uint32_t kMaxAllocations = 1 << 16;
 constexpr size_t kLargestReservation = size_t(64) << 30;
 constexpr size_t kSmallestReservation = size_t(1) << 30;
-// A hint only: the same addresses in every run make reports easy to compare.
+// Only a hint: equal addresses in every run make reports easy to compare.
 constexpr uintptr_t kPreferredBase = 0x700000000000;
-// Fresh device memory holds NaNs, so that code which takes it for zero shows.
+// Fresh device memory holds NaNs, so that code that expects zeros shows up.
 constexpr size_t kPoisonAtMost = size_t(256) << 20;
 
 struct ZoneState {
@@ -83,7 +83,7 @@ void write_granules(const Allocation& a, uint32_t value) {
     for (size_t g = first; g < last; ++g) granules[g] = value;
 }
 
-// A freed stretch that is large enough, once the zone is full.
+// A freed range that is large enough, once the zone is full.
 Allocation* recycle(size_t span, Zone zone) {
     for (uint32_t i = 0; i < allocation_count; ++i) {
         Allocation& a = allocations[i];
@@ -122,7 +122,7 @@ Allocation* publish(Allocation* a, Allocation::Origin origin, const char* name) 
     a->pc = 0;
     a->id = next_id++;
     snprintf(a->name, sizeof a->name, "%s", name && *name ? name : "");
-    // The granules before the data belong to it as well: an index of -1 names its buffer.
+    // The granules before the data belong to the buffer too: an index of -1 names it.
     write_granules(*a, uint32_t(a - allocations) + 1);
     if (origin == Allocation::Origin::malloc) in_use += a->bytes();
     return a;
@@ -183,7 +183,7 @@ void detach_all() {
         Allocation& a = allocations[i];
         if (a.live && a.origin == Allocation::Origin::attached) release(&a);
     }
-    // The stretch at the end of a zone is free again, so that a worker which
+    // The range at the end of a zone is free again, so that a worker which
     // serves many cases always maps them at the same addresses.
     while (allocation_count > 0) {
         Allocation& a = allocations[allocation_count - 1];

@@ -35,7 +35,7 @@ struct alignas(128) Allocation {
     uint32_t id = 0;                       // in the order of allocation
     uintptr_t map_begin = 0, map_end = 0;  // whole pages, guard bytes included
     uintptr_t gap_end = 0;                 // where the next allocation may start
-    uintptr_t pc = 0;                      // who allocated it
+    uintptr_t pc = 0;                      // where it was allocated
     Origin origin = Origin::malloc;
     Zone zone = Zone::device;
     bool live = false;

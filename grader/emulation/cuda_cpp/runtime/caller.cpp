@@ -100,7 +100,7 @@ int grader_configure(const char* words) {
     return result;
 }
 
-// A program of its own (not loaded by a judge) takes its orders from the
+// A stand-alone program (not loaded by a judge) takes its settings from the
 // environment: python -m grader.emulation.cuda_cpp sets these.
 __attribute__((constructor)) static void start_from_environment() {
     if (const char* words = getenv("GRADER_HOST_SETTINGS")) grader_configure(words);

@@ -1,4 +1,4 @@
-// The C interface of every built object: what the program that loads it calls.
+// The C interface of every built object, for the program that loads it.
 #pragma once
 
 #define GRADER_EXPORT extern "C" __attribute__((visibility("default")))
@@ -10,7 +10,7 @@
 GRADER_EXPORT void* grader_attach(int fd, unsigned long long map_bytes, unsigned long long data_offset,
                                   unsigned long long data_bytes, int writable, const char* name);
 
-// Tells of an array in host memory, which the caller has mapped as
+// Declares an array in host memory, which the caller has mapped as
 // [guard bytes][data][guard bytes] from `map`: kernels may not access it
 // unless it is registered, copies are held to its bounds.
 GRADER_EXPORT void grader_attach_host(const void* map, unsigned long long map_bytes, unsigned long long data_offset,
@@ -22,15 +22,15 @@ GRADER_EXPORT void grader_expect_output(const void* pointer);
 // Unmaps every attached buffer, and forgets the caller's host arrays.
 GRADER_EXPORT void grader_detach_all(void);
 
-// Says that grader_call follows, and whether it repeats the call before it on
-// the same sizes. From then on memory that is never freed is a leak only if a
-// repeat leaves more of it than there was before, by the line that allocates:
-// what the first call made and keeps for later is not. Without this, in a
-// program with its own main, all that is not freed at the end has leaked.
+// Announces grader_call, and whether it repeats the call before it on the same
+// sizes. From then on unfreed memory is a leak only if a repeat leaves more of
+// it than before, by the line that allocates: memory that the first call keeps
+// for later calls is no leak. Without this call, in a program with a main, all
+// memory that is not freed at the end has leaked.
 GRADER_EXPORT void grader_call_begins(int repeat);
 
 // Where findings, counters and faults go, as JSON lines; installs the handler
-// for fatal signals. What was found is written by grader_flush_report.
+// for fatal signals. grader_flush_report writes the findings.
 GRADER_EXPORT void grader_open_report(int fd);
 GRADER_EXPORT void grader_flush_report(void);
 

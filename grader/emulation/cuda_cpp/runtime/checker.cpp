@@ -30,7 +30,7 @@ int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
 uint64_t all_accesses = 0, launches = 0, copied_bytes = 0;
 
-// Whose calls these are: a program's own, or a judge's, who calls twice.
+// Who calls: the program itself, or a judge that calls twice.
 enum class Calls { own, first, repeat };
 Calls judged_calls = Calls::own;
 // By the line that allocates: made on first use, since the program may exit while it is read.
@@ -75,7 +75,7 @@ void restart_countdown() {
 
 namespace checker {
 
-// ---- the life of a launch ----
+// ---- launches ----
 
 void launch_begins(Worker& w) {
     prepare_once(w);
@@ -251,7 +251,7 @@ void flush(bool after_fault) {
     if (!after_fault && !device_lost() && judged_calls != Calls::first) {
         std::map<uintptr_t, uint32_t> still = held();
         for_unfreed([&](Allocation& a) {
-            // The oldest stand for what was there before the repeat: one buffer for another.
+            // Skip the oldest: a repeated call that frees an old buffer may allocate another.
             uint32_t& before = still[a.pc];
             if (before > 0) {
                 --before;

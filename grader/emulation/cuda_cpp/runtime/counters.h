@@ -1,4 +1,4 @@
-// What the accesses of a warp cost: requests, sectors, wavefronts.
+// The cost of a warp's accesses: requests, sectors, wavefronts.
 //
 // In a counted block every access is logged per thread. At the end of each
 // barrier interval the threads of a warp are matched: the k-th execution of a
@@ -40,7 +40,7 @@ struct LaunchTotals {
 void launch_ends(const LaunchTotals& totals);
 bool wants_block(uint64_t number);
 void truncated();  // a log was cut at kLogLimit
-void write();      // all of it, as records, and forgets it
+void write();      // writes all counters as records and resets them
 
 }  // namespace counters
 }  // namespace grader

@@ -1,5 +1,5 @@
-// The handler runs on a stack of its own, since a fiber may have run out of
-// stack, and uses nothing that is not async-signal-safe.
+// The signal handler runs on a separate stack, because a fiber may have run out
+// of stack, and uses only async-signal-safe functions.
 #include "fault.h"
 
 #include <signal.h>

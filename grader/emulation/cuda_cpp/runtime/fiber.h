@@ -2,8 +2,8 @@
 //
 // A CUDA thread that waits needs a stack to wait on. A pool hands out stacks;
 // switching between two saves the callee-saved registers and nothing else,
-// 11-14 ns on x86-64. On a machine we have no assembly for, ucontext does the
-// same at 230-330 ns.
+// 11-14 ns on x86-64. On machines without assembly here, ucontext does the
+// same in 230-330 ns.
 //
 // Stacks lie side by side in one reservation, each with an inaccessible page
 // below it, so a runaway recursion faults at a known place. Their tops are
@@ -39,7 +39,7 @@ public:
 
     Fiber* take();            // null if memory is exhausted
     void give(Fiber* fiber);  // the fiber is parked inside `entry`
-    void reset();             // forgets what every fiber was doing
+    void reset();             // forgets the state of every fiber
 
     // True if `address` is in the page that ends some fiber's stack.
     bool in_guard(uintptr_t address) const;

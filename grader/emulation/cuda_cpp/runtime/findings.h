@@ -1,4 +1,4 @@
-// What was found, one entry per kind, place and buffer, with a count.
+// The table of findings: one entry per kind, place and buffer, with a count.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Finding {
     uint64_t buffer_bytes = 0;
     uint32_t element_bytes = 0; // 0: unknown
     int64_t offset = 0;         // from the buffer's start
-    // Filled in by `locate`: where it happened first.
+    // Filled in by `locate`: the first occurrence.
     const char* kernel = nullptr;
     uint32_t block[3] = {}, thread[3] = {};
     uint32_t other_thread = ~0u; // number in the block, if the other access is of the same block
@@ -36,7 +36,7 @@ namespace findings {
 void locate(Finding& finding);  // the running kernel, block and thread
 void add(const Finding& finding);  // located here if it has not been
 void name_buffer(Finding& finding, const Allocation& allocation);
-void write();  // all of them, as records, and forgets them
+void write();  // writes all findings as records and resets them
 }  // namespace findings
 
 }  // namespace grader

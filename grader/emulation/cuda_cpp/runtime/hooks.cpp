@@ -2,8 +2,8 @@
 //
 // -fsanitize=thread puts __tsan_read4(address) before every 4-byte load, and
 // so on; -fsanitize=bounds-strict,alignment call __ubsan_handle_… when a check
-// fails. Linked with the sanitizers' own libraries these would look for races
-// between operating-system threads; linked with this file they check a GPU's.
+// fails. The sanitizers' libraries would look for races between operating-system
+// threads; this file checks the emulated GPU's threads instead.
 //
 // memcpy, memset and memmove of student code come here too (-fno-builtin).
 #if GRADER_CHECKED

@@ -1,5 +1,5 @@
-// Host memory that is more than the host's own: the caller's host arrays, and
-// what a program has registered, which kernels may access as well.
+// Host memory with rules: the caller's host arrays, and memory that a program has
+// registered, which kernels may access too.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ void forget_arrays();
 // The caller's array in whose mapping the address is, or null.
 const Array* find(uintptr_t address);
 
-// True if every byte has been registered with cudaHostRegister.
+// True if every byte is registered with cudaHostRegister.
 bool registered(uintptr_t address, size_t bytes);
 
 }  // namespace grader::host_memory

@@ -3,8 +3,8 @@
 // The compiler calls these with a description that holds file, line and
 // column. An index beyond its row may still be inside the variable (`t[0][40]`
 // of `float t[32][33]`); for memory that the access hooks see (shared and
-// device memory) they decide, and whoever reads the report, knowing what the
-// array is called, makes this finding a warning. For a thread's own arrays
+// device memory) those hooks decide, and the reader of the report, which knows the
+// array's name, makes this finding a warning. For a thread's local arrays
 // there is no other check.
 #if GRADER_CHECKED
 

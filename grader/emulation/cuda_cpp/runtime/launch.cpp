@@ -1,8 +1,8 @@
-// Launches: what may be launched, who runs the blocks, where shared memory lies.
+// Launches: valid configurations, workers for the blocks, placement of shared memory.
 //
 // A launch runs to its end before the call returns. Its configuration is
 // checked by the limits of a current GPU, and a bad one leaves its error for
-// cudaGetLastError, as there. In the fast build a launch that proves long is
+// cudaGetLastError, as on a GPU. In the fast build a launch that proves long is
 // shared with helper threads, one worker each; the checked build has one
 // worker, because its answers must not depend on timing.
 #include <pthread.h>
@@ -131,7 +131,7 @@ void call_helpers() {
     unsigned wanted = wanted_threads() - 1;
     while (helpers.started < wanted) {
         pthread_t thread;
-        // A sandbox may forbid threads: then there are fewer helpers.
+        // A sandbox may forbid threads; then fewer helpers run.
         if (pthread_create(&thread, nullptr, help, nullptr) != 0) break;
         pthread_detach(thread);
         ++helpers.started;
@@ -229,7 +229,7 @@ void* grader_dynamic_shared(const char* name, size_t element_bytes) {
     return grader_shared_base + kSharedGap;
 }
 
-// The same at file scope: called once by every thread of the system's that runs blocks.
+// The same at file scope: each operating-system thread that runs blocks calls it once.
 void* grader_keep_shared(SharedSite* site) {
     std::lock_guard<std::mutex> guard(place_lock);
     for (const Kept& k : kept())

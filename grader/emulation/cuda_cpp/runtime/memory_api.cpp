@@ -40,7 +40,7 @@ bool direction_fits(const void* to, const void* from, cudaMemcpyKind kind) {
     return (both_sides(to) || device_side(to) == to_device) && (both_sides(from) || device_side(from) == from_device);
 }
 
-// A stretch that starts in a live allocation or a device variable must end in it.
+// A range that starts in a live allocation or a device variable must end in it.
 bool stretch_fits(const void* pointer, size_t bytes) {
     const Allocation* a = arena::find(address(pointer));
     uintptr_t p = address(pointer);
@@ -67,7 +67,7 @@ struct Copy {
     size_t bytes;
 };
 
-// What memcpy is asked for: success, or why it is refused, and reported so.
+// Checks the arguments of memcpy: success, or the error, which is also reported.
 cudaError_t examine(const Copy& copy, cudaMemcpyKind kind, uintptr_t pc) {
     if (!copy.to || !copy.from) return fail(cudaErrorInvalidValue);
     bool fits = direction_fits(copy.to, copy.from, kind);
@@ -139,7 +139,7 @@ cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const 
                                     managed ? Allocation::Origin::managed : Allocation::Origin::pinned, name);
     if (!a) return fail(cudaErrorMemoryAllocation);
     a->pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    // The host may fill it without our seeing: initialised as far as we know.
+    // The host may fill it unseen, so it counts as initialised.
     checker::allocated(*a, true);
     *pointer = reinterpret_cast<void*>(a->begin);
     return cudaSuccess;

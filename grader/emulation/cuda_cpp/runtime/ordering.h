@@ -1,7 +1,7 @@
 // Order that comes from fences and atomics instead of barriers.
 //
 // A thread that has written, executed __threadfence() and then done an atomic
-// (or a volatile store) on a word has released what it wrote; a thread that
+// (or a volatile store) on a word has released its writes; a thread that
 // later does an atomic (or a volatile load) on that word has acquired it. This
 // is how locks, flags and "the last block sums up" work. Clocks exist only
 // after the first fence of a launch, so kernels without fences pay nothing.

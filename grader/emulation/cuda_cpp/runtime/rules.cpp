@@ -1,17 +1,17 @@
-// What is a fault: the rules that an access must keep.
+// The rules that an access must keep.
 //
 // Races. Accesses of one block with a barrier between them have different
 // epochs; with the same epoch and different threads, one of them writing, they
 // race, unless both are atomic, or the two are lanes of a warp with a warp
 // function between, or fences and atomics order them (ordering.h). Accesses of
-// different blocks of a launch race too, but honest programs do that with one
-// word and one value, and no GPU tool confirms it: a warning. So is the race
-// of writes that leave the same value.
+// different blocks of a launch race too, but correct programs do so with one
+// word and one value, and no GPU tool confirms it: a warning. Racing writes of
+// the same value are a warning too.
 //
 // After a finding the kernel goes on where it can: an overrun lands in the gap
 // after its buffer. What would kill a GPU's kernel for certain (a host
 // pointer, a null pointer, a write to the caller's input) ends the launch with
-// cudaErrorIllegalAddress, as there.
+// cudaErrorIllegalAddress, as on a GPU.
 #if GRADER_CHECKED
 
 #include <cstring>
@@ -83,7 +83,7 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
     if (access.strong && other_strong) {
         if (access.atomic || space == Space::global) return;
         // Volatile alone orders nothing among threads that share a tile; after
-        // a fence of the one who writes it is a flag.
+        // a fence of the writing thread it is a flag.
         if (stamp::segment(other_write ? other : state.me) > 0) return;
     }
     Finding f = about(access, Kind::race, "");

@@ -1,10 +1,10 @@
-// Warp functions: meetings of the live lanes that a mask names.
+// Warp functions: each is a rendezvous of the live lanes that a mask names.
 //
-// A lane leaves its operand and waits; the lane that completes the meeting
+// A lane leaves its operand and waits; the last lane to arrive
 // computes every lane's answer and wakes the others. Lanes that have returned
-// are not waited for. If the block is stuck, a meeting that lacks lanes (they
-// wait elsewhere) is reported and completed with those who came;
-// __activemask() has no mask to wait for: it is complete exactly then.
+// are not waited for. If the block is stuck, a rendezvous with missing lanes (they
+// wait elsewhere) is reported and completed with the lanes that arrived;
+// __activemask() has no mask to wait for and completes exactly then.
 #include <initializer_list>
 
 #include "checker.h"
@@ -96,7 +96,7 @@ void answer(const Meeting& m, Op operation) {
 
 }  // namespace
 
-// True if every live lane of the mask has come with the same wish.
+// True if every live lane of the mask has arrived with the same operation.
 bool Worker::warp_ready(const Thread& self, unsigned& present) const {
     const Thread* lanes = &threads[self.index - self.lane()];
     unsigned in_warp = count_ - (self.index - self.lane());
@@ -131,7 +131,7 @@ uint64_t Worker::meet_warp(int operation, unsigned mask, uint64_t value, int ope
     self.operand = operand;
     self.width = width > 0 && width <= 32 && (width & (width - 1)) == 0 ? width : 32;
     if (static_cast<Op>(operation) == Op::active) {
-        self.mask = 0;  // nobody to wait for: complete when the block is stuck
+        self.mask = 0;  // waits for no lane: complete when the block is stuck
         self.state = ThreadState::in_warp;
     } else {
         if (!(mask >> self.lane() & 1)) {
@@ -148,10 +148,10 @@ uint64_t Worker::meet_warp(int operation, unsigned mask, uint64_t value, int ope
     return self.result;
 }
 
-// Nobody can run. Completes one meeting and returns true; false if the only
-// ones alive wait in a way that cannot be mended.
+// No thread can run. Completes one rendezvous and returns true; false if no
+// rendezvous can be completed.
 bool Worker::mend_broken_meeting() {
-    // A lane that returned may have completed a meeting: nothing is broken then.
+    // The return of a lane may have completed a rendezvous: no error then.
     for (unsigned i = 0; i < count_; ++i) {
         Thread& thread = threads[i];
         unsigned present;

@@ -127,12 +127,12 @@ void Worker::run_block(uint64_t number) {
     running_ = first;
     Fiber::switch_to(home_, *first);
     current = nullptr;
-    // Fibers of an abandoned block are in the middle of something.
+    // Fibers of an abandoned block are suspended inside a kernel.
     if (live_ > 0) fibers.reset();
     checker::block_ends();
 }
 
-// Where every fiber lives: runs the chosen thread, then whoever is next.
+// The entry of every fiber: runs the chosen thread, then the next one.
 void Worker::fiber_main() {
     Worker* self = worker;
     for (;;) {
@@ -190,7 +190,7 @@ void Worker::leave_for(Thread* next) {
         return;
     }
     Fiber* own = running_;
-    if (!next) {  // nobody can go on: give up the block
+    if (!next) {  // no thread can continue: give up the block
         Fiber::switch_to(*own, home_);
         __builtin_unreachable();
     }
@@ -262,8 +262,8 @@ void grader_syncthreads() {
     worker->wait_at_barrier(reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
 
-// Everybody leaves a predicate; the answer is read after one barrier, and a
-// second keeps the predicates until all have read them.
+// Every thread stores a predicate and reads the result after a barrier; a second
+// barrier keeps the predicates until all threads have read them.
 int grader_syncthreads_reduce(int predicate, int operation) {
     if (!grader::in_kernel()) return predicate;
     uintptr_t pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
@@ -297,7 +297,7 @@ void grader_trap(int error) {
 }
 
 // An atomic in a loop may be a lock or a flag whose owner has yet to run. The
-// others run before the access is looked at: it sees what they leave.
+// others run before the access is checked, so it sees their writes.
 static void announce(const volatile void* address, unsigned bytes, bool replaces, uintptr_t pc) {
     if (!grader::in_kernel()) return;
     if (++worker->current->spins % 1024 == 0) worker->pause();

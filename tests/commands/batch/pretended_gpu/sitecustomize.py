@@ -16,10 +16,9 @@ from sample_reports import performance
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.check import PerformanceCheck
-from grader.commands import local
 from grader.errors import GraderError
 from grader.gpu.nvml import Gpu
-from grader.grading import identity
+from grader.grading import identity, selection
 from grader.grading.context import GradingContext
 from grader.report.evidence import PerformanceEvidence
 from grader.report.verdict import Verdict
@@ -61,7 +60,7 @@ def _described(self: GradingContext) -> dict[str, str | int | float | None]:
 
 
 # Before `batch` takes it from there.
-local.chosen_device = _chosen_device
+selection.chosen_device = _chosen_device
 PerformanceCheck.run = _run  # type: ignore[method-assign]
 GradingContext.environment = _described  # type: ignore[method-assign]
 if WRONG == "spec":

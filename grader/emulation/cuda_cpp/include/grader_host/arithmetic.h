@@ -1,4 +1,4 @@
-// Arithmetic that CUDA C++ has and C++ has not: min/max in the global
+// Arithmetic that CUDA C++ adds to C++: min/max in the global
 // namespace, intrinsics with a rounding mode, fast-math names, bit twiddling,
 // type punning. Fast-math names are the accurate functions here: results
 // differ from a GPU's in the last bits.
@@ -45,7 +45,7 @@ GRADER_INLINE unsigned umax(unsigned a, unsigned b) { return max(a, b); }
 GRADER_INLINE long long llmin(long long a, long long b) { return min(a, b); }
 GRADER_INLINE long long llmax(long long a, long long b) { return max(a, b); }
 
-// ---- names of CUDA's math library that libm has not ----
+// ---- names of CUDA's math library that libm lacks ----
 
 GRADER_INLINE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 GRADER_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }

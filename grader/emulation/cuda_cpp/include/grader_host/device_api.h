@@ -160,7 +160,7 @@ GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function
     return error;
 }
 GRADER_INLINE cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
-    function(stream, cudaDeviceSynchronize(), data);  // whatever has gone wrong before
+    function(stream, cudaDeviceSynchronize(), data);  // whatever error came before
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) { *least = *greatest = 0; return cudaSuccess; }
@@ -170,7 +170,7 @@ GRADER_INLINE cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaS
 GRADER_INLINE cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 GRADER_INLINE cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
-    *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 1 << 20 : 8 << 20;  // a GPU's own
+    *value = limit == cudaLimitStackSize ? 1024 : limit == cudaLimitPrintfFifoSize ? 1 << 20 : 8 << 20;  // as on a GPU
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { *can = 0; return cudaSuccess; }

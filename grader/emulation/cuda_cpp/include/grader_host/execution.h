@@ -1,4 +1,4 @@
-// Who am I, how does a kernel start, what do the threads of a block share.
+// Built-in indices, launches, shared memory and barriers.
 //
 // A launch `k<<<grid, block, shared, stream>>>(a, b)` arrives here as
 //     ::grader::Launch(grid, block, shared, stream).grader_named("k", [=](auto&... p) { k(p...); })(a, b)
@@ -42,7 +42,7 @@ extern __thread char* grader_shared_base;
 extern unsigned grader_launch_number;
 void* grader_place_shared(grader::SharedSite* site);
 void* grader_dynamic_shared(const char* name, size_t element_bytes);
-void* grader_keep_shared(grader::SharedSite* site);  // at file scope, asked for once
+void* grader_keep_shared(grader::SharedSite* site);  // at file scope, called once
 void* grader_keep_dynamic_shared(const char* name, size_t element_bytes);
 void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
                    void* parameters, size_t parameter_bytes, void (*body)(void*));
@@ -98,7 +98,7 @@ struct Launch {
     Launch(dim3 g, dim3 b, size_t s = 0, cudaStream_t st = nullptr)
         : grid(g), block(b), shared_bytes(s), stream(st) {}
 
-    // Students' macros have parameters of their own; none is called so.
+    // A name that no student's macro has as a parameter.
     template <class Kernel> Configured<Kernel> grader_named(const char* name, Kernel body) const {
         return {name, grid, block, shared_bytes, stream, body};
     }

@@ -119,10 +119,10 @@ GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocat
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
-// As they were before CUDA 13.
+// Their form before CUDA 13.
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 
-// One pool, from which cudaMallocAsync takes its memory whatever is set: that is about speed alone.
+// One pool, from which cudaMallocAsync takes its memory whatever is set: pools affect only speed.
 typedef struct GraderMemPool* cudaMemPool_t;
 enum cudaMemPoolAttr {
     cudaMemPoolReuseFollowEventDependencies = 1,

@@ -1,4 +1,4 @@
-// Warp-level functions. Each is one meeting of the mask's live lanes in the
+// Warp-level functions. Each is a rendezvous of the mask's live lanes in the
 // runtime (../../runtime/warp.cpp): every lane leaves 64 bits and an operand,
 // and gets the answer once the last has come.
 #pragma once

@@ -1,17 +1,16 @@
-"""The one command that mends a thing on this machine.
+"""The one command that fixes a thing on this machine.
 
-Named by what the student lacks; each answer fits the system's package manager
-and the Python that runs this. Where no command can do it, it is one step in words.
+Each method is named by what the student lacks. Its command fits the system's
+package manager and the Python that runs this; where no command can do it, it
+returns one step in words.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
-from pathlib import Path
 
-from grader.commands.doctor.facts import Facts, System
+from grader.commands.doctor.facts import Facts
 
 # torch's wheels on PyPI were built for CUDA 12 up to 2.10 and for CUDA 13 since.
 TORCH_FOR_CUDA_12 = "torch>=2.6,<2.11"
@@ -37,12 +36,12 @@ _INSTALL = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remedies:
+class Fixes:
     """Commands for one machine."""
 
-    system: System
-    python: Path
+    def __init__(self, facts: Facts) -> None:
+        self.system = facts.system
+        self._python = facts.python.executable
 
     def system_package(self, debian_name: str) -> str:
         """Install a package of the distribution, named as Debian names it."""
@@ -54,8 +53,11 @@ class Remedies:
 
     def pip(self, *requirements: str, force: bool = False) -> str:
         """Install packages into the Python that runs this."""
-        words = [self._python(), "-m", "pip", "install", *(["--force-reinstall"] if force else [])]
-        return shlex.join([*words, *requirements])
+        # As typed from the project's folder, where the student stands.
+        here = os.path.relpath(self._python)
+        python = str(self._python) if here.startswith("..") else here
+        options = ["--force-reinstall"] if force else []
+        return shlex.join([python, "-m", "pip", "install", *options, *requirements])
 
     def nvcc(self, cuda: tuple[int, int] | None) -> str:
         """Install a CUDA compiler that the driver supports (None: no driver yet)."""
@@ -85,13 +87,3 @@ class Remedies:
 
     def _sudo(self) -> str:
         return "" if self.system.root else "sudo "
-
-    def _python(self) -> str:
-        # As typed from the project's folder, where the student stands.
-        here = os.path.relpath(self.python)
-        return str(self.python) if here.startswith("..") else here
-
-
-def remedies(facts: Facts) -> Remedies:
-    """Return the commands for this machine."""
-    return Remedies(system=facts.system, python=facts.python.executable)

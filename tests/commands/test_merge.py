@@ -13,8 +13,9 @@ import pytest
 import sample_reports as samples
 from classrooms import grade
 
-from grader.commands.batch.merge import merge, run_merge
+from grader.commands.merge import run_merge
 from grader.errors import UsageError
+from grader.report.merge import merge
 from grader.report.model import CheckResult, Report, to_json
 from grader.report.verdict import Verdict, aggregate
 from grader.vocabulary import CheckName, Language, Visibility

@@ -10,7 +10,7 @@ from paths import REPOSITORY
 from grader.assignment.reader import read_assignment
 from grader.commands.batch.gradescope_export import METADATA, Student, read_metadata
 from grader.commands.batch.store import open_store
-from grader.commands.batch.submissions import asked_in, find_hand_ins
+from grader.commands.batch.submissions import find_submissions, submitted_assignments
 from grader.errors import UsageError
 
 EXPORT = """\
@@ -49,8 +49,10 @@ def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
         "submission_12": (Student(name='=HYPERLINK("x")'),),
     }
     (tmp_path / "submission_11").mkdir()
-    found = find_hand_ins(tmp_path)
-    assert [place.title for place in found.places] == ["submission_11 (O'Hara, Ann, Zoë)"]
+    found = find_submissions(tmp_path)
+    assert [(s.name, [p.name for p in s.students]) for s in found.submissions] == [
+        ("submission_11", ["O'Hara, Ann", "Zoë"])
+    ]
     assert found.passed_over == (f"submission_12: {METADATA} names it, but it is not here",)
 
 
@@ -126,7 +128,7 @@ def test_clones_of_a_classroom_are_named_by_their_user(tmp_path: Path) -> None:
     folder = tmp_path / "silu-submissions"
     for user in ("octocat", "silu-fan"):
         (folder / f"silu-{user}" / ".git").mkdir(parents=True)
-    assert [place.name for place in find_hand_ins(folder).places] == ["octocat", "silu-fan"]
+    assert [place.name for place in find_submissions(folder).submissions] == ["octocat", "silu-fan"]
 
 
 def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
@@ -136,8 +138,8 @@ def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
     (tmp_path / ".DS_Store").touch()
     (tmp_path / "link").symlink_to("ada")
     (tmp_path / ("x" * 220)).mkdir()
-    found = find_hand_ins(tmp_path)
-    assert [place.name for place in found.places] == ["ada", "bob"]
+    found = find_submissions(tmp_path)
+    assert [place.name for place in found.submissions] == ["ada", "bob"]
     assert len(found.passed_over) == 3
 
 
@@ -146,8 +148,8 @@ def test_hidden_hand_ins_are_told_but_not_files_of_a_system(tmp_path: Path) -> N
         (tmp_path / name).mkdir()
     for name in (".cyd.zip", "._ada.zip", ".DS_Store"):
         (tmp_path / name).touch()
-    found = find_hand_ins(tmp_path)
-    assert [place.name for place in found.places] == ["ada"]
+    found = find_submissions(tmp_path)
+    assert [place.name for place in found.submissions] == ["ada"]
     told = [sentence.partition(": hidden, ")[0] for sentence in found.passed_over]
     assert told == ["...", ".bob", ".cyd.zip"]
 
@@ -156,17 +158,17 @@ def test_one_student_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ada").mkdir()
     (tmp_path / "ada.zip").touch()
     with pytest.raises(UsageError, match="would be one student's hand-in"):
-        find_hand_ins(tmp_path)
+        find_submissions(tmp_path)
 
 
 def test_reports_are_no_hand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ada", "graded"):
         (tmp_path / name).mkdir()
-    found = find_hand_ins(tmp_path, tmp_path / "graded")
-    assert [place.name for place in found.places] == ["ada"]
+    found = find_submissions(tmp_path, tmp_path / "graded")
+    assert [place.name for place in found.submissions] == ["ada"]
     assert found.passed_over == ("graded: the folder of --out, no hand-in",)
-    assert len(find_hand_ins(tmp_path, tmp_path.parent / "graded").places) == 2
-    assert len(find_hand_ins(tmp_path, tmp_path / "not there yet").places) == 2
+    assert len(find_submissions(tmp_path, tmp_path.parent / "graded").submissions) == 2
+    assert len(find_submissions(tmp_path, tmp_path / "not there yet").submissions) == 2
     monkeypatch.chdir(tmp_path)
     for out, words in (
         (Path(), "is the folder of the hand-ins itself"),
@@ -174,36 +176,36 @@ def test_reports_are_no_hand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (Path("ada/graded"), f"is in a hand-in, {tmp_path}/ada"),
     ):
         with pytest.raises(UsageError, match=words):
-            find_hand_ins(tmp_path, out)
+            find_submissions(tmp_path, out)
 
 
 def test_reports_of_an_earlier_run_are_no_hand_ins(tmp_path: Path) -> None:
     (tmp_path / "ada" / "reports").mkdir(parents=True)
     (tmp_path / "bob").mkdir()
     (tmp_path / "bob" / "batch.json").touch()
-    assert len(find_hand_ins(tmp_path, tmp_path / "graded again").places) == 2
+    assert len(find_submissions(tmp_path, tmp_path / "graded again").submissions) == 2
     with open_store(tmp_path / "graded") as store:
         store.secret_seed(None)
         store.write(store.report_path("silu", "ada"), "{}\n")
-    found = find_hand_ins(tmp_path, tmp_path / "graded again")
-    assert [place.name for place in found.places] == ["ada", "bob"]
+    found = find_submissions(tmp_path, tmp_path / "graded again")
+    assert [place.name for place in found.submissions] == ["ada", "bob"]
     assert found.passed_over == ("graded: the reports of an earlier run, no hand-in",)
 
 
 def test_nothing_there_says_where_else(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
-        find_hand_ins(tmp_path / "absent")
+        find_submissions(tmp_path / "absent")
     with pytest.raises(UsageError, match="there are no hand-ins in"):
-        find_hand_ins(tmp_path)
+        find_submissions(tmp_path)
 
 
 def test_assignments_are_those_that_have_folders(tmp_path: Path) -> None:
     known = [read_assignment(REPOSITORY / "assignments" / name) for name in ("silu", "gemm")]
     (tmp_path / "ada" / "silu").mkdir(parents=True)
-    assert [a.name for a in asked_in(find_hand_ins(tmp_path), known)] == ["silu"]
+    assert [a.name for a in submitted_assignments(find_submissions(tmp_path), known)] == ["silu"]
     (tmp_path / "ada" / "silu").rmdir()
     (tmp_path / "ada" / "student_template" / "gemm").mkdir(parents=True)
-    assert [a.name for a in asked_in(find_hand_ins(tmp_path), known)] == ["gemm"]
+    assert [a.name for a in submitted_assignments(find_submissions(tmp_path), known)] == ["gemm"]
     (tmp_path / "ada" / "student_template" / "gemm").rmdir()
     with pytest.raises(UsageError, match="has a folder named as an assignment"):
-        asked_in(find_hand_ins(tmp_path), known)
+        submitted_assignments(find_submissions(tmp_path), known)

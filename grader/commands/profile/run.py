@@ -1,0 +1,249 @@
+"""`grade profile`: show what a student should look at in one kernel.
+
+    time            beside torch, on a GPU
+    roofline        the rate as a share of what the machine can do, as bars and as SVG
+    registers       with shared memory and spills, as ptxas prints them; needs nvcc only
+    accesses        sectors and bank conflicts, counted on the processor
+    ncu             the GPU's own counters, where the driver permits them
+
+If this machine cannot show a part, the output says what would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from grader.assignment.model import Assignment, Kernel
+from grader.build.artifact import Built, Rejected
+from grader.checks.check import KernelFile
+from grader.checks.counters.check import CountersCheck
+from grader.checks.performance.check import PerformanceCheck
+from grader.commands.output import write_text
+from grader.commands.profile.resources import resources
+from grader.commands.profile.roofline import Point, Roofline, bars, svg
+from grader.errors import UsageError
+from grader.formats.counter_lines import write_counters
+from grader.formats.page import Page
+from grader.gpu.monitor import Watch
+from grader.gpu.nvml import Gpu
+from grader.grading.context import FileContext, open_context
+from grader.grading.file_state import FileState
+from grader.grading.plan import Options, Plan
+from grader.grading.progress import Progress, progress_on
+from grader.submission.reader import Submission
+from grader.system import toolchain
+from grader.text.did_you_mean import did_you_mean
+from grader.text.numbers import three_digits
+from grader.vocabulary import Language
+
+# Registers differ little between architectures; every supported nvcc knows this one.
+_WITHOUT_GPU = (8, 0)
+_INDENT = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to profile, and the file for the SVG, if any.
+
+    `kernel` may be None if the assignment has only one.
+    """
+
+    assignment: Assignment
+    kernel: str | None
+    language: Language | None
+    gpu: Gpu | None
+    svg: Path | None
+
+
+def run_profile(request: Request, submission: Submission) -> int:
+    """Print the profile of every file of the kernel; return 1 if one does not build."""
+    kernel = chosen_kernel(request.assignment, request.kernel)
+    paths = [
+        (language, path)
+        for language, path in kernel.files.items()
+        if request.language in (None, language)
+    ]
+    files = tuple(
+        KernelFile(kernel=kernel, language=language, source=submission.files[path])
+        for language, path in paths
+        if path in submission
+    )
+    if not files:
+        names = ", ".join(path for _, path in paths)
+        raise UsageError(
+            f"there is no {names or 'file in that language'} of {kernel.name} in this hand-in",
+            tip="name its folder with --from",
+        )
+    page = Page(Console())
+    plan = Plan(kernels=((kernel, files),))
+    failed = False
+    with (
+        progress_on(Console(stderr=True)) as progress,
+        open_context(request.assignment, Options(gpu=request.gpu), plan) as context,
+    ):
+        for kernel_file in files:
+            file = FileContext(context, FileState(file=kernel_file))
+            built = file.wait_for_build()
+            page.sentence(f"{request.assignment.title}: {kernel_file.title}")
+            if isinstance(built, Rejected):
+                page.sentence(built.message, indent=_INDENT)
+                failed = True
+                continue
+            profile = _Profile(page, request, file, built, progress)
+            profile.time()
+            profile.resources()
+            profile.accesses()
+            profile.hardware_counters()
+    page.print()
+    return int(failed)
+
+
+def chosen_kernel(assignment: Assignment, name: str | None) -> Kernel:
+    """Return the kernel of this name, or the only one. Raises UsageError with the known names."""
+    kernels = {kernel.name: kernel for kernel in assignment.kernels}
+    if name is None and len(kernels) == 1:
+        [name] = kernels
+    if name in kernels:
+        return kernels[name]
+    problem = (
+        f"{assignment.name} has {len(kernels)} kernels: name one"
+        if name is None
+        else f"{assignment.name} has no kernel `{name}`{did_you_mean(name, kernels)}"
+    )
+    raise UsageError(problem, tip=f"known: {', '.join(kernels)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    """Writes the profile of one file to a page, with a method for each part."""
+
+    page: Page
+    request: Request
+    file: FileContext
+    built: Built
+    progress: Progress
+
+    def _write(self, text: str, *, level: int = 1) -> None:
+        self.page.sentence(text, indent=level * _INDENT)
+
+    def time(self) -> None:
+        """Write the times beside torch's, and the rates under the roofline."""
+        gpu, svg_path, title = self.request.gpu, self.request.svg, self.file.file.title
+        if gpu is None:
+            self._write(
+                "time: no GPU here. One would show the time beside torch's, the bandwidth, the "
+                "share of the roof, and the hardware's own counters."
+            )
+            if svg_path is not None:
+                self._write(f"roof: {svg_path} is not drawn without a GPU")
+            return
+        with self.progress.step(f"timing {title}") as self.file.step:
+            (timed,) = PerformanceCheck().run(self.file)
+        self._write(f"time: {timed.diagnosis.message}")
+        if timed.evidence is None or not timed.evidence.benchmarks:
+            return
+        with Watch(gpu.uuid) as watch:
+            peak_tflop_s = watch.peaks().fp32_tflop_s
+        roofline = Roofline(gb_s=timed.evidence.roof_gb_s or 1.0, tflop_s=peak_tflop_s)
+        points = []
+        for timing in timed.evidence.benchmarks:
+            if timing.roof_share is not None:
+                points.append(Point(name=timing.name, gb_s=timing.gb_s, tflop_s=timing.tflop_s))
+            rate = f"{three_digits(timing.gb_s)} GB/s"
+            if timing.tflop_s is not None:
+                rate += f", {three_digits(timing.tflop_s)} TFLOP/s"
+            self._write(
+                f"{timing.name}: {timing.submission_us:.1f} us, "
+                f"torch {timing.baseline_us:.1f} us; {rate}",
+                level=2,
+            )
+        for line in bars(points, roofline):
+            self._write(line, level=2)
+        if not points:
+            why = "the host's memory takes part, and the roof is that of the GPU's own"
+            self._write(f"roof: none to show: {why}")
+        elif svg_path is not None:
+            path = svg_path.with_stem(f"{svg_path.stem}-{self.file.file.language.value}")
+            write_text(path, svg(points, roofline, f"{title} on {gpu.name}"))
+            self._write(f"the roof is drawn in {path}")
+        for flag in timed.evidence.flags:
+            self._write(f"note: {flag}")
+
+    def resources(self) -> None:
+        """Write registers, shared memory and spills of each kernel in the file."""
+        if self.file.file.language is Language.TRITON:
+            self._write(
+                "registers and shared memory: Triton compiles where it runs; on a GPU ncu tells."
+            )
+            return
+        nvcc = toolchain.find_nvcc()
+        if nvcc is None:
+            self._write(
+                "registers and shared memory: nvcc, which would tell, is not here (`grade doctor`)"
+            )
+            return
+        gpu = self.request.gpu
+        architecture = gpu.compute_capability if gpu else _WITHOUT_GPU
+        name = "sm_{}{}".format(*architecture)
+        kernels = resources(self.request.assignment, self.file.file.source, nvcc, architecture)
+        if not kernels:
+            self._write(f"registers: the file has no kernel, says nvcc for {name}")
+        for used in kernels:
+            spills = f", {used.spill_bytes} bytes spilled to memory" if used.spill_bytes else ""
+            self._write(
+                f"{used.kernel} on {name}: {used.registers} registers a thread (room for "
+                f"{min(used.threads_by_registers, 2048)} of at most 2048 threads), "
+                f"{used.shared_bytes} bytes of static shared memory a block{spills}"
+            )
+
+    def accesses(self) -> None:
+        """Write the memory accesses that were counted on the processor."""
+        with self.progress.step(f"counting accesses of {self.file.file.title}"):
+            counted = CountersCheck().count(self.file)
+        evidence = counted.evidence
+        if evidence is None:
+            self._write(f"accesses: {counted.diagnosis.message}")
+            return
+        subject = f"accesses on {evidence.case}, by {evidence.tool}"
+        figures = [figure for figure in evidence.figures if figure.measured]
+        if not figures:
+            self._write(f"{subject}: none by kernels")
+            return
+        self._write(f"{subject}:")
+        for figure in figures:
+            over = f", {figure.ratio:.2f} times the least" if figure.ratio is not None else ""
+            name = figure.name.replace("_", " ")
+            self._write(f"{name}: {figure.measured} {figure.unit}{over}", level=2)
+        write_counters(self.page, evidence, failed=True)
+
+    def hardware_counters(self) -> None:
+        """Write the GPU's own counters, as ncu reads them; nothing without a GPU."""
+        if self.request.gpu is None:
+            return
+        # These import torch.
+        from grader.checks.common.case_run import RunSetup
+        from grader.checks.counters.count import counting_case
+        from grader.commands.profile.ncu import counters
+        from grader.judge.oracle import Oracle
+
+        ncu = toolchain.find_ncu()
+        if ncu is None:
+            self._write("the GPU's own counters: ncu is not here (`grade doctor`)")
+            return
+        assignment, file = self.request.assignment, self.file.file
+        case = counting_case(assignment, file.kernel, file.language, 0)
+        prepared = case, Oracle(assignment).data(case, file.language)
+        setup = RunSetup(
+            assignment=assignment, built=self.built, server=None, driver=None, private=True
+        )
+        with self.progress.step(f"ncu on {file.title}"):
+            counted, reason = counters(setup, ncu, prepared)
+        if not counted:
+            self._write(f"the GPU's own counters: {reason}")
+            return
+        self._write(f"the GPU's own counters on {case.name}, by ncu {ncu.version}:")
+        for metric, value in counted:
+            self._write(f"{metric}: {value}", level=2)

@@ -1,0 +1,83 @@
+"""All cases of an assignment in one language with their data, for oracle_proofs and mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+
+from grader.assignment.model import Assignment, Case, Tolerance
+from grader.judge.compare import Comparison, compare
+from grader.judge.oracle import CaseData, Oracle
+from grader.vocabulary import Device, Language
+
+# Added to the seed of a case; far from every seed that a run draws.
+_OTHER_SEED = 7_919
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleCase:
+    """A case with its data, and with the data of another seed."""
+
+    case: Case
+    data: CaseData
+    other: CaseData
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output of a case: what the oracle expects, and that rounded to the output's type."""
+
+    case: OracleCase
+    name: str
+    expected: torch.Tensor
+    rounded: torch.Tensor
+    tolerance: Tolerance
+
+    def compared(self, actual: torch.Tensor) -> Comparison:
+        """Compare a result with what is expected, as a student's result is compared."""
+        return compare(self.name, actual, self.expected, self.tolerance)
+
+
+class OracleCases:
+    """An oracle with all cases of a run. Raises GraderError if it does not give their data."""
+
+    def __init__(
+        self, assignment: Assignment, language: Language, device: Device, seed: int
+    ) -> None:
+        self.assignment, self.language = assignment, language
+        self.oracle = Oracle(assignment)
+        self._cases = [
+            OracleCase(
+                case=case,
+                data=self.oracle.data(case, language),
+                other=self.oracle.data(replace(case, seed=case.seed ^ _OTHER_SEED), language),
+            )
+            for case in assignment.draw_cases(device, language, public_seed=seed, secret_seed=seed)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __iter__(self) -> Iterator[OracleCase]:
+        return iter(self._cases)
+
+    def outputs(self, case: OracleCase) -> Iterator[Output]:
+        """Yield each output of a case."""
+        tolerance = self.assignment.tolerance(case.case, self.language)
+        for name, expected in case.data.expected.items():
+            rounded = expected.to(self.output_type(name))
+            yield Output(case, name, expected, rounded, tolerance)
+
+    def all_outputs(self) -> Iterator[Output]:
+        """Yield each output of each case."""
+        for case in self:
+            yield from self.outputs(case)
+
+    def output_type(self, name: str) -> torch.dtype:
+        """Return torch's type of an output in this language."""
+        signature = self.assignment.signature
+        argument = next(a for a in signature.outputs if a.name == name)
+        kind: torch.dtype = getattr(torch, signature.element_type(argument, self.language).word)
+        return kind
