@@ -95,6 +95,7 @@ def bounds(**most: float) -> dict[str, Any]:
 # --- bounds ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_padded_tile_keeps_every_bound(graded: Callable[..., KernelResult]) -> None:
     kernel = graded("padded_tile.cu")
     check = counters(kernel)

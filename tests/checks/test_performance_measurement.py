@@ -42,6 +42,9 @@ from grader.system import process_tree
 from grader.timing.estimate import Estimate
 from grader.vocabulary import Device, Language, Visibility
 
+# Each is a whole measurement, with a build and workers.
+pytestmark = pytest.mark.slow
+
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
 CASE = Case(name="n", sizes={"n": 1000}, values="random", visibility=Visibility.VISIBLE, seed=0)
 SETS = 4
@@ -165,7 +168,6 @@ def failed(measured: Measured) -> tuple[Verdict, str]:
     return measured.failure.verdict, measured.failure.message
 
 
-@pytest.mark.slow
 def test_overhead_and_speedup_are_found_whatever_the_number_of_calls(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:
@@ -195,7 +197,6 @@ def silu(input, output, n):
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
 
 
-@pytest.mark.slow
 def test_being_slow_in_short_bursts_gains_nothing(timed: Callable[..., Measured]) -> None:
     measured = timed(REFERENCE, cost=lambda n: constant(HAND_IN_S)(n) + (0.01 if n == 1 else 0))
     assert measured.overhead_s == pytest.approx(OVERHEAD_S)
@@ -203,7 +204,6 @@ def test_being_slow_in_short_bursts_gains_nothing(timed: Callable[..., Measured]
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
 
 
-@pytest.mark.slow
 def test_a_dearer_overhead_beside_the_hand_in_is_believed_within_bounds(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:
@@ -321,7 +321,6 @@ def test_rounds_of_a_throttled_gpu_are_thrown_away(timed: Callable[..., Measured
     assert (len(measured.rounds), measured.discarded) == (20, 10)
 
 
-@pytest.mark.slow
 def test_a_gpu_that_is_always_throttled_is_given_up(timed: Callable[..., Measured]) -> None:
     verdict, message = failed(timed(REFERENCE, throttled=lambda: ["hardware slowdown"]))
     assert verdict is Verdict.NOT_MEASURED
@@ -359,7 +358,6 @@ def test_a_judge_that_verifies_slowly_gets_some_rounds_all_the_same(
     assert len(measured.rounds) == 6
 
 
-@pytest.mark.slow
 def test_one_long_round_does_not_end_the_rounds(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_run_is_drawn_anew_and_replayed_with_its_seed(tmp_path: Path) -> None:
     assert drawn[0] == drawn[2]
 
 
+@pytest.mark.slow
 def test_github_gets_its_three_places(tmp_path: Path) -> None:
     source = hand_in(
         tmp_path / "repository" / "hw" / "silu", "samples/wrong_answer/forgot-the-tail/silu.cu"
@@ -176,6 +177,7 @@ def test_students_read_no_path_of_the_graders_machine(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_autolabs_scores_are_the_last_line(tmp_path: Path) -> None:
     source, output = hand_in(tmp_path / "submission"), tmp_path / "result.txt"
     done = grade(

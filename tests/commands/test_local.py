@@ -141,6 +141,7 @@ def test_the_current_folder_is_the_hand_in(tmp_path: Path, layout: str) -> None:
     assert "2 of 2 handed in" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_kernel_without_the_program_is_a_part(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "reference" / "silu" / "silu.cu", tmp_path)
     done = grade("local", "silu", "--device", "cpu", cwd=tmp_path)
@@ -152,6 +153,7 @@ def test_a_kernel_without_the_program_is_a_part(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_program_alone() -> None:
     for arguments in (("--kernel", "main"), ("--check", "program")):
         done = grade("local", "silu", "--from", "reference", "--device", "cpu", *arguments)

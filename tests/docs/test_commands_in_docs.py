@@ -183,6 +183,7 @@ def offered(line: str, folder: Path = ROOT) -> list[str]:
     return [word.removeprefix("plain,") for word in done.stdout.split()]
 
 
+@pytest.mark.slow
 def test_the_shell_completes_assignments() -> None:
     names = sorted(folder.name for folder in (ROOT / "assignments").iterdir())
     for command in (
@@ -199,6 +200,7 @@ def test_the_shell_completes_assignments() -> None:
     assert "silu" not in offered("grade local silu ")
 
 
+@pytest.mark.slow
 def test_the_shell_completes_kernels() -> None:
     assert offered("grade profile silu ") == ["silu"]
     assert offered("grade calibrate silu --kernel ") == ["silu"]

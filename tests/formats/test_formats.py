@@ -349,6 +349,7 @@ def test_more_annotations_than_githubs_limits_are_not_printed() -> None:
     assert [one["line"] for one in found[:10]] == [str(line) for line in range(1, 11)]
 
 
+@pytest.mark.slow
 def test_a_huge_report_keeps_the_limits() -> None:
     entry = sample_reports.hostile().kernels[0]
     many = tuple(replace(entry, name=f"v{number}") for number in range(240))

@@ -16,6 +16,7 @@ import own_programs
 import pytest
 from paths import REPOSITORY
 from silu_points import KERNEL as RIGHT_KERNEL
+from slow import slow_unless
 
 from grader.assignment.model import Assignment, CaseTemplate, Kernel
 from grader.assignment.reader import read_assignment
@@ -84,9 +85,15 @@ def judge(assignment: Assignment, text: str) -> Diagnosis:
 
 # ---- outcomes ----
 
+# Of the programs that are rejected: one for each way to be wrong.
+QUICK = (
+    "always_says_right", "always_says_wrong", "leaves_out_the_last", "tosses_a_coin", "never_calls",
+    "does_not_compile", "has_no_main", "is_empty", "throws",
+)  # fmt: skip
+
 
 @pytest.mark.usefixtures("no_nvcc")
-@pytest.mark.parametrize("name", own_programs.ACCEPTED)
+@pytest.mark.parametrize("name", slow_unless({"right"}.__contains__, own_programs.ACCEPTED))
 def test_who_can_tell_is_accepted(silu: Assignment, name: str) -> None:
     sentence = judge(silu, own_programs.ACCEPTED[name])
     assert sentence.verdict is Verdict.ACCEPTED, sentence
@@ -96,7 +103,7 @@ def test_who_can_tell_is_accepted(silu: Assignment, name: str) -> None:
 
 
 @pytest.mark.usefixtures("no_nvcc")
-@pytest.mark.parametrize("name", own_programs.REJECTED)
+@pytest.mark.parametrize("name", slow_unless(QUICK.__contains__, own_programs.REJECTED))
 def test_who_cannot_tell_is_told_why(silu: Assignment, name: str) -> None:
     text, verdict, message, hint = own_programs.REJECTED[name]
     sentence = judge(silu, text)

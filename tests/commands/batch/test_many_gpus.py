@@ -84,6 +84,7 @@ def test_every_gpu_is_used_and_timed_on_by_one_at_a_time(tmp_path: Path) -> None
     assert not given_up
 
 
+@pytest.mark.slow
 def test_two_batches_side_by_side_never_time_on_one_gpu_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     prepare(folder, 2)

@@ -75,6 +75,7 @@ def test_differences_come_first(course: Course) -> None:
     assert any("planted/v1_simple.cu" in line and "DIFFERS" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_wrong_requests_are_sentences(course: Course) -> None:
     for arguments, phrase in (
         (("--sample", "nonesuch"), "no sample fits nonesuch"),

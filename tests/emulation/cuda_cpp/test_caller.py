@@ -154,6 +154,7 @@ def test_host_loop_over_device_memory(tmp_path: Path) -> None:
     assert report.findings[0].line == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", list(Mode), ids=str)
 def test_runaway_recursion(mode: Mode, tmp_path: Path) -> None:
     body = (

@@ -88,6 +88,7 @@ def test_stride_of_four_words_is_a_four_way_conflict(counted: dict[str, KernelCo
     assert all(line.bank_conflicts == 3 * line.requests for line in lines)
 
 
+@pytest.mark.slow
 def test_same_in_every_run_and_schedule(program: Program) -> None:
     def counters(settings: str) -> list[str]:
         records = run(program, settings=settings, capture=True, timeout_s=60).records

@@ -79,6 +79,7 @@ def texts() -> dict[str, str]:
 TEXTS = texts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_text_keeps_the_judge_busy(name: str) -> None:
     text = TEXTS[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from slow import slow_unless
 
 from grader.emulation.cuda_cpp import Mode
 from grader.emulation.cuda_cpp.__main__ import runtime_object
@@ -13,7 +14,11 @@ from grader.emulation.cuda_cpp.standalone import build, run
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.cu"))
 
 
-@pytest.mark.parametrize("source", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "source",
+    slow_unless(lambda path: path.stem != "standard_headers", PROGRAMS),
+    ids=lambda path: path.stem,
+)
 @pytest.mark.parametrize("mode", list(Mode), ids=str)
 def test_program_meets_its_expectations(source: Path, mode: Mode, tmp_path: Path) -> None:
     program = build(source, mode=mode, folder=tmp_path, runtime=runtime_object(mode))
