@@ -37,7 +37,8 @@ from rich.table import Table
 REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPOSITORY))
 
-from grader.assignment.model import Case, Limits
+from grader.assignment.cases import Case
+from grader.assignment.model import Limits
 from grader.assignment.reader import read_assignment
 from grader.build.baseline import build_baseline
 from grader.checks.common.case_run import RunSetup

@@ -40,7 +40,7 @@ import attack_corpus
 from hand_in_bench import small_silu
 from paths import HAND_INS
 
-import grader.checks.correctness.cases  # noqa: F401 # imports torch before anything is counted
+import grader.checks.correctness.judging  # noqa: F401 # imports torch before anything is counted
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.checks.memory import sanitizer_prestart

@@ -1,17 +1,15 @@
 """The data model of an assignment: the content of `assignment.toml`, validated and typed.
 
-`reader` makes these objects. The file holds case templates (lists and ranges of
-sizes); `Assignment.draw_cases` draws the concrete cases of a run from its seeds.
+`reader` makes these objects; `cases` draws the concrete cases of a run.
 """
 
 from __future__ import annotations
 
-import hashlib
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.assignment.cases import DEFAULT_VALUES, Case, CaseTemplate, draw_cases
 from grader.assignment.counter_bounds import CounterBounds
 from grader.assignment.expression import Expression
 from grader.assignment.signature import Signature
@@ -24,16 +22,14 @@ PROGRAM_FILE = "main.cu"
 # Its name in the report and on the command line.
 PROGRAM_NAME = "main"
 PROGRAM_TITLE = "Your own program"
-# The `values` of a case if the spec gives none.
-DEFAULT_VALUES = "random"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
     """Accept an element iff |actual - expected| <= atol + rtol * |expected|.
 
-    `exact` asks for the same bits instead. The rule states acceptance, not rejection:
-    no comparison with NaN holds, so NaN is never accepted.
+    `exact` asks for the same bits instead. `judge.compare` applies it; NaN is accepted only
+    where NaN is expected.
     """
 
     atol: float = 0.0
@@ -120,44 +116,6 @@ class Kernel:
         return sum(self.points.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A random integer between two bounds, both included."""
-
-    min: int
-    max: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseTemplate:
-    """A `[[cases]]` table with one value or range for every size."""
-
-    sizes: Mapping[str, int | float | Range]
-    values: str = DEFAULT_VALUES
-    memory: bool = False
-    exact: bool = False
-    visibility: Visibility = Visibility.VISIBLE
-    devices: frozenset[Device] = frozenset(Device)
-    languages: frozenset[Language] = frozenset(Language)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One input for correctness, concrete: what the oracle receives.
-
-    `seed` seeds only the generator of its data. `memory`: it also runs under the memory
-    tools. `exact`: outputs are compared bit for bit, whatever the tolerance.
-    """
-
-    name: str
-    sizes: Mapping[str, int | float]
-    values: str
-    visibility: Visibility
-    seed: int
-    memory: bool = False
-    exact: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
     """One assignment; `folder` holds its spec and its oracle.
@@ -204,44 +162,11 @@ class Assignment:
         Visible cases come from `public_seed`, so that a student sees the same
         data as the grader; all others from `secret_seed`.
         """
-        cases: list[Case] = []
-        for position, template in enumerate(self.cases):
-            seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
-            case_seed = _derive(seed, self.name, position)
-            # Drawn before the filters, so that all devices see the same case.
-            sizes = _draw(template.sizes, _derive(case_seed, "sizes"))
-            if device in template.devices and language in template.languages:
-                cases.append(_concrete(template, sizes, case_seed, cases))
-        return tuple(cases)
-
-
-def _derive(seed: int, *path: str | int) -> int:
-    """Return a 63-bit seed that depends on all its arguments, on any machine."""
-    text = "/".join(map(str, (seed, *path)))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
-
-
-def _draw(sizes: Mapping[str, int | float | Range], seed: int) -> dict[str, int | float]:
-    chooser = random.Random(seed)
-    return {
-        name: chooser.randint(value.min, value.max) if isinstance(value, Range) else value
-        for name, value in sizes.items()
-    }
-
-
-def _concrete(
-    template: CaseTemplate, sizes: dict[str, int | float], seed: int, before: list[Case]
-) -> Case:
-    name = ", ".join(f"{key}={value}" for key, value in sizes.items())
-    if template.values != DEFAULT_VALUES:
-        name += f", {template.values}"
-    twins = sum(case.name == name or case.name.startswith(f"{name} #") for case in before)
-    return Case(
-        name=f"{name} #{twins + 1}" if twins else name,
-        sizes=sizes,
-        values=template.values,
-        memory=template.memory,
-        exact=template.exact,
-        visibility=template.visibility,
-        seed=seed,
-    )
+        return draw_cases(
+            self.cases,
+            self.name,
+            device,
+            language,
+            public_seed=public_seed,
+            secret_seed=secret_seed,
+        )

@@ -14,19 +14,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range
 from grader.assignment.counter_bounds import FIGURES, CounterBounds
 from grader.assignment.expression import Expression
 from grader.assignment.model import (
-    DEFAULT_VALUES,
     PROGRAM_FILE,
     PROGRAM_NAME,
     PROGRAM_TITLE,
     Assignment,
     Benchmark,
-    CaseTemplate,
     Kernel,
     Limits,
-    Range,
     Rules,
     Tiers,
     Tolerance,

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from grader.assignment.model import Assignment, Case, Kernel
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Built, Rejected
 from grader.checks.common.diagnosis import Diagnosis
 from grader.gpu.nvml import Gpu

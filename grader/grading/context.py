@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grader.assignment.model import Assignment, Case
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment
 from grader.build.artifact import Built, Rejected
 from grader.build.baseline import build_baseline
 from grader.build.kernel_file import Checked
@@ -125,7 +126,7 @@ class GradingContext:
             )
         if (kernels and self.options.wants(CheckName.CORRECTNESS)) or self.plan.program_kernels:
             # A second's work for this thread, while the others compile.
-            import grader.checks.correctness.cases  # noqa: F401
+            import grader.checks.correctness.judging  # noqa: F401
 
             signals.check()
 

@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 
 import torch
 
-from grader.assignment.model import Assignment, Case
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment
 from grader.assignment.signature import Argument
 from grader.errors import GraderError
 from grader.vocabulary import Language

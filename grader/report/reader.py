@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import math
 import types
 import typing
 from collections.abc import Iterable
@@ -24,6 +23,7 @@ import jsonschema
 from grader.errors import UsageError
 from grader.report.evidence import Evidence
 from grader.report.model import FORMAT, Report
+from grader.system import untrusted_json
 from grader.vocabulary import CheckName
 
 MOST_BYTES = 256 << 20  # a report has some kilobytes; of what is larger nothing good can come
@@ -55,43 +55,20 @@ def read_values(path: Path) -> dict[str, Any]:
     except ValueError as error:  # not UTF-8, or a zero byte in the path
         raise UsageError(f"{path} is not a report: it is not text in UTF-8") from error
     try:
-        data = json.loads(
-            text, parse_float=_finite, parse_int=_whole, parse_constant=_no_such_number
-        )
+        data = untrusted_json.parse(text, strict=True)
     except json.JSONDecodeError as error:
         raise UsageError(
             f"{path}:{error.lineno}: not a report: {error.msg}",
             tip="reports are written by `grade local --json` and `grade ci --format json`",
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not a report: {_words(error)}") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is not a report: {error}") from error
     digest = hashlib.sha256(text.encode()).digest()
     if digest not in _sound:
         _checked(data, str(path))
         _sound.add(digest)
     values: dict[str, Any] = data
     return values
-
-
-def _words(error: Exception) -> str:
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def _finite(text: str) -> float:
-    """Read a number that JSON can write again; ValueError if it is too large for a float."""
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text[:_MOST_SHOWN]} is too large a number")
-    return number
-
-
-def _whole(text: str) -> int:
-    _finite(text)  # a score of 400 digits cannot be added to one with a fraction
-    return int(text)
-
-
-def _no_such_number(text: str) -> None:
-    raise ValueError(f"JSON has no number {text}")
 
 
 def from_json(data: Any, source: str) -> Report:
@@ -111,7 +88,7 @@ def _checked(data: Any, source: str) -> dict[str, Any]:
         wrong = next(iter(_validator(CheckName.all()).iter_errors(data)), None)
         json.dumps(data, ensure_ascii=False).encode()
     except RecursionError as error:
-        raise UsageError(f"{source} is not a report: {_words(error)}") from error
+        raise UsageError(f"{source} is not a report: it is nested too deeply") from error
     except UnicodeEncodeError as error:
         raise UsageError(f"{source} is not a report: half a surrogate pair is in it") from error
     if wrong is not None:

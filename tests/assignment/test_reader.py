@@ -12,9 +12,10 @@ import pytest
 from bad_specs import BAD, GOOD, ORACLE, Bad
 from paths import REPOSITORY
 
+from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.catalogue import find_assignments
 from grader.assignment.counter_bounds import CounterBounds
-from grader.assignment.model import CaseTemplate, Range, Tolerance
+from grader.assignment.model import Tolerance
 from grader.assignment.reader import read_assignment
 from grader.errors import SpecError
 from grader.vocabulary import CheckName, Device, Language, Visibility

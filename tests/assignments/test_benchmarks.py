@@ -6,7 +6,8 @@ import pytest
 import torch
 from paths import REPOSITORY
 
-from grader.assignment.model import Assignment, Benchmark, Case
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment, Benchmark
 from grader.assignment.reader import read_assignment
 from grader.checks.performance.benchmarks import sets_for
 from grader.judge.compare import accepts

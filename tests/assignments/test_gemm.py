@@ -10,7 +10,8 @@ import pytest
 import torch
 from paths import REPOSITORY
 
-from grader.assignment.model import Assignment, Case, Tolerance
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment, Tolerance
 from grader.assignment.reader import read_assignment
 from grader.judge.compare import accepts, compare
 from grader.judge.oracle import CaseData, Oracle

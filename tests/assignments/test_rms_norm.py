@@ -11,7 +11,8 @@ import pytest
 import torch
 from paths import REPOSITORY
 
-from grader.assignment.model import Assignment, Case
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.judge.compare import accepts
 from grader.judge.oracle import CaseData, Oracle

@@ -14,7 +14,7 @@ import pytest
 import torch
 from timed_bursts import ALL, ASSIGNMENT, SETS, Entry, FakeSession, N, right, silu_buffer_pool
 
-from grader.assignment.model import Case
+from grader.assignment.cases import Case
 from grader.build.artifact import Built
 from grader.checks.performance.buffer_pool import BufferPool
 from grader.checks.performance.segment_sums import Segments

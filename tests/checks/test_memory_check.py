@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from paths import REPOSITORY
 
-from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.cases import CaseTemplate
+from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options

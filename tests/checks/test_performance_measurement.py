@@ -16,7 +16,8 @@ from types import SimpleNamespace
 import pytest
 from paths import REPOSITORY
 
-from grader.assignment.model import Case, Limits
+from grader.assignment.cases import Case
+from grader.assignment.model import Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.baseline import build_baseline

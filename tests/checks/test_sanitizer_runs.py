@@ -14,7 +14,8 @@ import pytest
 from paths import REPOSITORY
 from sanitizer_stand_in import CLEAN, built_for, stand_in
 
-from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.cases import CaseTemplate
+from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup

@@ -23,13 +23,13 @@ def test_the_map_names_every_package_and_no_other() -> None:
 def test_every_package_says_in_a_line_what_it_holds() -> None:
     for path in PACKAGE.rglob("__init__.py"):
         first = path.read_text(encoding="utf-8").split("\n", 1)[0]
-        assert re.match(r'"""\S.*[.:]', first), path
+        assert re.match(r'"""\S.*[.?]', first), path
 
 
 def test_the_page_names_modules_that_are_there() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for name in re.findall(r"`(?:grader/)?((?:[a-z_]+/)+[a-z_]+(?:\.py|/)?)`", text):
-        base = REPOSITORY if name.startswith("tests/") else PACKAGE
+    for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+(?:\.py|/)?)`", text):
+        base = REPOSITORY if name.startswith(("tests/", "grader/")) else PACKAGE
         path = base / name
         assert path.exists() or path.with_suffix(".py").exists(), name
 

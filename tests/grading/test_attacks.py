@@ -17,7 +17,7 @@ from hand_in_bench import Bench, Graded, nothing_left, one_server, scratch_folde
 from paths import ATTACKS, HAND_INS
 from slow import slow_unless
 
-import grader.checks.correctness.cases  # noqa: F401 # imports torch, before anyone counts descriptors
+import grader.checks.correctness.judging  # noqa: F401 # imports torch, before anyone counts descriptors
 from grader.build.compiler import Compiled, compile_file
 from grader.build.nvcc import nvcc_gate
 from grader.gpu import lock

@@ -13,7 +13,7 @@ import pytest
 from hand_in_bench import Bench, nothing_left, one_server, scratch_folder, small_silu
 from paths import HAND_INS
 
-import grader.checks.correctness.cases  # noqa: F401 # imports torch, before anyone counts descriptors
+import grader.checks.correctness.judging  # noqa: F401 # imports torch, before anyone counts descriptors
 from grader.grading import context
 from grader.vocabulary import Device
 

@@ -18,7 +18,8 @@ from paths import REPOSITORY
 from silu_points import KERNEL as RIGHT_KERNEL
 from slow import slow_unless
 
-from grader.assignment.model import Assignment, CaseTemplate, Kernel
+from grader.assignment.cases import CaseTemplate
+from grader.assignment.model import Assignment, Kernel
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built, Rejected
 from grader.build.student_main import Target, build_main, build_program

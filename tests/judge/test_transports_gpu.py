@@ -14,7 +14,8 @@ import pytest
 import torch
 from paths import REPOSITORY
 
-from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.cases import CaseTemplate
+from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.kernel_file import build

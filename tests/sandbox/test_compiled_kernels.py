@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from paths import REPOSITORY
 
-from grader.assignment.model import Case, Limits
+from grader.assignment.cases import Case
+from grader.assignment.model import Limits
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.checks.common.case_run import RunSetup
-from grader.checks.correctness import cases as check
+from grader.checks.correctness import judging as check
 from grader.judge.outcome import Outcome, Status
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session

@@ -10,12 +10,12 @@ import pytest
 import torch
 from paths import REPOSITORY
 
-from grader.assignment.model import CaseTemplate
+from grader.assignment.cases import CaseTemplate
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.build.python_source import build_python
 from grader.checks.common.case_run import RunSetup
-from grader.checks.correctness.cases import check_correctness
+from grader.checks.correctness.judging import check_correctness
 from grader.checks.memory.on_gpu import run_sanitizer
 from grader.checks.memory.verdict import ToolResult
 from grader.gpu.nvml import Gpu

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from paths import REPOSITORY
 
-from grader.assignment.model import Case
+from grader.assignment.cases import Case
 from grader.assignment.reader import read_assignment
 from grader.build.artifact import Built
 from grader.checks.common.case_run import RunSetup

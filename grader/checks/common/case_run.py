@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.assignment.model import Assignment, Case
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment
 from grader.build.artifact import Built
 from grader.checks.common.diagnosis import Diagnosis
 from grader.errors import GraderError

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.assignment.model import Case, Limits
+from grader.assignment.cases import Case
+from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis, Doing, explain
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError

@@ -24,7 +24,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CorrectnessEvidence]]:
         """Run every case; ask a GPU's compiler about what Triton's interpreter accepted."""
-        from grader.checks.correctness.cases import check_correctness
+        from grader.checks.correctness.judging import check_correctness
 
         launches: list[dict[str, Any]] = []
 

@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grader.assignment.cases import DEFAULT_VALUES, Case
 from grader.assignment.counter_bounds import CounterBounds, FigureName, FigureUnit
-from grader.assignment.model import DEFAULT_VALUES, Assignment, Case, Kernel
+from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.checks.check import CheckOutcome
 from grader.checks.common import interpreter_findings

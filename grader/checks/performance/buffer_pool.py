@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import torch
 
-from grader.assignment.model import Case
+from grader.assignment.cases import Case
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.performance.timed_inputs import TimedInputs, sealed

@@ -16,7 +16,8 @@ from collections.abc import Mapping
 
 import torch
 
-from grader.assignment.model import Case, Tolerance
+from grader.assignment.cases import Case
+from grader.assignment.model import Tolerance
 from grader.errors import GraderError
 from grader.judge.compare import BITS, accepts
 from grader.judge.oracle import Oracle

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from grader.assignment.model import Case
+from grader.assignment.cases import Case
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis

@@ -92,7 +92,7 @@ _ON_A_PROCESSOR = (
 _WORTH_A_LOOK = (
     "cublas", "cudnn", "thrust::", "cub::", "dlopen", "dlsym", "system(", "popen", "execv",
     "fork(", "socket(", "ptrace", "syscall", "cuModuleLoad", "nvrtc", ".incbin", ".version",
-    "mprotect", "/proc/", "getppid", "kill(", "dup2", "import telling", "sys.modules",
+    "mprotect", "/proc/", "getppid", "kill(", "dup2", "grader.worker", "sys.modules",
     "_getframe", "DisableTorch", "import threading",
 )  # fmt: skip
 # In a student's own program: what finds the orders of the shim that it is linked with.

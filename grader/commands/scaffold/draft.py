@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from grader.assignment.cases import Range
 from grader.assignment.expression import Expression
-from grader.assignment.model import Range
 from grader.assignment.names import type_meant
 from grader.assignment.signature import Argument, ElementType, Signature
 from grader.errors import UsageError

@@ -13,16 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from grader.assignment.calibration import REFERENCE, Calibration, calibrations, must_be_too_slow
+from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
-from grader.assignment.model import (
-    DEFAULT_VALUES,
-    PROGRAM_FILE,
-    Assignment,
-    CaseTemplate,
-    Kernel,
-    Range,
-)
+from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import samples_of
 from grader.report.verdict import Verdict

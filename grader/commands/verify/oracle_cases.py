@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from grader.assignment.model import Assignment, Case, Tolerance
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment, Tolerance
 from grader.judge.compare import Comparison, compare
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language

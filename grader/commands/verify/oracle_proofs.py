@@ -23,7 +23,8 @@ from typing import Any
 
 import torch
 
-from grader.assignment.model import DEFAULT_VALUES, Assignment
+from grader.assignment.cases import DEFAULT_VALUES
+from grader.assignment.model import Assignment
 from grader.commands.verify.mutants import mutant_rows
 from grader.commands.verify.oracle_cases import OracleCase, OracleCases
 from grader.commands.verify.row import Row, proof

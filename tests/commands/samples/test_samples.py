@@ -15,8 +15,9 @@ import pytest
 from paths import REPOSITORY
 from slow import slow_unless
 
+from grader.assignment.cases import CaseTemplate
 from grader.assignment.catalogue import find_assignments
-from grader.assignment.model import Assignment, CaseTemplate
+from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.commands.verify.lints import LEAST_SAMPLES
 from grader.commands.verify.plan import Choice, plan

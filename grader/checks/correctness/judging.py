@@ -23,7 +23,8 @@ from typing import Any
 
 import torch
 
-from grader.assignment.model import Case, Limits
+from grader.assignment.cases import Case
+from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Doing, explain
