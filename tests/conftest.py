@@ -66,9 +66,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
     # Last, and one after the other: beside them the machine may refuse others a process.
+    # A file's tests run in one process, which sets up its server and builds once.
     for item in items:
         if is_flood(item):
             item.add_marker(pytest.mark.xdist_group("floods"))
+        elif item.get_closest_marker("xdist_group") is None:
+            shared = item.path.parent if item.path.parent.name == "interpreter" else item.path
+            item.add_marker(pytest.mark.xdist_group(str(shared.relative_to(item.config.rootpath))))
     items.sort(key=is_flood)
 
 

@@ -121,6 +121,7 @@ def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
 # ---- what never ends ----
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loops", "verdict"),
     [("n != 0", Verdict.SKIPPED), ("n == 33", Verdict.TIME_LIMIT)],

@@ -220,12 +220,14 @@ FORGES = kernel(
 )
 
 
+@pytest.mark.slow
 def test_a_kernel_that_never_ends_is_over_its_time(silu: Assignment, tmp_path: Path) -> None:
     judged = check(silu, tmp_path, CLEAN, "time_limit/endless-kernel")
     assert judged.diagnosis.verdict is Verdict.TIME_LIMIT
     assert "calling silu on n=1 did not end within 1 s" in judged.diagnosis.message
 
 
+@pytest.mark.slow
 def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
     silu: Assignment, tmp_path: Path
 ) -> None:
@@ -236,6 +238,7 @@ def test_what_a_tool_saw_of_a_kernel_that_never_ends_counts(
     assert evidence(judged).findings[0].line == 9
 
 
+@pytest.mark.slow
 def test_a_tool_that_outlives_its_program_is_ended(
     silu: Assignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -422,6 +422,7 @@ def test_points_that_a_wrong_answer_costs_are_not_pending(right: bool) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_report_can_be_asked_for_after_every_check() -> None:
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     submission = read_submission(REPOSITORY / "reference", assignment)

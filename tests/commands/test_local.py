@@ -168,6 +168,7 @@ def test_in_the_repository_the_stubs_are_the_hand_in() -> None:
     assert "the stub as handed out" in done.stdout
 
 
+@pytest.mark.slow
 def test_output_has_no_colour_codes_when_it_is_not_a_terminal() -> None:
     done = grade("local", "silu", "--from", "reference", "--device", "cpu", "--language", "cuda")
     assert "\x1b" not in done.stdout + done.stderr

@@ -24,6 +24,7 @@ import pytest
 from click.testing import CliRunner, Result
 from paths import REPOSITORY as ROOT
 from silu_points import KERNEL
+from slow import slow_unless
 
 from grader.assignment.reader import read_assignment
 from grader.cli.main import cli
@@ -437,7 +438,7 @@ def gradescope_points(result: Mapping[str, Any]) -> float:
 
 
 @needs_ci
-@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("kind", slow_unless({"good"}.__contains__, SCORES))
 def test_gradescope(archives: Mapping[str, Path], place: Path, kind: str) -> None:
     autograder = gradescope_at(archives, place, kind)
     done = run([str(autograder / "run_autograder")], autograder, GRADE_ROOT=str(place))
@@ -447,6 +448,7 @@ def test_gradescope(archives: Mapping[str, Path], place: Path, kind: str) -> Non
     assert least <= gradescope_points(result) <= most, result
 
 
+@pytest.mark.slow
 @needs_ci
 @pytest.mark.parametrize("kind", SCORES)
 def test_prairielearn(archives: Mapping[str, Path], place: Path, kind: str) -> None:
@@ -462,6 +464,7 @@ def test_prairielearn(archives: Mapping[str, Path], place: Path, kind: str) -> N
     assert least / 100 <= result["score"] <= most / 100, result
 
 
+@pytest.mark.slow
 @needs_ci
 @pytest.mark.parametrize("kind", SCORES)
 def test_autolab(archives: Mapping[str, Path], place: Path, kind: str) -> None:
@@ -490,6 +493,7 @@ def test_autolab_without_a_hand_in_grades_nothing(
     assert "scores" not in done.stdout
 
 
+@pytest.mark.slow
 @needs_ci
 @pytest.mark.parametrize("kind", SCORES)
 def test_github(archives: Mapping[str, Path], place: Path, kind: str) -> None:
@@ -558,6 +562,7 @@ IMAGES = {
 }
 
 
+@pytest.mark.slow
 def test_gradescopes_image_is_made_and_made_again(
     archives: Mapping[str, Path], place: Path
 ) -> None:

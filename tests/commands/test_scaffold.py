@@ -38,12 +38,13 @@ def run(course: Path, *words: str, answers: str = "") -> Result:
     return CliRunner().invoke(cli, ["new", *words, "--course", str(course)], input=answers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "languages"),
     [
-        pytest.param(EVERYTHING, ("cuda", "triton"), id="everything", marks=pytest.mark.slow),
+        pytest.param(EVERYTHING, ("cuda", "triton"), id="everything"),
         pytest.param(ADDITION, ("triton",), id="addition"),
-        pytest.param(IN_PLACE, ("cuda",), id="in place", marks=pytest.mark.slow),
+        pytest.param(IN_PLACE, ("cuda",), id="in place"),
     ],
 )
 def test_a_new_assignment_verifies_at_once(

@@ -142,6 +142,7 @@ def test_help_has_examples(name: str) -> None:
     assert examples, done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shell_completes(shell: str) -> None:
     environment = {**os.environ, "_GRADE_COMPLETE": f"{shell}_source"}

@@ -188,6 +188,7 @@ def test_a_compiler_sees_the_toolchain_only(
     assert "def expected" not in told and "somebody else" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ['#include "@HIDDEN@"', 'asm(".incbin \\"@HIDDEN@\\"");'])
 def test_nvcc_sees_the_toolchain_only(words: dict[str, str], tmp_path: Path, line: str) -> None:
     nvcc = toolchain.search_nvcc().tool

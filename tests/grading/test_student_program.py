@@ -557,6 +557,7 @@ def test_a_kernel_that_cannot_be_judged_here_leaves_its_points_pending(
     assert (check.verdict, check.score, check.pending) == (Verdict.NOT_MEASURED, 0.0, 10.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_nvcc")
 def test_the_last_right_kernel_of_a_ladder_serves(silu: Assignment, tmp_path: Path) -> None:
     points = {CheckName.CORRECTNESS: 1.0}

@@ -251,6 +251,7 @@ def test_the_real_compiler_says_the_same_version() -> None:
     assert tool.version == said.stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_real_nvcc_links_with_its_flags(tmp_path: Path) -> None:
     tool = toolchain.find_nvcc()
     if tool is None or toolchain.find_cxx() is None:

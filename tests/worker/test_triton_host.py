@@ -237,6 +237,7 @@ CUDA = 'DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
 ACCELERATOR = 'DEVICE = torch.accelerator.current_accelerator() or torch.device("cpu")'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

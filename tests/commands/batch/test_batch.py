@@ -97,6 +97,7 @@ def graded(text: str) -> Answer:
 FAILED = failure("the process that was to do it ended by signal 9")
 
 
+@pytest.mark.slow
 def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) -> None:
     out, book = tmp_path / "out", tmp_path / "grades.csv"
     command = ("batch", classroom, "silu", "--out", out, "--device", "cpu", "--csv", book)
