@@ -72,7 +72,7 @@ def _alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
 
 
 def summary_of_hidden(check: CheckResult) -> str:
-    """Return what may be deduplicator of hidden cases: how many, verdicts, and size of the error.
+    """Return what a student may know of hidden cases: how many, verdicts, and size of the error.
 
     Messages, sizes and output stay out, for each could tell the input.
     """

@@ -16,7 +16,7 @@ from grader.build.artifact import Built, Rejected
 from grader.checks.common import emulation_findings, interpreter_findings
 from grader.commands import local
 from grader.errors import GraderError
-from grader.grading import check_results, pipeline
+from grader.grading import builds, pipeline
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
 from grader.judge.outcome import parse_records
@@ -188,7 +188,7 @@ def test_a_defect_of_ours_spoils_one_kernel_only(
         )
 
     (tmp_path / "silu.py").write_text("def silu(input, output, n):\n    pass\n")
-    monkeypatch.setattr(check_results, "build_check", breaks)
+    monkeypatch.setattr(builds.Builds, "built", breaks)
     found = report()
     assert found.verdict is Verdict.GRADER_ERROR
     assert found.score is None

@@ -117,7 +117,7 @@ def run_sanitizer(
     if outcome.failure is not None:
         problem = None  # the failure says why the run ended early
     elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
-        reason = log_line or _last_line(ended.output) or "it log_line nothing"
+        reason = log_line or _last_line(ended.output) or "it said nothing"
         problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
     elif (
         ended.exit_code == sanitizer.FOUND
