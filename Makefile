@@ -30,16 +30,17 @@ demo: .venv/.ready
 	$(BIN)/grade local $(ASSIGNMENT) --from $(FROM)
 
 # A worker that dies is not replaced: pytest-xdist's loadgroup then waits for ever (its issue 1378).
-PYTEST = $(BIN)/python -m pytest -n 2 --dist loadgroup --max-worker-restart 0
+PYTEST = $(BIN)/python -m pytest -n 2 --max-worker-restart 0
 
+# A file's tests in one process: it sets up its server once.
 test: .venv/.ready-test
-	$(PYTEST) -m "not slow"
+	$(PYTEST) --dist loadfile -m "not slow"
 
 test-all: .venv/.ready-test-all
-	$(PYTEST)
+	$(PYTEST) --dist loadgroup
 
 test-slow: .venv/.ready-test-all
-	$(PYTEST) -m slow
+	$(PYTEST) --dist loadgroup -m slow
 
 gpu-test: .venv/.ready-test
 	$(BIN)/python -m pytest -m gpu
