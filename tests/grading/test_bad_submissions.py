@@ -202,6 +202,7 @@ def bench(
 SCRIBBLERS = ["thread_writes_after_done.cu", "thread_writes_after_done.py"]
 
 
+@pytest.mark.slow  # it races against the clock
 @pytest.mark.parametrize("file", SCRIBBLERS)
 def test_a_thread_that_goes_on_writing_wins_nothing(bench: Bench, scratch: Path, file: str) -> None:
     with nothing_left(scratch):
