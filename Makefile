@@ -18,7 +18,7 @@ help:
 	@echo "make demo       grade a sample hand-in here (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
 	@echo "make test       tests of every package, and every bad hand-in (4 minutes)"
 	@echo "make test-all   all tests: all attacks, samples, races, Dask, soak (15 minutes)"
-	@echo "make test-slow  what make test leaves out of make test-all"
+	@echo "make test-slow  what make test leaves out (without Dask unless it is installed)"
 	@echo "make gpu-test   the tests that need one"
 	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
 	@echo "make check      formatting, lint, types and layers"
@@ -39,7 +39,7 @@ test: .venv/.ready-test
 test-all: .venv/.ready-test-all
 	$(PYTEST) --dist loadgroup
 
-test-slow: .venv/.ready-test-all
+test-slow: .venv/.ready-test
 	$(PYTEST) --dist loadgroup -m slow
 
 gpu-test: .venv/.ready-test
