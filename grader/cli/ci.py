@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from grader.cli import options
-from grader.formats.output_format import OutputFormat
-from grader.formats.registry import formats, named
+
+if TYPE_CHECKING:
+    # They lead to all checks: imported where a format is asked for, not at every start.
+    from grader.formats.output_format import OutputFormat
 
 
-class FormatType(click.ParamType[OutputFormat | None]):
+class FormatType(click.ParamType["OutputFormat | None"]):
     """The name of an output format, of those registered when the option is read.
 
     With `terminal` that name stands for none of them.
@@ -28,6 +30,8 @@ class FormatType(click.ParamType[OutputFormat | None]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> OutputFormat | None:
         """Return the format of this name."""
+        from grader.formats.registry import formats, named
+
         if value in self._others:
             return None
         try:
@@ -38,12 +42,16 @@ class FormatType(click.ParamType[OutputFormat | None]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """Return the names for the help."""
+        from grader.formats.registry import formats
+
         return f"[{'|'.join([*self._others, *map(str, formats())])}]"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[click.shell_completion.CompletionItem]:
         """Offer the names."""
+        from grader.formats.registry import formats
+
         names = [*self._others, *map(str, formats())]
         return [click.shell_completion.CompletionItem(n) for n in names if n.startswith(incomplete)]
 
