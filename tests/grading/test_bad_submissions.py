@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hand_in_bench import Bench, nothing_left, one_server, scratch_folder, small_silu
 from paths import HAND_INS
+from slow import slow_unless
 
 import grader.checks.correctness.judging  # noqa: F401 # imports torch, before anyone counts descriptors
 from grader.grading import context
@@ -211,6 +212,7 @@ def test_a_thread_that_goes_on_writing_wins_nothing(bench: Bench, scratch: Path,
     assert (graded.exit_code, graded.report["score"], graded.report["pending"]) == (1, 0, 0)
 
 
+@pytest.mark.slow  # it races against the clock
 @pytest.mark.parametrize("file", ["endless_loop_in_kernel.cu", "endless_loop.py"])
 def test_nobody_waits_twice_for_a_loop_that_never_ends(
     bench: Bench, scratch: Path, file: str
@@ -228,7 +230,27 @@ def test_every_file_is_in_a_table() -> None:
     assert sorted(listed) == sorted(file.name for file in HAND_INS.iterdir())
 
 
-@pytest.mark.parametrize(("file", "verdict", "message", "hint"), CUDA + PYTHON)
+# What waits for a limit or watches processes end: `make test` has one of each.
+WAITS = ("forbidden", "memory_limit", "not_measured", "output_limit", "tampered", "time_limit")
+QUICK = (
+    "answers_first.cu",
+    "computes_too_much.py",
+    "endless_loop.py",
+    "endless_loop_on_host.cu",
+    "leaves_a_daemon.cu",
+    "prints_for_ever.py",
+    "uses_gigabytes.cu",
+)
+
+
+def is_quick(row: tuple[str, str, str, str]) -> bool:
+    file, verdict, *_ = row
+    return file in QUICK or verdict not in WAITS
+
+
+@pytest.mark.parametrize(
+    ("file", "verdict", "message", "hint"), slow_unless(is_quick, CUDA + PYTHON)
+)
 def test_a_bad_hand_in(
     bench: Bench, scratch: Path, file: str, verdict: str, message: str, hint: str
 ) -> None:

@@ -140,7 +140,7 @@ os.unlink("big")
     assert run(tmp_path, code, limits=Limits(file_mib=4)).output == "File too large\n"
 
 
-@pytest.mark.parametrize("count", [1, 100_000])
+@pytest.mark.parametrize("count", [1, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_the_folder_limit(tmp_path: Path, count: int) -> None:
     code = f"""
 import time

@@ -33,7 +33,7 @@ def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
         subprocess.run(command, check=True)
 
     key = content_key(*runtime_key_parts(compiler_version=version, mode=mode))
-    return cached_folder("host-runtime", key, make) / "runtime.o"
+    return cached_folder("host-runtime", key, make, alone=True) / "runtime.o"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -35,6 +35,7 @@ def verify(course: Course, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_all_agrees(course: Course) -> None:
     done = verify(course, "--repeat", "2", "--json", "result.json")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.emulation.cuda_cpp import Mode, compile_command, rewrite, runtime_command
+from grader.emulation.cuda_cpp import Mode, compile_command, rewrite
+from grader.emulation.cuda_cpp.__main__ import runtime_object
 
 GUARD = 65536
 KERNEL = """
@@ -42,13 +43,11 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp(mode.value)
     (folder / "silu.cu").write_text(rewrite(KERNEL, file="silu.cu").text)
     (folder / "trampoline.cpp").write_text(TRAMPOLINE)
-    runtime = folder / "runtime.o"
-    subprocess.run(runtime_command(compiler="g++", mode=mode, output=runtime), check=True)
     command = compile_command(
         compiler="g++",
         mode=mode,
         source=folder / "trampoline.cpp",
-        runtime=runtime,
+        runtime=runtime_object(mode),
         output=folder / "silu.so",
         include_dirs=(folder,),
     )
