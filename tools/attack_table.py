@@ -1,4 +1,4 @@
-"""Make the table of attacks in docs/security.md: a row for each file of `tests/grading/attacks`.
+"""Make the table of attacks in docs/attacks.md: a row for each file of `tests/grading/attacks`.
 
     python tools/attack_table.py run --layers all --json root.json       as root
     python tools/attack_table.py run --layers all --json user.json       as an ordinary user
@@ -22,7 +22,7 @@ from pathlib import Path
 import click
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PAGE = REPOSITORY / "docs" / "security.md"
+PAGE = REPOSITORY / "docs" / "attacks.md"
 START, END = "<!-- table: made by tools/attack_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [
     str(REPOSITORY),

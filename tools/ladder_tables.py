@@ -1,4 +1,4 @@
-"""Make the ladders' tables in docs/performance.md: kernel, time, rate, times torch, tier.
+"""Make the ladders' tables in docs/ladders.md: kernel, time, rate, times torch, tier.
 
     python tools/ladder_tables.py
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PAGE = REPOSITORY / "docs" / "performance.md"
+PAGE = REPOSITORY / "docs" / "ladders.md"
 BEGIN, END = "<!-- ladders: begin -->", "<!-- ladders: end -->"
 sys.path[:0] = [str(REPOSITORY)]
 

@@ -1,4 +1,4 @@
-"""Make the table of planted faults in docs/memory-safety.md: fault, device, tool.
+"""Make the table of planted faults in docs/planted-faults.md: fault, device, tool.
 
     python tools/memory_table.py run --device cpu --json cpu.json
     python tools/memory_table.py run --device cuda --json cuda.json     (on a GPU machine)
@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-PAGE = REPOSITORY / "docs" / "memory-safety.md"
+PAGE = REPOSITORY / "docs" / "planted-faults.md"
 START, END = "<!-- table: made by tools/memory_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [str(REPOSITORY)]
 

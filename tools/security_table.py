@@ -1,4 +1,4 @@
-"""Make the tables "Attempts and layers" of docs/security.md by running the attempts.
+"""Run the attempts that docs/security.md sums up in its table "Attempts and layers".
 
     python tools/security_table.py
 

@@ -42,6 +42,7 @@ SECTIONS = {
     "rules_evidence": "`evidence` of `rules`",
     "broken_rule": "An entry of `broken`",
 }
+WORDS = ("verdict", "visibility", "origin")  # The page lists their values once.
 PLURALS = {
     "mismatch": "mismatches",
     "tool_run": "tool runs",
@@ -70,8 +71,8 @@ def tables() -> str:
             "",
             definition["description"],
             "",
-            "| key | type | null | unit | meaning |",
-            "|---|---|---|---|---|",
+            "| key | type | meaning |",
+            "|---|---|---|",
             *(_row(key, value, definitions) for key, value in definition["properties"].items()),
             "",
         ]
@@ -80,9 +81,11 @@ def tables() -> str:
 
 def _row(key: str, value: dict[str, Any], definitions: dict[str, Any]) -> str:
     described, nullable = _type(value, definitions)
-    unit = value.get("x-unit", "")
+    described += " or null" * nullable
+    if "x-unit" in value:
+        described += f" ({value['x-unit']})"
     meaning = value["description"].replace("|", "\\|")
-    return f"| `{key}` | {described} | {'yes' if nullable else 'no'} | {unit} | {meaning} |"
+    return f"| `{key}` | {described} | {meaning} |"
 
 
 def _type(value: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, bool]:
@@ -94,8 +97,8 @@ def _type(value: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, bool
         return ", ".join(words), None in value["enum"]
     if "$ref" in value:
         name = value["$ref"].removeprefix("#/$defs/")
-        if name == "verdict":
-            return "a verdict", False
+        if name in WORDS:
+            return name, False
         if name == "real":
             return "number, or `nan`, `inf`, `-inf`", False
         if name in SECTIONS:
@@ -119,7 +122,7 @@ def _example() -> Report:
         (sample_reports.case(32), sample_reports.wrong_case(33)), output="block 0\n"
     )
     seen = replace(seen, cases_total=2)
-    case = replace(seen.cases[1], mismatches=seen.cases[1].mismatches[:2])
+    case = replace(seen.cases[1], mismatches=seen.cases[1].mismatches[:1])
     checks = (
         sample_reports.build(),
         sample_reports.visible(

@@ -1,4 +1,4 @@
-"""The table in docs/memory-safety.md says of each planted fault what its sample promises."""
+"""The table in docs/planted-faults.md says of each planted fault what its sample promises."""
 
 from __future__ import annotations
 
