@@ -4,7 +4,7 @@ Run from the repository root on a machine with nvcc, compute-sanitizer, ncu,
 g++ and a GPU:
 
     python benchmarks/host_agreement.py --out DIR
-    python benchmarks/host_agreement.py --document DIR   # put DIR's tables into docs/host.md
+    python benchmarks/host_agreement.py --document DIR   # put DIR's tables into the page
 
 Three comparisons, all made in this run:
 
@@ -50,8 +50,8 @@ sys.path.insert(0, str(ROOT))
 from grader.emulation.cuda_cpp import KernelCounters, Mode, runtime_command  # needs the path
 from grader.emulation.cuda_cpp.standalone import Run, build, run
 
-TESTS = ROOT / "tests" / "host"
-DOCUMENT = ROOT / "docs" / "host.md"
+TESTS = ROOT / "tests" / "emulation" / "cuda_cpp"
+DOCUMENT = ROOT / "docs" / "host-agreement.md"
 MARKERS = ("<!-- agreement: begin -->\n", "<!-- agreement: end -->\n")
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 MARK = re.compile(r"// FAULT (\w+)( warning)?$")
@@ -126,7 +126,7 @@ def main() -> int:
         "--document",
         type=Path,
         metavar="DIR",
-        help="write docs/host.md from an earlier run's results",
+        help="write docs/host-agreement.md from an earlier run's results",
     )
     parser.add_argument("--jobs", type=int, default=min(16, os.cpu_count() or 1))
     parser.add_argument("--budget", type=float, default=220.0, help="seconds")
@@ -469,7 +469,7 @@ def _cell(count: CounterRow) -> str:
 
 
 def _document(out: Path) -> None:
-    """Put the tables of an earlier run between the markers of docs/host.md."""
+    """Put the tables of an earlier run between the markers of docs/host-agreement.md."""
     result = json.loads((out / "agreement.json").read_text())
     made_with = [
         result["gpu"].split(",")[0],
