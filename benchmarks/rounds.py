@@ -139,18 +139,18 @@ class Seat:
 
 
 def pair(
-    seats: Sequence[Seat], field: BufferPool, order: Sequence[int], chooser: random.Random
+    seats: Sequence[Seat], field: BufferPool, order: Sequence[int], rng: random.Random
 ) -> tuple[float, float]:
     """Time a burst on both sides, one after the other as chance has it."""
     took_s = [0.0, 0.0]
-    for which in chooser.sample((0, 1), 2):
+    for which in rng.sample((0, 1), 2):
         took_s[which] = seats[which].took_s(field, order)
     return took_s[0], took_s[1]
 
 
 def meeting(place: Place, seed: int, rounds: int) -> dict[str, Met]:
     """Open two workers and take rounds of them, with each way of seating them in turn."""
-    chooser = random.Random(seed)
+    rng = random.Random(seed)
     with (
         place.field(seed) as field,
         place.side(field) as first,
@@ -164,9 +164,9 @@ def meeting(place: Place, seed: int, rounds: int) -> dict[str, Met]:
         ones: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
         several: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
         for _ in range(rounds):
-            for name in chooser.sample(list(seated), 2):
-                ones[name].append(pair(seated[name], field, field.order(1), chooser))
-                several[name].append(pair(seated[name], field, field.order(place.sets), chooser))
+            for name in rng.sample(list(seated), 2):
+                ones[name].append(pair(seated[name], field, field.order(1), rng))
+                several[name].append(pair(seated[name], field, field.order(place.sets), rng))
     return {name: met(several[name], ones[name]) for name in seated}
 
 

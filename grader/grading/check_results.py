@@ -125,7 +125,7 @@ def _not_yet(state: FileState, options: Options) -> list[CheckResult]:
             waiting=True,
         )
         for name, most in state.file.kernel.points.items()
-        if name not in state.found and options.wants(name)
+        if name not in state.found and options.includes(name)
     ]
 
 

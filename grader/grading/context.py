@@ -124,7 +124,7 @@ class GradingContext:
                 for file in kernels
                 if self._scores(file, CheckName.MEMORY)
             )
-        if (kernels and self.options.wants(CheckName.CORRECTNESS)) or self.plan.program_kernels:
+        if (kernels and self.options.includes(CheckName.CORRECTNESS)) or self.plan.program_kernels:
             # A second's work for this thread, while the others compile.
             import grader.checks.correctness.judging  # noqa: F401
 
@@ -199,12 +199,12 @@ class GradingContext:
         )
 
     def _scores(self, file: KernelFile, check: CheckName) -> bool:
-        return check in file.kernel.points and self.options.wants(check)
+        return check in file.kernel.points and self.options.includes(check)
 
     def _needs_checked_build(self, file: KernelFile) -> bool:
         """True if memory or counters will be checked on the processor."""
         on_cpu = self.options.device is Device.CPU and self._scores(file, CheckName.MEMORY)
-        bound = file.kernel.counters is not None and self.options.wants(CheckName.COUNTERS)
+        bound = file.kernel.counters is not None and self.options.includes(CheckName.COUNTERS)
         return file.language is Language.CUDA and (on_cpu or bound)
 
 
@@ -259,7 +259,7 @@ class FileContext:
             self.state.build = self._grading.builds.built(self.file)
         return self.state.build
 
-    def rebuilt(self, build: Built | Rejected) -> None:
+    def replace_build(self, build: Built | Rejected) -> None:
         """Replace the build: a later compiler had more to say. A rejection ends the checks."""
         self.state.build = build
 
@@ -298,18 +298,18 @@ class FileContext:
         """Return the workers that wait under the sanitizer's tools; the caller ends them."""
         return self._grading.prestart.take(self.file.key)
 
-    def alone(self) -> None:
+    def end_prestarted(self) -> None:
         """End every worker that waits: nothing else may use the GPU from here on."""
         self._grading.prestart.close()
 
-    def chooser(self, check: CheckName) -> random.Random:
+    def rng(self, check: CheckName) -> random.Random:
         """Return what a check draws secrets from: the same in each run with the same seed."""
         seed = self._grading.options.secret_seed
         return random.Random(f"{seed}/{self.assignment.name}/{check}")
 
-    def wants(self, check: CheckName) -> bool:
+    def includes(self, check: CheckName) -> bool:
         """True unless a filter leaves the check out."""
-        return self._grading.options.wants(check)
+        return self._grading.options.includes(check)
 
     @property
     def correct(self) -> bool | None:
@@ -347,10 +347,10 @@ class FileContext:
         """Return the student's program linked with a kernel."""
         return self._grading.builds.linked(kernel)
 
-    def expect(self, steps: int) -> None:
+    def set_steps(self, steps: int) -> None:
         """Announce how many steps `advance` will be told."""
         if self.step is not None:
-            self.step.expect(steps)
+            self.step.set_total(steps)
 
     def advance(self, step: str) -> None:
         """Report one step as done."""

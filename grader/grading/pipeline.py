@@ -103,7 +103,7 @@ def _run(
             during = check.name
             if state.failure is not None or isinstance(state.build, Rejected):
                 break
-            if not context.options.wants(check.name) or not check.applies(file):
+            if not context.options.includes(check.name) or not check.applies(file):
                 continue
             ran = True
             refused = check.prevented(file)

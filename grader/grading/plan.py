@@ -38,7 +38,7 @@ class Options:
         """The device to grade on."""
         return Device.CPU if self.gpu is None else Device.CUDA
 
-    def wants(self, check: CheckName) -> bool:
+    def includes(self, check: CheckName) -> bool:
         """True unless the check was filtered out."""
         return not self.checks or check in self.checks
 
@@ -83,7 +83,7 @@ def make_plan(assignment: Assignment, submission: Submission, options: Options) 
     if assignment.program is not None and _wants_program(options):
         main = _files(assignment, submission, assignment.program, cuda)
         planned.append((assignment.program, main))
-        if main and options.wants(CheckName.PROGRAM):
+        if main and options.includes(CheckName.PROGRAM):
             serving = tuple(
                 file
                 for kernel in assignment.kernels

@@ -51,7 +51,7 @@ class Step:
         self.done += 1
         self.progress.tell(lambda: self.progress.advanced(self, what))
 
-    def expect(self, total: int) -> None:
+    def set_total(self, total: int) -> None:
         """Say how many there are, once that is known."""
         self.total = total
         self.progress.tell(lambda: self.progress.advanced(self, ""))

@@ -68,7 +68,7 @@ class Outcome:
     status: Status
     code: int = 0
     ended: spawn.Ended | None = None
-    told: tuple[dict[str, Any], ...] = ()
+    records: tuple[dict[str, Any], ...] = ()
     stack: str = ""
     detail: str = ""
 

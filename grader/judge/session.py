@@ -68,12 +68,12 @@ class Session:
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
-        gives: bool = False,
+        contributes: bool = False,
     ) -> None:
         compiles = built.language is Language.TRITON and built.device is Device.CUDA
         self._compiled = built.compiled
-        self._takes = compiles and not idle
-        self._gives = gives and compiles
+        self._uses_compiled = compiles and not idle
+        self._contributes = contributes and compiles
         self._limits = limits
         self._tool = tool_command
         self._watch_memory = watch_memory
@@ -83,8 +83,8 @@ class Session:
         self._ended: spawn.Ended | None = None
         self._alive = True
         self._report_from = self._output_from = 0  # byte offsets
-        self._has_company = False
-        self._company_valid_until_s = 0.0
+        self._has_other_processes = False
+        self._processes_valid_until_s = 0.0
         with contextlib.ExitStack() as undo:
             self._box = undo.enter_context(box("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
@@ -157,11 +157,11 @@ class Session:
         """True while commands can be sent."""
         return self._alive
 
-    def give(self) -> None:
+    def contribute_kernels(self) -> None:
         """Contribute the kernels compiled so far to later workers, and nothing after that."""
-        if self._gives and self._alive:
+        if self._contributes and self._alive:
             self._compiled.keep(self._box)
-        self._gives = False
+        self._contributes = False
 
     @property
     def box(self) -> Path:
@@ -179,16 +179,16 @@ class Session:
         return self._program.output.text(self._output_from)
 
     @property
-    def has_company(self) -> bool:
+    def has_other_processes(self) -> bool:
         """True if the submission has more processes than the worker.
 
         Counted at most once a second, because that may mean a walk over all processes.
         """
         now_s = time.monotonic()
-        if now_s >= self._company_valid_until_s:
-            self._has_company = self._program.processes > 1
-            self._company_valid_until_s = now_s + _PROCESSES_S
-        return self._has_company
+        if now_s >= self._processes_valid_until_s:
+            self._has_other_processes = self._program.processes > 1
+            self._processes_valid_until_s = now_s + _PROCESSES_S
+        return self._has_other_processes
 
     def forget_output(self) -> None:
         """Leave the output so far out of `output` from now on."""
@@ -201,7 +201,7 @@ class Session:
 
         Raises OSError if the disk is too full for the kernels of earlier workers.
         """
-        if self._takes:
+        if self._uses_compiled:
             self._compiled.into(self._box)
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
@@ -297,11 +297,11 @@ class Session:
             return self._over(Status.STRAY_ANSWER, spawn.End.EXITED, "sent an unknown answer")
         if status in (Status.DONE, Status.EXCEPTION):
             self._program.drain()
-            return Outcome(status=status, told=self._records(self._report_from))
+            return Outcome(status=status, records=self._records(self._report_from))
         if self._tool is not None:
             self._alive = False  # the tool has to write its report yet: `finish` ends it
-            told = self._records(self._report_from)
-            return Outcome(status=status, code=answer.code, told=told)
+            records = self._records(self._report_from)
+            return Outcome(status=status, code=answer.code, records=records)
         # After a CUDA error the context may be unusable: this worker is done.
         return self._over(status, spawn.End.EXITED, code=answer.code)
 
@@ -312,7 +312,7 @@ class Session:
             status=status,
             code=code,
             ended=ended,
-            told=self._records(self._report_from),
+            records=self._records(self._report_from),
             stack=self._report.text(self._report_from),
             detail=detail,
         )
@@ -333,8 +333,8 @@ class Session:
 
     def close(self) -> None:
         """Kill the worker and all its descendants, and remove its folder."""
-        gives, self._alive = self._gives and self._alive, False
+        contributes, self._alive = self._contributes and self._alive, False
         with self._undo:
-            if gives:
+            if contributes:
                 self._program.kill()  # raises if a process is left that could still write
                 self._compiled.keep(self._box)

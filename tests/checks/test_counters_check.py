@@ -26,13 +26,13 @@ from grader.build.kernel_file import Checked, build_checked
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.counters.count import (
-    Terms,
+    CounterScoring,
     check_host_counters,
     counting_case,
     not_built,
     not_counted,
 )
-from grader.checks.counters.totals import Counted, read_host, read_interpreter
+from grader.checks.counters.totals import AccessCounts, read_host, read_interpreter
 from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
@@ -201,12 +201,12 @@ def test_another_check_by_itself_counts_nothing(graded: Callable[..., KernelResu
     ("name", "verdict", "message"),
     [
         ("no_kernel.cu", "wrong_answer", "no kernel was launched in this run"),
-        ("kernel_for_show.cu", "wrong_answer", "the counted accesses read 0 bytes, the arrays to"),
-        ("silent.cu", "wrong_answer", "the counters' report breaks off before its end"),
-        ("forged_instead.cu", "wrong_answer", "the counters' report breaks off before its end"),
-        ("forged_twice.cu", "tampered", "the hand-in wrote into the counters' report"),
-        ("forged_beside.cu", "tampered", "the hand-in wrote into the counters' report"),
-        ("nonsense.cu", "tampered", "the hand-in wrote into the counters' report"),
+        ("kernel_for_show.cu", "wrong_answer", "kernels read 0 bytes, but the arrays to"),
+        ("silent.cu", "wrong_answer", "the counters' report is incomplete"),
+        ("forged_instead.cu", "wrong_answer", "the counters' report is incomplete"),
+        ("forged_twice.cu", "tampered", "the submission wrote into the counters' report"),
+        ("forged_beside.cu", "tampered", "the submission wrote into the counters' report"),
+        ("nonsense.cu", "tampered", "the submission wrote into the counters' report"),
     ],
 )
 def test_no_points_without_proof(
@@ -231,7 +231,7 @@ def test_outputs_that_are_wrong_in_the_counted_run_alone_win_nothing(
 ) -> None:
     check = counters(graded("wrong_where_large.cu"))
     assert (check.verdict, check.score) == (Verdict.WRONG_ANSWER, 0)
-    assert "outputs were wrong in the run that counts" in check.message
+    assert "outputs were wrong in the run that counts accesses" in check.message
 
 
 def test_a_crash_in_the_counted_run_wins_nothing(graded: Callable[..., KernelResult]) -> None:
@@ -290,7 +290,7 @@ def test_in_triton_figures_are_told_and_no_bound_binds(
     kernel = graded(name)
     check = counters(kernel)
     assert (kernel.verdict, check.score) == (Verdict.ACCEPTED, 40)
-    assert check.message.startswith("bounds are for CUDA C++, in Triton these points come with")
+    assert check.message.startswith("bounds apply to CUDA C++ only: a Triton kernel gets")
     assert ratios(check)["store_sectors"] == stores
     assert evidence(check).tool == "checked interpreter"
     assert [figure.allowed for figure in evidence(check).figures] == [None] * 4
@@ -301,8 +301,8 @@ def test_on_a_gpu_triton_has_its_points_and_no_figures() -> None:
     (kernel,) = TURN.kernels
     assert not_counted(kernel).diagnosis.verdict is Verdict.ACCEPTED
     assert not_counted(kernel).evidence is None
-    told = not_counted(replace(kernel, points=POINTS))
-    assert told.diagnosis.verdict is Verdict.NOT_MEASURED
+    outcome = not_counted(replace(kernel, points=POINTS))
+    assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
 
 
 # --- on a machine with a GPU -----------------------------------------------------------------
@@ -317,8 +317,8 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CheckOutcome[CountersEvidenc
     case = counting_case(TURN, kernel, Language.CUDA, 0)
     data = Oracle(TURN).data(case, Language.CUDA)
     bench = RunSetup(assignment=TURN, built=product.built, server=None, driver=None, private=False)
-    terms = Terms.of(kernel, Device.CUDA)
-    return check_host_counters(bench, product.text, (case, data), terms)
+    scoring = CounterScoring.of(kernel, Device.CUDA)
+    return check_host_counters(bench, product.text, (case, data), scoring)
 
 
 @pytest.mark.parametrize(
@@ -346,14 +346,14 @@ def test_without_a_compiler_the_points_are_pending(
     monkeypatch.setattr(toolchain, "find_cxx", lambda: None)
     product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
     assert not isinstance(product, Checked)
-    outcome = not_built(product, Terms.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(product, CounterScoring.of(TURN.kernels[0], Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
     assert "g++ is not on this machine" in outcome.diagnosis.message
     hidden = replace(product, verdict=Verdict.FORBIDDEN)
-    outcome = not_built(hidden, Terms.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(hidden, CounterScoring.of(TURN.kernels[0], Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.FORBIDDEN
     broken = replace(product, verdict=Verdict.COMPILE_ERROR)
-    outcome = not_built(broken, Terms.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(broken, CounterScoring.of(TURN.kernels[0], Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
 
 
@@ -428,17 +428,17 @@ SUMMARY = {"record": "summary", "accesses": 64, "launches": 1, "copied_bytes": 0
 HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
 
 
-def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> Counted:
+def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> AccessCounts:
     return read_host(called, [*called, *then], Path("/nowhere.so"), "turn.cu", "")
 
 
 def test_honest_records_are_read() -> None:
     counted = read(HONEST, [SUMMARY])
-    assert (counted.whole, counted.problem, counted.launches) == (True, None, 1)
+    assert (counted.complete, counted.problem, counted.launches) == (True, None, 1)
     (line,) = counted.lines
     assert (line.file, line.line, line.per_request, line.ratio) == ("turn.cu", None, 4.0, 1.0)
-    assert not read(HONEST, []).whole
-    assert not read([], [SUMMARY]).whole
+    assert not read(HONEST, []).complete
+    assert not read([], [SUMMARY]).complete
 
 
 @pytest.mark.parametrize("change", [{"truncated": True}, {"counted_blocks": 0}])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.checks.common import emulation_findings
-from grader.checks.common.findings import SHOWN, describe, folded, hint
+from grader.checks.common.findings import SHOWN, describe, hint, merged_findings
 from grader.emulation.cuda_cpp.compile_commands import RUNTIME_DIR
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.report.evidence import Finding, FindingKind, Severity
@@ -63,18 +63,18 @@ FINDINGS = drawn_findings()
 
 
 def test_nothing_is_found_in_nothing() -> None:
-    assert folded([]) == ()
+    assert merged_findings([]) == ()
 
 
 def test_repeats_at_one_line_are_one_with_their_count() -> None:
-    assert folded([finding(count=2), finding(), finding(count=4)]) == (finding(count=7),)
+    assert merged_findings([finding(count=2), finding(), finding(count=4)]) == (finding(count=7),)
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_first_occurrence_is_the_one_shown(severity: Severity) -> None:
     first = finding(severity=severity, block=(1, 0, 0), thread=(2, 0, 0))
     later = replace(first, block=(7, 0, 0), thread=(8, 0, 0), message="the same again")
-    assert folded([first, later]) == (replace(first, count=2),)
+    assert merged_findings([first, later]) == (replace(first, count=2),)
 
 
 @pytest.mark.parametrize("error_first", [True, False])
@@ -82,7 +82,7 @@ def test_error_is_shown_for_a_warning_of_the_same_line(error_first: bool) -> Non
     error = finding(message="an error", count=2)
     warning = finding(severity="warning", message="a warning", count=3)
     both = (error, warning) if error_first else (warning, error)
-    assert folded(both) == (replace(error, count=5),)
+    assert merged_findings(both) == (replace(error, count=5),)
 
 
 @pytest.mark.parametrize(
@@ -96,27 +96,27 @@ def test_error_is_shown_for_a_warning_of_the_same_line(error_first: bool) -> Non
     ],
 )
 def test_other_kinds_lines_and_files_are_told_apart(other: Finding) -> None:
-    assert len(folded([finding(), other])) == 2
+    assert len(merged_findings([finding(), other])) == 2
 
 
 def test_several_buffers_at_one_line_are_one() -> None:
-    assert folded([finding(), finding(buffer="input")]) == (finding(count=2),)
+    assert merged_findings([finding(), finding(buffer="input")]) == (finding(count=2),)
 
 
 def test_without_a_line_buffers_are_told_apart() -> None:
     leaks = [finding(None, kind="leak", buffer=name) for name in ("a", "b", "a")]
-    assert [(f.buffer, f.count) for f in folded(leaks)] == [("a", 2), ("b", 1)]
+    assert [(f.buffer, f.count) for f in merged_findings(leaks)] == [("a", 2), ("b", 1)]
 
 
 def test_race_seen_from_either_side_is_one() -> None:
     here = finding(3, kind="race", other_line=8)
     there = finding(8, kind="race", other_line=3)
-    assert folded([here, there]) == (replace(here, count=2),)
+    assert merged_findings([here, there]) == (replace(here, count=2),)
 
 
 def test_race_of_a_line_with_itself_is_one_however_the_tool_says_so() -> None:
     bare = finding(3, kind="race")
-    assert folded([bare, replace(bare, other_line=3)]) == (replace(bare, count=2),)
+    assert merged_findings([bare, replace(bare, other_line=3)]) == (replace(bare, count=2),)
 
 
 def test_errors_come_first_then_lines_in_order_and_unknown_lines_last() -> None:
@@ -127,7 +127,7 @@ def test_errors_come_first_then_lines_in_order_and_unknown_lines_last() -> None:
         finding(None, severity="warning"),
         finding(4),
     ]
-    assert [(f.severity, f.line) for f in folded(mixed)] == [
+    assert [(f.severity, f.line) for f in merged_findings(mixed)] == [
         ("error", 4),
         ("error", 30),
         ("error", None),
@@ -139,23 +139,23 @@ def test_errors_come_first_then_lines_in_order_and_unknown_lines_last() -> None:
 def test_read_beyond_an_array_is_no_uninitialized_read_as_well() -> None:
     outside, unwritten = finding(), finding(kind="uninitialized")
     elsewhere = finding(9, kind="uninitialized")
-    assert folded([unwritten, outside, elsewhere]) == (outside, elsewhere)
+    assert merged_findings([unwritten, outside, elsewhere]) == (outside, elsewhere)
 
 
 def test_faults_whose_lines_are_unknown_do_not_explain_each_other() -> None:
     outside, unwritten = finding(None), finding(None, kind="uninitialized")
-    assert folded([outside, unwritten]) == (outside, unwritten)
+    assert merged_findings([outside, unwritten]) == (outside, unwritten)
 
 
 def test_warning_of_a_row_does_not_hide_an_uninitialized_read() -> None:
     """The row's end is inside the array: what is read there may well be unwritten."""
     row, unwritten = finding(severity="warning"), finding(kind="uninitialized")
-    assert folded([row, unwritten]) == (unwritten, row)
+    assert merged_findings([row, unwritten]) == (unwritten, row)
 
 
 @given(FINDINGS)
 def test_no_occurrence_is_lost(findings: list[Finding]) -> None:
-    told = folded(findings)
+    told = merged_findings(findings)
     outside = {f.line for f in told if f.kind == "out_of_bounds" and f.severity == "error"}
     for kind in KINDS:
         found, kept = (sum(f.count for f in some if f.kind == kind) for some in (findings, told))
@@ -164,13 +164,13 @@ def test_no_occurrence_is_lost(findings: list[Finding]) -> None:
 
 @given(FINDINGS)
 def test_folding_twice_changes_nothing(findings: list[Finding]) -> None:
-    assert folded(folded(findings)) == folded(findings)
+    assert merged_findings(merged_findings(findings)) == merged_findings(findings)
 
 
 @given(FINDINGS)
 def test_no_error_is_hidden_by_a_warning(findings: list[Finding]) -> None:
     error = any(f.severity == "error" for f in findings)
-    assert error == any(f.severity == "error" for f in folded(findings))
+    assert error == any(f.severity == "error" for f in merged_findings(findings))
 
 
 @given(FINDINGS, st.randoms())
@@ -179,13 +179,13 @@ def test_order_of_the_tool_does_not_change_what_is_told_apart(
 ) -> None:
     shuffled = findings.copy()
     random.shuffle(shuffled)
-    counts = [sorted(f.count for f in folded(some)) for some in (findings, shuffled)]
+    counts = [sorted(f.count for f in merged_findings(some)) for some in (findings, shuffled)]
     assert counts[0] == counts[1]
 
 
 def test_ten_thousand_findings_fold_at_once() -> None:
     many = [finding(1 + n % 20, block=(n, 0, 0)) for n in range(10_000)]
-    few = folded(many)
+    few = merged_findings(many)
     assert [(f.line, f.count, f.block) for f in few] == [(n + 1, 500, (n, 0, 0)) for n in range(20)]
     assert SHOWN == 10
 

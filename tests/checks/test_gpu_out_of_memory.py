@@ -23,7 +23,7 @@ from grader.assignment.model import Limits
 from grader.assignment.signature import ElementType
 from grader.build.artifact import Built
 from grader.checks.common import case_run
-from grader.checks.common.diagnosis import Doing, explain
+from grader.checks.common.diagnosis import Phase, explain
 from grader.checks.performance import measurement
 from grader.checks.performance.buffer_pool import BufferPool
 from grader.errors import GraderError
@@ -173,7 +173,7 @@ def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_hand_in(
     # A worker of its own for every other case, until there are two that filled the GPU.
     assert verdicts[:4] == ["accepted", "memory_limit", "accepted", "memory_limit"], verdicts
     assert "kept so much of the GPU's memory" in graded.failed["message"]
-    assert "frees what it allocates (cudaFree" in graded.failed["hint"]
+    assert "allocates (cudaFree" in graded.failed["hint"]
 
 
 def test_memory_that_stays_away_is_not_the_hand_ins_fault(
@@ -296,7 +296,7 @@ def test_who_is_to_be_graded_is_not_blamed_for_a_gpu_that_cannot_be_opened(
     server = PythonServer(Device.CUDA)
     with closing(server), Session(built, limits, server) as session:
         outcome = session.load()
-        sentence = explain(outcome, built, limits, Doing.LOADING)
+        sentence = explain(outcome, built, limits, Phase.LOADING)
     assert sentence.verdict is Verdict.NOT_MEASURED, sentence
     assert sentence.message.startswith(f"no GPU could be opened for {built.file}: ")
     assert "nvidia-smi" in sentence.hint

@@ -45,8 +45,8 @@ def judged(low: float, median: float, high: float) -> tuple[Verdict, str, str]:
 
 
 def test_benchmarks_are_combined_round_by_round() -> None:
-    chooser = random.Random(3)
-    weather = [chooser.lognormvariate(0, 0.1) for _ in range(21)]
+    rng = random.Random(3)
+    weather = [rng.lognormvariate(0, 0.1) for _ in range(21)]
     # One size is twice as fast, one half as fast; what disturbs both cancels out of neither.
     found = combine([[2 * w for w in weather], [0.5 / w for w in weather]])
     assert found is not None

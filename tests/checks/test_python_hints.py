@@ -17,7 +17,7 @@ MESSAGES = {
     "'int' object is not iterable": "tl.load(pointer + offsets)",
     "'builtin_function_or_method' object has no attribute 'scalar'": "name its grid",
     "'NoneType' object has no attribute 'to_tensor'": "tl.exp",
-    "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "leave it out",
+    "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "remove it from",
 }
 WITHOUT_GPU = {
     "Torch not compiled with CUDA enabled": "device=input.device",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.common.findings import folded
+from grader.checks.common.findings import merged_findings
 from grader.checks.memory.sanitizer import TOOLS, last_words, read_report, tool_command
 from grader.checks.memory.sanitizer_xml import ReportError, ToolReport, parse
 from grader.emulation.cuda_cpp.symbols import Place
@@ -35,7 +35,7 @@ def read(
     xml = (captured / f"{name}.xml").read_bytes()
     if name.startswith("leaked-scratch"):
         xml = called_twice(xml)
-    return folded(parse(xml, name.rsplit(".", 1)[1], file, copy, nowhere).findings)
+    return merged_findings(parse(xml, name.rsplit(".", 1)[1], file, copy, nowhere).findings)
 
 
 def called_twice(xml: bytes) -> bytes:
@@ -117,7 +117,7 @@ def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
         return {0x9257: Place(function="silu", file="silu.cu", line=23)}
 
     xml = called_twice(path.read_bytes())
-    (found,) = folded(parse(xml, "memcheck", "silu.cu", "silu.so", locate).findings)
+    (found,) = merged_findings(parse(xml, "memcheck", "silu.cu", "silu.so", locate).findings)
     assert (found.line, found.count) == (23, 2)
 
 
@@ -161,7 +161,7 @@ def test_a_report_that_ends_early_is_refused_and_its_whole_records_are_kept(name
     cut = xml[: xml.index(b"</record>") + 30]
     with pytest.raises(ReportError, match="ends early") as caught:
         parse(cut, name.rsplit(".", 1)[1], "silu.cu", "silu.so", nowhere)
-    (found,) = folded(caught.value.report.findings)
+    (found,) = merged_findings(caught.value.report.findings)
     whole = read(name)[0]
     assert (found.kind, found.line) == (whole.kind, whole.line)
     assert 0 < found.count < whole.count
@@ -192,7 +192,7 @@ def test_the_first_error_in_the_log_is_the_reason(tmp_path: Path) -> None:
 
 def test_uninitialised_memory_past_the_end_is_one_fault() -> None:
     both = (*read("missing-guard.initcheck"), *read("missing-guard.memcheck"))
-    assert [found.kind for found in folded(both)] == ["out_of_bounds"]
+    assert [found.kind for found in merged_findings(both)] == ["out_of_bounds"]
 
 
 @pytest.mark.parametrize("xml", [b"", b"no xml", b"<ComputeSanitizerOutput>", b"\0\xff"])

@@ -72,7 +72,7 @@ def run(assignment: Assignment, program: Built, seed: int = 0) -> CheckOutcome[P
         program,
         kernel="silu",
         kernel_file="silu.cu",
-        chooser=random.Random(seed),
+        rng=random.Random(seed),
         advance=lambda _: None,
     )
 

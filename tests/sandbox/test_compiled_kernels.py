@@ -325,7 +325,7 @@ def test_a_later_worker_finds_what_an_earlier_one_compiled(
     built = hand_in(tmp_path, HAND_IN)
     assert loaded(Session(built, LIMITS, server)).split() == ["compiled", "True"]
     assert not built.compiled.folders, "it was not to give"
-    assert loaded(Session(built, LIMITS, server, gives=True)).split() == ["compiled", "True"]
+    assert loaded(Session(built, LIMITS, server, contributes=True)).split() == ["compiled", "True"]
     (files,) = built.compiled.folders.values()
     assert set(files) == {name.replace("k.", "kernel.") for name in KERNEL}
     assert loaded(Session(built, LIMITS, server)).split() == ["found", "True"]
@@ -338,7 +338,7 @@ def test_without_a_list_of_its_own_box_a_worker_would_compile_again(
 ) -> None:
     """The list names full paths: a plain copy of the folder is of no use."""
     built = hand_in(tmp_path, HAND_IN)
-    loaded(Session(built, LIMITS, server, gives=True))
+    loaded(Session(built, LIMITS, server, contributes=True))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_kernels, "_list_of", lambda files, folder: ())
         assert loaded(Session(built, LIMITS, server)).split()[0] == "compiled"
@@ -346,9 +346,9 @@ def test_without_a_list_of_its_own_box_a_worker_would_compile_again(
 
 def test_what_is_compiled_after_giving_is_not_given(tmp_path: Path, server: PythonServer) -> None:
     built = hand_in(tmp_path, HAND_IN)
-    with Session(built, LIMITS, server, gives=True) as session:
+    with Session(built, LIMITS, server, contributes=True) as session:
         assert session.load().done
-        session.give()
+        session.contribute_kernels()
         given = built.compiled.folders
         assert given
         later = session.box / "triton" / FOLDER
@@ -359,7 +359,7 @@ def test_what_is_compiled_after_giving_is_not_given(tmp_path: Path, server: Pyth
 
 def test_a_worker_that_ends_badly_gives_nothing(tmp_path: Path, server: PythonServer) -> None:
     built = hand_in(tmp_path, HAND_IN + "\nos._exit(3)\n")
-    with Session(built, LIMITS, server, gives=True) as session:
+    with Session(built, LIMITS, server, contributes=True) as session:
         assert session.load().status is Status.DIED
         assert "compiled" in session.output
     assert not built.compiled.folders
@@ -369,7 +369,7 @@ def test_what_may_still_be_written_to_is_not_read(
     tmp_path: Path, server: PythonServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = hand_in(tmp_path, HAND_IN)
-    session = Session(built, LIMITS, server, gives=True)
+    session = Session(built, LIMITS, server, contributes=True)
     assert session.load().done
     kill = session._program.kill
 
@@ -401,7 +401,7 @@ def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:
     server = PythonServer(Device.CPU)
     try:
         for _ in range(2):
-            session = Session(built, LIMITS, server, gives=True)
+            session = Session(built, LIMITS, server, contributes=True)
             assert loaded(session) == "False\n"
     finally:
         server.close()
@@ -413,10 +413,10 @@ class FakeSession:
 
     log: list[str]
 
-    def __init__(self, built: Built, *_: object, gives: bool) -> None:
+    def __init__(self, built: Built, *_: object, contributes: bool) -> None:
         self.alive = True
         self.output = ""
-        self.log.append("gives" if gives else "takes")
+        self.log.append("gives" if contributes else "takes")
 
     def load(self) -> Outcome:
         return Outcome(status=Status.DONE)
@@ -424,7 +424,7 @@ class FakeSession:
     def forget_output(self) -> None:
         pass
 
-    def give(self) -> None:
+    def contribute_kernels(self) -> None:
         self.log.append("given")
 
     def close(self) -> None:

@@ -59,11 +59,11 @@ def test_an_outlier_moves_neither_median_nor_interval() -> None:
 
 @pytest.mark.parametrize("shape", ["normal", "lognormal", "two humps"])
 def test_interval_holds_the_true_median_as_often_as_it_says(shape: str) -> None:
-    chooser = random.Random(7)
+    rng = random.Random(7)
     draws: dict[str, Callable[[], float]] = {
-        "normal": lambda: 1.2 + chooser.gauss(0, 0.02),
-        "lognormal": lambda: 1.2 * chooser.lognormvariate(0, 0.2),
-        "two humps": lambda: 1.2 + chooser.choice([-0.1, 0.1]) * chooser.random(),
+        "normal": lambda: 1.2 + rng.gauss(0, 0.02),
+        "lognormal": lambda: 1.2 * rng.lognormvariate(0, 0.2),
+        "two humps": lambda: 1.2 + rng.choice([-0.1, 0.1]) * rng.random(),
     }
     draw = draws[shape]
     results = [estimate([draw() for _ in range(21)]) for _ in range(1000)]

@@ -72,7 +72,7 @@ def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
     tampered = unproven = problem = None
     findings: tuple[Finding, ...] = ()
     try:
-        lines = [json.dumps(record) for record in outcome.told]
+        lines = [json.dumps(record) for record in outcome.records]
         run = read_run(lines, setup.built.path, setup.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
@@ -118,7 +118,7 @@ def check_interpreter_memory(
     tampered = unproven = None
     findings: tuple[Finding, ...] = ()
     try:
-        findings, accesses = interpreter_findings.read_run(outcome.told, setup.built.file)
+        findings, accesses = interpreter_findings.read_run(outcome.records, setup.built.file)
         unproven = None if accesses else "no kernel touched any memory in this run"
     except ValueError:
         tampered = "the hand-in wrote into the memory checker's report"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.common.findings import INPUT_HINT, SHOWN, describe, folded
+from grader.checks.common.findings import INPUT_HINT, SHOWN, describe, merged_findings
 from grader.checks.common.tool_run import Prepared, ToolOutcome
 from grader.report.evidence import Finding, MemoryEvidence, ToolRun
 from grader.report.verdict import Verdict
@@ -40,7 +40,7 @@ def combine(
     results: Sequence[ToolResult], cases: Sequence[Prepared]
 ) -> CheckOutcome[MemoryEvidence]:
     """Return the outcome of all runs over the same cases."""
-    findings = folded(finding for result in results for finding in result.findings)
+    findings = merged_findings(finding for result in results for finding in result.findings)
     evidence = MemoryEvidence(
         tools=tuple(result.run for result in results),
         cases=tuple(case.name for case, _ in cases),

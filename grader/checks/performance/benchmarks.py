@@ -184,7 +184,7 @@ def _measure_one(
 ) -> Measured:
     assignment, built = setup.assignment, setup.built
     case = benchmark.case(seed)
-    chooser = random.Random(seed)
+    rng = random.Random(seed)
     baseline_limits = Limits(memory_mib=_BASELINE_MEMORY_MIB)
     started_s = time.monotonic()
     with open_buffer_pool(
@@ -206,13 +206,15 @@ def _measure_one(
             pool,
             (
                 built,
-                lambda: Session(built, assignment.limits, setup.server, tuning=True, gives=True),
+                lambda: Session(
+                    built, assignment.limits, setup.server, tuning=True, contributes=True
+                ),
                 assignment.limits,
             ),
             (baseline, lambda: Session(baseline, baseline_limits, setup.server)),
             budget_s=max(budget_s - setting_up_s, budget_s / 2),
             throttled=watch.disturbances,
-            first=lambda: chooser.random() < 0.5,
+            first=lambda: rng.random() < 0.5,
             enough=lambda found: found.width <= width or bool(tiers and settled(found, tiers)),
             tolerance=HOST_DRIFT_TOLERANCE if from_host(assignment) else DRIFT_TOLERANCE,
         )

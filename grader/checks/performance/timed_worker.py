@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.diagnosis import Diagnosis, Doing, explain
+from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.performance.buffer_pool import BufferPool
 from grader.judge.cpu_affinity import core_of, waking_on
 from grader.judge.outcome import Outcome
@@ -92,10 +92,10 @@ class TimedWorker:
         """Load what was built and attach the buffers. Raises StoppedError."""
         loaded = self._session.load()
         if not loaded.done:
-            raise StoppedError(explain(loaded, self._built, self._limits, Doing.LOADING))
+            raise StoppedError(explain(loaded, self._built, self._limits, Phase.LOADING))
         attached = self._session.attach(self._pool.buffers)
         if not attached.done:
-            raise StoppedError(explain(attached, self._built, self._limits, Doing.BETWEEN))
+            raise StoppedError(explain(attached, self._built, self._limits, Phase.BETWEEN_CALLS))
 
     def burst(self, order: Sequence[int], *, more_s: float = 0.0, counts: bool = True) -> float:
         """Return the seconds of one exchange; verify its outputs if it `counts`.
@@ -107,7 +107,7 @@ class TimedWorker:
         pool.refresh(order, self.most if len(order) > 1 else 0)
         prepared = self._prepare(pool.calls(order))
         if not prepared.done:
-            raise StoppedError(explain(prepared, self._built, self._limits, Doing.BETWEEN))
+            raise StoppedError(explain(prepared, self._built, self._limits, Phase.BETWEEN_CALLS))
         early = pool.arm()
         if early is not None:
             raise StoppedError(early)
@@ -117,7 +117,7 @@ class TimedWorker:
         sample = pool.sample(order)
         took_s = time.perf_counter() - started_s
         if not outcome.done:
-            raise StoppedError(explain(outcome, self._built, self._limits, Doing.CALLING))
+            raise StoppedError(explain(outcome, self._built, self._limits, Phase.CALLING))
         if self._trusted or not counts:
             pool.forget(order)
         elif (wrong := pool.judge(sample)) is not None:

@@ -28,7 +28,7 @@ class ProgramCheck(Check[ProgramEvidence]):
         if kernel is None:
             return [CheckOutcome(diagnosis=_without_kernel(context.kernels, pending=pending))]
         linked = context.linked_with(kernel)
-        context.rebuilt(linked)
+        context.replace_build(linked)
         if isinstance(linked, Rejected):
             return ()
         return [
@@ -37,7 +37,7 @@ class ProgramCheck(Check[ProgramEvidence]):
                 linked,
                 kernel=kernel.kernel.name,
                 kernel_file=kernel.source.path,
-                chooser=context.chooser(self.name),
+                rng=context.rng(self.name),
                 advance=context.advance,
             )
         ]

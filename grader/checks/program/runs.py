@@ -23,7 +23,7 @@ from grader.assignment.model import Assignment, Limits
 from grader.build.artifact import Built
 from grader.build.elf import read_symbols
 from grader.checks.check import CheckOutcome
-from grader.checks.common.crash import understand
+from grader.checks.common.crash import explain_crash
 from grader.checks.common.diagnosis import LOOP_HINT, Diagnosis
 from grader.checks.program.control_page import NO_ORDERS, PAGE_FD, Orders, Page, Seen
 from grader.errors import ToolError
@@ -44,25 +44,25 @@ _WORDS_SHOWN = 200
 _NOT_STARTED = frozenset({126, 127, NO_ORDERS})
 
 
-def plan(outputs: int, chooser: random.Random) -> tuple[Orders, ...]:
+def plan(outputs: int, rng: random.Random) -> tuple[Orders, ...]:
     """Return the runs to make, in a random order, for an entry with so many outputs.
 
     Every output is changed in at least one run; the very last element of one
     is, so that who leaves out the end is found out for certain, and some
     other element.
     """
-    order = chooser.sample(range(outputs), outputs)
+    order = rng.sample(range(outputs), outputs)
     changed = max(_CHANGED_RUNS, outputs)
     runs = [(True, order[i % outputs], i % 2 == 0) for i in range(changed)]
     runs += [(False, order[i % outputs], i % 2 == 0) for i in range(_HONEST_RUNS)]
-    chooser.shuffle(runs)
+    rng.shuffle(runs)
     return tuple(
         Orders(
             change=change,
             output=output,
             last=last,
-            pick=chooser.getrandbits(64),
-            negative=chooser.random() < 0.5,
+            pick=rng.getrandbits(64),
+            negative=rng.random() < 0.5,
         )
         for change, output, last in runs
     )
@@ -74,7 +74,7 @@ def check_program(
     *,
     kernel: str,
     kernel_file: str,
-    chooser: random.Random,
+    rng: random.Random,
     advance: Callable[[str], None],
 ) -> CheckOutcome[ProgramEvidence]:
     """Run `program` as often as planned, or until a run is not accepted.
@@ -82,7 +82,7 @@ def check_program(
     `kernel` is the name of the one that it is linked with, of `kernel_file`.
     Raises ToolError if the program cannot be started on this machine.
     """
-    orders = plan(len(assignment.signature.outputs), chooser)
+    orders = plan(len(assignment.signature.outputs), rng)
     limits = assignment.limits
     runs: list[ProgramRun] = []
     hint = ""
@@ -216,10 +216,10 @@ class _Reading:
         return Diagnosis(verdict, f"{self.program.file} {what}", hint=hint)
 
     def _crash(self, number: int) -> Diagnosis:
-        outcome = Outcome(status=Status.DIED, ended=self.ended, told=self.records)
-        crash = understand(number, outcome, self.program)
+        outcome = Outcome(status=Status.DIED, ended=self.ended, records=self.records)
+        crash = explain_crash(number, outcome, self.program)
         in_kernel_file = replace(self.program, file=self.kernel_file)
-        place = crash.place or understand(number, outcome, in_kernel_file).place
+        place = crash.place or explain_crash(number, outcome, in_kernel_file).place
         where = f" in the kernel {crash.kernel}" if crash.kernel else ""
         where += f" ({place})" if place else ""
         return self._say(Verdict.RUNTIME_ERROR, f"crashed: {crash.what}{where}", crash.hint)

@@ -102,7 +102,7 @@ def _without_launches(
                     written += sum(_changed(before[name], after[name]) for name in after)
                     if written:
                         broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
-                    for record in outcome.told:
+                    for record in outcome.records:
                         flags += _torch(record)
                     if session.alive:
                         outcome = session.detach() if outcome.done else outcome
