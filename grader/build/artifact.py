@@ -25,7 +25,7 @@ class Built:
     file: str
     entry: str
     evidence: BuildEvidence
-    doubts: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
 

@@ -51,7 +51,7 @@ def build_python(
         file=source.path,
         entry=signature.entry,
         evidence=_evidence(tuple(_foreign_call(source.path, call) for call in found["foreign"])),
-        doubts=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
+        flags=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
     )
 
 

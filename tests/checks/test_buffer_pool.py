@@ -97,7 +97,7 @@ def test_work_for_calls_that_never_came_is_seen(pool: BufferPool) -> None:
     with pytest.raises(StoppedError) as caught:
         timed.burst(ALL[:-1])
     assert caught.value.diagnosis.verdict is Verdict.TAMPERED
-    assert "no call had been given" in caught.value.diagnosis.message
+    assert "that no call was given" in caught.value.diagnosis.message
 
 
 def test_work_left_to_a_last_call_that_never_came_is_seen(pool: BufferPool) -> None:
@@ -284,7 +284,7 @@ def test_outputs_written_after_the_clock_stopped_are_seen(pool: BufferPool) -> N
     sentence = pool.judge(sample)
     assert sentence is not None
     assert sentence.verdict is Verdict.TAMPERED
-    assert "after the worker had said" in sentence.message
+    assert "after the worker had answered" in sentence.message
 
 
 @pytest.mark.parametrize("place", [0, N // 2, N - 1])

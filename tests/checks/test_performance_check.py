@@ -123,7 +123,7 @@ def test_a_gpu_is_looked_at_before_and_after(
     looks = iter(waits)
     found = checked(monkeypatch, as_fast_as_torch, lambda: next(looks))
     assert found.diagnosis.verdict is verdict, found
-    told = "something else keeps the GPU busy" in found.diagnosis.message
+    told = "another process keeps the GPU busy" in found.diagnosis.message
     assert told == (verdict is Verdict.NOT_MEASURED)
     assert found.share == (0.0 if told else 1.0)
 
@@ -245,7 +245,7 @@ def test_a_gpu_that_works_for_others_too_is_told() -> None:
     busy = busy_diagnosis(quick + [2e-3] * 30)  # behind a neighbour's slices of time
     assert busy is not None
     assert busy.verdict is Verdict.NOT_MEASURED
-    assert "done after 2.0 ms: something else keeps the GPU busy" in busy.message
+    assert "done after 2.0 ms: another process keeps the GPU busy" in busy.message
 
 
 def test_the_fewest_rounds_of_a_benchmark_are_taken() -> None:

@@ -179,7 +179,7 @@ def test_overhead_and_speedup_are_found_whatever_the_number_of_calls(
     assert measured.found is not None
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
     assert measured.found.width == pytest.approx(0, abs=1e-9)
-    # Warm, alone, and only then beside the hand-in, whose first call is one by itself.
+    # Warm, alone, and only then beside the submission, whose first call is one by itself.
     first = clock.bursts.index(("hand-in", 1))
     assert {side for side, _ in clock.bursts[:first]} == {"torch"}
     assert {calls for side, calls in clock.bursts[first:] if side == "torch"} == {1, 3, 4}
@@ -227,11 +227,11 @@ def test_hogging_the_machine_while_torch_runs_is_not_measured(
 
     verdict, message = failed(timed(REFERENCE, torch_cost=beside))
     assert verdict is Verdict.NOT_MEASURED
-    assert message.startswith("torch took 2000.0 us alone and 2100.0 us beside the hand-in")
+    assert message.startswith("torch took 2000.0 us alone and 2100.0 us beside the submission")
 
 
 def drifting(clock: Clock, beside: float, after: float) -> Cost:
-    """Torch, so many times as slow beside the hand-in, and when its worker has ended."""
+    """Torch, so many times as slow beside the submission, and when its worker has ended."""
 
     def cost(calls: int) -> float:
         begun = [n for n, (side, _) in enumerate(clock.bursts) if side == "hand-in"]
@@ -325,7 +325,7 @@ def test_rounds_of_a_throttled_gpu_are_thrown_away(timed: Callable[..., Measured
 def test_a_gpu_that_is_always_throttled_is_given_up(timed: Callable[..., Measured]) -> None:
     verdict, message = failed(timed(REFERENCE, throttled=lambda: ["hardware slowdown"]))
     assert verdict is Verdict.NOT_MEASURED
-    assert "were thrown away" in message
+    assert "were discarded" in message
 
 
 def test_rounds_end_with_the_budget(timed: Callable[..., Measured], clock: Clock) -> None:

@@ -12,7 +12,7 @@ import torch
 from grader.build.elf import read_symbols
 from grader.build.libc_overrides import taken_names
 from grader.checks.rules.inspection import _changed
-from grader.checks.rules.symbol_rules import broken_rules, worth_a_look
+from grader.checks.rules.symbol_rules import broken_rules, suspicious_text
 from grader.grading import check_results
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
@@ -97,16 +97,16 @@ def test_words_break_no_rule(compiler: str, tmp_path: Path, text: str) -> None:
 
 
 def test_words_are_worth_a_look() -> None:
-    assert worth_a_look("// dlopen(") == ("the text says `dlopen`",)
-    assert worth_a_look("out[i] = in[i];") == ()
+    assert suspicious_text("// dlopen(") == ("the source contains `dlopen`",)
+    assert suspicious_text("out[i] = in[i];") == ()
     pastes = "// a##b\n# define CAT(a, b) a##b\n"
-    assert worth_a_look(pastes) == ("line 2: a macro pastes names together",)
+    assert suspicious_text(pastes) == ("line 2: a macro pastes names together",)
 
 
 def test_copying_back_is_worth_a_look_where_all_is_on_the_device() -> None:
     text = "cudaMemcpy(x, input, n * sizeof(float), cudaMemcpyDeviceToHost);"
-    assert worth_a_look(text) == ()
-    assert worth_a_look(text, all_on_device=True) == ("the text says `DeviceToHost`",)
+    assert suspicious_text(text) == ()
+    assert suspicious_text(text, all_on_device=True) == ("the source contains `DeviceToHost`",)
 
 
 def test_names_of_the_c_library_are_taken(compiler: str, tmp_path: Path) -> None:

@@ -150,12 +150,12 @@ def test_a_report_that_ends_early_counts_as_far_as_it_goes(
         ),
         ("sys.exit(255)", "could not run: loading silu.cu ended the program with exit code 255"),
         ("os.kill(os.getpid(), 9)", "could not run: loading silu.cu crashed: killed"),
-        ("run()\nsys.exit(255)", "could not run (exit code 255): it said nothing"),
+        ("run()\nsys.exit(255)", "could not run (exit code 255): it printed nothing"),
         ("run()\nprint('no memory')\nsys.exit(3)", "could not run (exit code 3): no memory"),
-        ("run()\nos.kill(os.getpid(), 9)", "could not run (ended by signal 9): it said nothing"),
+        ("run()\nos.kill(os.getpid(), 9)", "could not run (ended by signal 9): it printed nothing"),
         ("run()\nopen(xml, 'w').write('<Comp')", "its report is not XML"),
         ("run()\nopen(xml, 'w').write('\\0nonsense')", "its report is not XML"),
-        ("run()\nreport()\nsys.exit(86)", "found errors outside the hand-in's code"),
+        ("run()\nreport()\nsys.exit(86)", "found errors outside the submission's code"),
     ],
 )
 def test_a_tool_that_cannot_run_is_nobodys_fault(
@@ -189,7 +189,7 @@ def test_an_exit_code_for_what_is_no_error_is_none(
     assert (judged.diagnosis.verdict, judged.diagnosis.message) == (Verdict.ACCEPTED, message)
     judged = check(silu, tmp_path, f"run()\nreport({records} + {FOREIGN})\nsys.exit(86)")
     assert judged.diagnosis.verdict is Verdict.NOT_MEASURED
-    assert judged.diagnosis.message.endswith("found errors outside the hand-in's code")
+    assert judged.diagnosis.message.endswith("found errors outside the submission's code")
 
 
 def test_one_tool_that_cannot_run_leaves_the_findings_of_the_others(

@@ -99,7 +99,7 @@ def test_who_can_tell_is_accepted(silu: Assignment, name: str) -> None:
     sentence = judge(silu, own_programs.ACCEPTED[name])
     assert sentence.verdict is Verdict.ACCEPTED, sentence
     assert sentence.message == (
-        "says right to silu.cu in 2 of 2 runs, and noticed a wrong element in 2 of 2"
+        "accepts silu.cu in 2 of 2 runs, and detects a wrong element in 2 of 2"
     )
 
 
@@ -512,7 +512,7 @@ def test_staff_are_shown_what_a_program_needs_to_search_its_memory(
     main = entry(report_of(silu, hand_in(tmp_path, main=SEARCHES_ITS_MEMORY)))
     shown = [check for check in main.checks if isinstance(check.evidence, RulesEvidence)]
     assert [check.visibility for check in shown] == [Visibility.HIDDEN]
-    assert "the text says `__bss_start`" in shown[0].evidence.flags  # type: ignore[union-attr]
+    assert "the source contains `__bss_start`" in shown[0].evidence.flags  # type: ignore[union-attr]
     assert main.verdict is Verdict.ACCEPTED, "it still wins: nothing is claimed that is not so"
 
 
@@ -531,7 +531,7 @@ def test_no_program_is_not_submitted(silu: Assignment, tmp_path: Path, main: str
 @pytest.mark.parametrize(
     ("kernel", "phrase"),
     [
-        (None, "needs your kernel in CUDA C++, which is not handed in"),
+        (None, "needs your kernel in CUDA C++, which was not handed in"),
         (WRONG_KERNEL, "needs a kernel in CUDA C++ that is right on all cases: silu.cu is not"),
         ("no C++", "silu.cu is not"),
     ],
@@ -574,7 +574,7 @@ def test_the_last_right_kernel_of_a_ladder_serves(silu: Assignment, tmp_path: Pa
         assert check.verdict is Verdict.ACCEPTED
         assert isinstance(check.evidence, ProgramEvidence)
         assert check.evidence.kernel == "v2"
-        assert "says right to v2.cu" in check.message
+        assert "accepts v2.cu" in check.message
 
 
 @pytest.mark.usefixtures("no_nvcc")

@@ -78,7 +78,7 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
     return outcomes
 
 
-def never_ended(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:
+def always_timed_out(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:
     """True if cases were run and every call exceeded its time limit."""
     cases = [case for one in outcomes if one.evidence for case in one.evidence.cases]
     return {case.verdict for case in cases} - {Verdict.SKIPPED} == {Verdict.TIME_LIMIT}

@@ -138,14 +138,14 @@ def _level(record: ElementTree.Element) -> str:
 def _without_kept_memory(
     pairs: list[tuple[ElementTree.Element, Finding]],
 ) -> tuple[Finding, ...]:
-    """Drop leaks that are none: memory that a first call allocates and later ones use."""
+    """Drop leaks of memory that a first call allocates and later calls use."""
     leaks = [(record, found) for record, found in pairs if found.kind == "leak"]
     count = Counter(found.line for _, found in leaks)
     lost = {
         found.line
         for record, found in leaks
         if (_REPEAT in (functions := _functions(record)) and count[found.line] > 1)
-        # From neither call: a constructor's, or a stack that was not followed.
+        # From neither call: a constructor, or an incomplete stack.
         or not {_FIRST_CALL, _REPEAT} & functions
     }
     return tuple(found for _, found in pairs if found.kind != "leak" or found.line in lost)

@@ -79,7 +79,7 @@ def _judge(results: Sequence[ToolResult], findings: tuple[Finding, ...]) -> Diag
     if any(result.outcome.wrong for result in results):
         return Diagnosis(
             Verdict.WRONG_ANSWER,
-            "outputs were wrong in this run, so that it proves nothing"
+            "outputs were wrong in this run, so it proves nothing"
             + (f"; {describe(findings[0])}" if findings else ""),
             hint=findings[0].hint if findings else "fix the correctness check first",
         )

@@ -160,7 +160,7 @@ def check_speed(
             other_processes,
         )  # fmt: skip
     if failed is not None or found is None or decision is None:
-        diagnosis = failed or Diagnosis(Verdict.NOT_MEASURED, "no rounds to go by")
+        diagnosis = failed or Diagnosis(Verdict.NOT_MEASURED, "too few rounds could be timed")
         return SpeedOutcome(diagnosis=diagnosis, evidence=evidence, tuning_s=tuning_s)
     return SpeedOutcome(
         diagnosis=_diagnosis(found, decision, tiers),

@@ -231,17 +231,17 @@ class BufferPool:
         if wrong is None and (touched := self._touched(idle)) is not None:
             wrong = Diagnosis(
                 Verdict.TAMPERED,
-                f"an `{touched}` was written to that no call had been given",
-                hint="write to the arrays of the call, and to no others",
+                f"`{touched}` was written to in a set of arrays that no call was given",
+                hint="write to the arguments of the current call only",
             )
         if (wrong := wrong or self._judge_calls(sample.order)) is not None:
             return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
             return Diagnosis(
                 Verdict.TAMPERED,
-                "outputs were written after the worker had said that it was done",
-                hint="wait for all work before the function's caller can look: no other streams, "
-                "threads or processes",
+                "outputs were written after the worker had answered",
+                hint="finish all work before the function returns: no other streams, threads or "
+                "processes",
             )
         return None
 
@@ -254,8 +254,8 @@ class BufferPool:
         return Diagnosis(
             Verdict.TAMPERED,
             "outputs were right in the cases and wrong in timed calls",
-            hint="every call gets new values at an address that may be the same: keep nothing "
-            "from one call to the next",
+            hint="every call gets new values, perhaps at the same address: keep nothing from one "
+            "call to the next",
         )
 
     def _is_right(self, number: int) -> bool:

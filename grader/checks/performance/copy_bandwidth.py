@@ -70,7 +70,7 @@ def busy_diagnosis(waits_s: Sequence[float]) -> Diagnosis | None:
         return None
     return Diagnosis(
         Verdict.NOT_MEASURED,
-        f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: something else "
-        "keeps the GPU busy",
+        f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: another process keeps the "
+        "GPU busy",
         hint="grade again on a GPU that nothing else uses",
     )

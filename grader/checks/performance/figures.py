@@ -56,7 +56,9 @@ def performance_evidence(
         memory_mhz=state.clocks.memory_mhz,
         temperature_c=state.temperature_c,
         throttle_reasons=state.throttle_reasons,
-        flags=tuple(_flags(timings, peaks, other_processes, plain=_is_plain(assignment, language))),
+        flags=tuple(
+            _flags(timings, peaks, other_processes, float32=_all_float32(assignment, language))
+        ),
     )
 
 
@@ -103,7 +105,7 @@ def from_host(assignment: Assignment) -> bool:
     return any(array.memory is Memory.HOST for array in assignment.signature.arrays)
 
 
-def _is_plain(assignment: Assignment, language: Language) -> bool:
+def _all_float32(assignment: Assignment, language: Language) -> bool:
     """True if all arrays are float32, which tensor cores would round."""
     signature = assignment.signature
     words = {signature.element_type(array, language).word for array in signature.arrays}
@@ -111,7 +113,7 @@ def _is_plain(assignment: Assignment, language: Language) -> bool:
 
 
 def _flags(
-    timings: Sequence[BenchmarkTiming], peaks: Peaks, other_processes: int, *, plain: bool
+    timings: Sequence[BenchmarkTiming], peaks: Peaks, other_processes: int, *, float32: bool
 ) -> list[str]:
     """Return what staff should look at; a flag changes no verdict."""
     found = [
@@ -124,12 +126,13 @@ def _flags(
         f"{timing.name}: {timing.tflop_s:.1f} TFLOP/s in float32, more than the "
         f"{peaks.fp32_tflop_s:.1f} TFLOP/s of this GPU without its tensor cores"
         for timing in timings
-        if plain and peaks.fp32_tflop_s and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
+        if float32 and peaks.fp32_tflop_s and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
     ]
     # Only kernels that read host memory are scored despite such a difference.
     found += [
         f"{timing.name}: torch took {timing.baseline_alone_us:.1f} us alone and "
-        f"{timing.baseline_us:.1f} us beside the hand-in: it may, as it reads the host's memory"
+        f"{timing.baseline_us:.1f} us beside the submission, which is accepted for kernels that "
+        "read host memory"
         for timing in timings
         if timing.baseline_us > _DISTURBED * timing.baseline_alone_us
     ]

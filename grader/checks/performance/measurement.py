@@ -61,8 +61,8 @@ MOST_ROUNDS = 400
 _MOST_OVERHEAD_GROWTH = 1.25
 _ENOUGH_ROUNDS = 20  # a few may agree by chance
 _GIVE_UP_ROUNDS = 18  # once the time is over, stop after so many, however few were kept
-# A first call beyond both limits (seconds, multiple of torch's time) is not measured further.
-_HOPELESS_S, _HOPELESS_TIMES = 1.0, 20
+# A submission whose call exceeds both limits (seconds, multiple of torch's time) is not timed.
+_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO = 1.0, 20
 _SKIPPED_MOST = 0.5  # share of rounds that may be discarded for throttling
 _RUN_S = 60.0  # limit for a call of the trusted baseline
 _Result = TypeVar("_Result")
@@ -164,8 +164,8 @@ def measure(
                     ) as worker,
                 ):
                     call_s = worker.warm_up(overhead_s(single_burst_s, alone_s))
-                    if call_s > max(_HOPELESS_S, _HOPELESS_TIMES * alone_s):
-                        return Measured(failure=_hopeless(call_s, alone_s))
+                    if call_s > max(_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO * alone_s):
+                        return Measured(failure=_far_too_slow(call_s, alone_s))
                     rounds = _Rounds(baseline_worker, worker, single_burst_s, alone_s)
                     rounds.take(deadline_s + worker.tuning_s, throttled, first, enough)
             except GpuOutOfMemoryError:
@@ -183,11 +183,11 @@ def measure(
             gc.enable()
 
 
-def _hopeless(call_s: float, alone_s: float) -> Diagnosis:
+def _far_too_slow(call_s: float, alone_s: float) -> Diagnosis:
     return Diagnosis(
         Verdict.TOO_SLOW,
         f"a call takes {call_s:.1f} s, and torch's {alone_s * 1e3:.3g} ms",
-        hint="is the work shared out to threads and blocks?",
+        hint="is the work distributed over threads and blocks?",
     )
 
 
@@ -337,7 +337,7 @@ def _untrusted(
 ) -> Diagnosis | None:
     """Return why the rounds prove nothing, None if they are valid."""
     if len(kept) < fewest_rounds():
-        why = f", {discarded} were thrown away: the GPU was throttled or busy" if discarded else ""
+        why = f", {discarded} were discarded: the GPU was throttled or busy" if discarded else ""
         return Diagnosis(
             Verdict.NOT_MEASURED,
             f"only {len(kept)} rounds could be timed{why}",
@@ -349,7 +349,7 @@ def _untrusted(
         return Diagnosis(
             Verdict.NOT_MEASURED,
             f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "
-            "beside the hand-in: something else uses the GPU, or the hand-in disturbs it",
+            "beside the submission: another process uses the GPU, or the submission disturbs it",
             hint="grade again on a GPU that nothing else uses",
         )
     return None
