@@ -111,11 +111,11 @@ def _shifted(given: PatternInput) -> str | None:
     actual, expected = given.comparison.actual.flatten(), given.comparison.expected.flatten()
     if actual.numel() < 4:
         return None
-    for offset, words in ((1, "one element too far on"), (-1, "one element too far back")):
+    for offset, direction in ((1, "forward"), (-1, "back")):
         moved = torch.roll(expected, offset)
         inner = slice(1, None) if offset == 1 else slice(None, -1)
         if bool(accepts(actual[inner], moved[inner], given.tolerance).all()):
-            return f"the values stand {words} (off by one)"
+            return f"every value is one element too far {direction} (off by one)"
     return None
 
 

@@ -45,7 +45,7 @@ class Request:
 class PythonServer:
     """A fork server, which imports torch and triton at once; `ready` waits for it.
 
-    A submission that runs as the judge's user can kill the server: then another takes its place.
+    A submission that runs as the judge's user can kill the server; it is then started again.
     """
 
     def __init__(self, device: Device) -> None:
@@ -102,7 +102,7 @@ class PythonServer:
                 return program
             self._undo.close()
             self._start()
-        raise ToolError("the process that Python kernels are forked from died twice")
+        raise ToolError("the server process that runs Python kernels was killed twice")
 
     def _fork(self, request: Request, channel: int, limits: spawn.Limits) -> spawn.Program | None:
         """Request a worker from the server; None if it does not answer."""

@@ -52,9 +52,9 @@ class Session:
     a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as outside the
     grader; with `idle`, its launches are left out.
 
-    On a GPU a worker starts with the kernels that earlier workers have compiled. With `gives`, it
-    contributes its own: those compiled before `give` is called, after which it may see hidden
-    cases, or before it ends without an error.
+    On a GPU a worker starts with the kernels that earlier workers have compiled. With
+    `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
+    called, after which it may see hidden cases, or before it ends without an error.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Session:
         )
         if built.language is Language.TRITON and self._tool is None:
             if server is None:
-                raise GraderError("a Python hand-in needs the Python server")
+                raise GraderError("a Python submission needs the Python server")
             request = Request(
                 file=self._copy,
                 entry=built.entry,
@@ -158,7 +158,7 @@ class Session:
         return self._alive
 
     def contribute_kernels(self) -> None:
-        """Contribute the kernels compiled so far to later workers, and nothing after that."""
+        """Pass on the kernels compiled so far to later workers, and none compiled after that."""
         if self._contributes and self._alive:
             self._compiled.keep(self._box)
         self._contributes = False
@@ -206,11 +206,14 @@ class Session:
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
-    def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
-        """Map the buffers in the worker, slot by slot; `bare` outputs count as uninitialised."""
+    def attach(self, buffers: Sequence[Buffer], *, uninitialised: bool = False) -> Outcome:
+        """Map the buffers in the worker, slot by slot.
+
+        With `uninitialised`, a read of an output before its first write is a fault.
+        """
         self._program.grant_memory(sum(buffer.whole.numel() for buffer in buffers) / 2**20)
         for slot, buffer in enumerate(buffers):
-            message = buffer.message(slot, bare=bare)
+            message = buffer.message(slot, uninitialised=uninitialised)
             outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
@@ -244,7 +247,7 @@ class Session:
             self._command(wire.FINISH, wall_s=wall_s)
         if self._ended is not None:
             return self._ended
-        self._channel.hang_up()
+        self._channel.shut_down()
         end = self._program.wait_for(None, deadline_s)
         assert end is not None  # there is no channel to become readable
         self._alive = False
@@ -265,7 +268,7 @@ class Session:
             # If the worker is gone already, the wait below finds out how it ended.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
                 self._channel.send(command, payload, descriptors)
-            self._channel.look_until(wire.EAGER_S if command == wire.RUN else 0.0)
+            self._channel.poll_until_readable(wire.POLL_S if command == wire.RUN else 0.0)
             end = self._program.wait_for(self._channel.fileno(), deadline_s)
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:
@@ -275,7 +278,7 @@ class Session:
                 if end is spawn.End.TIME_LIMIT:
                     return self._over(Status.DIED, end, _CHANNEL_CLOSED)
             if answer is not None:
-                self._channel.quiet()
+                self._channel.check_no_answer()
         except StrayAnswerError as error:
             return self._over(Status.STRAY_ANSWER, spawn.End.EXITED, str(error))
         if answer is not None:
@@ -299,7 +302,7 @@ class Session:
             self._program.drain()
             return Outcome(status=status, records=self._records(self._report_from))
         if self._tool is not None:
-            self._alive = False  # the tool has to write its report yet: `finish` ends it
+            self._alive = False  # the tool still has to write its report; `finish` ends it
             records = self._records(self._report_from)
             return Outcome(status=status, code=answer.code, records=records)
         # After a CUDA error the context may be unusable: this worker is done.

@@ -69,7 +69,7 @@ def make(driver: FakeDriver) -> None:
 def test_a_full_gpu_is_told_in_words() -> None:
     driver = FakeDriver(2, 2)
     with pytest.raises(
-        GpuOutOfMemoryError, match="not enough memory left: the grader wanted 10 MiB"
+        GpuOutOfMemoryError, match="too little memory left: the grader needs 10 MiB"
     ) as no:
         make(driver)
     assert "nvidia-smi" in (no.value.tip or "")
@@ -77,7 +77,7 @@ def test_a_full_gpu_is_told_in_words() -> None:
 
 
 def test_a_gpu_that_fails_is_told_in_words() -> None:
-    with pytest.raises(GraderError, match="the GPU failed the grader: cuMemCreate returned 999"):
+    with pytest.raises(GraderError, match="of the grader failed: cuMemCreate returned 999"):
         make(FakeDriver(999))
 
 
@@ -86,10 +86,13 @@ def test_a_gpu_that_fails_is_told_in_words() -> None:
     [
         (
             torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has …"),
-            "the grader wanted 20.00 MiB",
+            "the grader needs 20.00 MiB",
         ),
-        (torch.OutOfMemoryError("CUDA out of memory."), "the grader wanted some"),
-        (torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors …"), "wanted some"),
+        (torch.OutOfMemoryError("CUDA out of memory."), "too little memory left for the grader"),
+        (
+            torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors …"),
+            "too little memory left",
+        ),
     ],
 )
 def test_torch_without_memory_is_told_in_words(error: Exception, words: str) -> None:
@@ -99,7 +102,7 @@ def test_torch_without_memory_is_told_in_words(error: Exception, words: str) -> 
 
 def test_torch_on_a_gpu_that_fails_is_told_in_words() -> None:
     with (
-        pytest.raises(GraderError, match="the GPU failed the grader: CUDA error: unspecified") as e,
+        pytest.raises(GraderError, match="of the grader failed: CUDA error: unspecified") as e,
         gpu_errors(),
     ):
         raise torch.AcceleratorError("CUDA error: unspecified launch failure\nCompile with …")
@@ -132,10 +135,10 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], boo
     def fill(missing: Callable[[], bool]) -> None:
         make_buffer = buffers.make_buffer
 
-        def made(**wanted: Any) -> buffers.Buffer:
+        def made(**arguments: Any) -> buffers.Buffer:
             if missing():
-                raise gpu_out_of_memory._no_room("2 MiB")
-            return make_buffer(**wanted)
+                raise gpu_out_of_memory._out_of_memory("2 MiB")
+            return make_buffer(**arguments)
 
         monkeypatch.setattr(case_run, "make_buffer", made)
 
@@ -183,7 +186,7 @@ def test_memory_that_stays_away_is_not_the_hand_ins_fault(
     full(lambda: watched.calls >= 1)
     graded = bench.grade_file(HAND_INS / "right.cu")
     assert (graded.verdict, graded.report["score"]) == ("grader_error", None)
-    assert "the GPU has not enough memory left" in graded.failed["message"]
+    assert "the GPU has too little memory left" in graded.failed["message"]
 
 
 def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(

@@ -44,7 +44,7 @@ def test_an_answer(channel: Channel) -> None:
     answer = channel.answer()
     assert answer is not None
     assert (answer.status, answer.code) == (wire.CUDA_ERROR, 700)
-    channel.quiet()
+    channel.check_no_answer()
 
 
 def test_every_command_has_a_number_of_its_own(channel: Channel) -> None:
@@ -90,7 +90,7 @@ def test_two_answers(channel: Channel) -> None:
     wire.answer(channel.worker_end, number)
     assert channel.answer() is not None
     with pytest.raises(StrayAnswerError, match="answered twice"):
-        channel.quiet()
+        channel.check_no_answer()
 
 
 def test_a_worker_that_is_gone(channel: Channel) -> None:
@@ -210,28 +210,28 @@ ORACLES = [
     ("expected", "    1 / 0", r"oracle\.py:2: expected\(n=33\) raised ZeroDivisionError"),
     ("expected", "    raise SystemExit(0)", r"oracle\.py:2: expected\(n=33\) raised SystemExit"),
     ("inputs", "    1 / 0", r"oracle\.py:2: inputs\(n=33\) raised ZeroDivisionError"),
-    ("inputs", "    return None", r"inputs\(\) gave no `input`: return a dict with it"),
-    ("inputs", "    return {}", r"inputs\(\) gave no `input`: return a dict with it"),
-    ("inputs", "    return {'input': [1, 2]}", r"inputs\(\) gave `input` as list"),
+    ("inputs", "    return None", r"inputs\(\) returned no `input`: return a dict with it"),
+    ("inputs", "    return {}", r"inputs\(\) returned no `input`: return a dict with it"),
+    ("inputs", "    return {'input': [1, 2]}", r"inputs\(\) returned `input` as list"),
     (
         "inputs",
         "    return {'input': torch.ones(case.sizes['n'], dtype=torch.float64)}",
-        r"inputs\(\) gave `input` as torch\.float64, wanted torch\.float32",
+        r"inputs\(\) returned `input` as torch\.float64, not torch\.float32",
     ),
     (
         "inputs",
         "    return {'input': torch.ones(7)}",
-        r"inputs\(\) gave `input` the shape \(7,\), wanted \(33,\) for n=33",
+        r"inputs\(\) returned `input` with shape \(7,\), not \(33,\), for n=33",
     ),
     (
         "expected",
         "    return {'output': inputs['input']}",
-        r"expected\(\) gave `output` as torch\.float32, wanted torch\.float64",
+        r"expected\(\) returned `output` as torch\.float32, not torch\.float64",
     ),
     (
         "expected",
         "    return {'output': inputs['input'].double()[:-1]}",
-        r"expected\(\) gave `output` the shape \(32,\), wanted \(33,\) for n=33",
+        r"expected\(\) returned `output` with shape \(32,\), not \(33,\), for n=33",
     ),
     ("", "raise RuntimeError('no torch today')", r"oracle\.py:1: loading it raised RuntimeError"),
 ]

@@ -444,8 +444,8 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
         def __init__(self, bench: Any, session: Any, case: Case, *_: object) -> None:
             said.append(case.visibility.value[0])
 
-        def judge(self) -> check._Judged:
-            return check._Judged(verdict=Verdict.ACCEPTED, message="right")
+        def judge(self) -> check._Judgement:
+            return check._Judgement(verdict=Verdict.ACCEPTED, message="right")
 
     monkeypatch.setattr(check, "_CaseRun", Run)
     cases = [

@@ -74,7 +74,7 @@ def _call(
     """
     right = True
     with case_run.buffers() as buffers:
-        phase, outcome = Phase.BETWEEN_CALLS, session.attach(buffers, bare=True)
+        phase, outcome = Phase.BETWEEN_CALLS, session.attach(buffers, uninitialised=True)
         for number in range(calls):
             if not outcome.done:
                 break
