@@ -173,7 +173,7 @@ class CheckContext(Protocol):
         """The CUDA C++ kernels that the student's program may run with, in order."""
 
     def is_correct(self, kernel: KernelFile) -> bool | None:
-        """Whether one of `kernels` is right; None if this machine cannot say."""
+        """Whether one of `kernels` is right; None if this machine cannot judge it."""
 
     def linked_with(self, kernel: KernelFile) -> Built | Rejected:
         """Return the student's program linked with a kernel."""

@@ -148,15 +148,15 @@ def check(verdict: Verdict, score: float | None, pending: float = 0.0) -> CheckR
 
 def test_a_forbidden_kernel_earns_no_points_in_any_check() -> None:
     won = [check(Verdict.ACCEPTED, 10.0), check(Verdict.NOT_MEASURED, 0.0, 10.0)]
-    assert check_results.forbidden(won) == won
-    lost = check_results.forbidden([*won, check(Verdict.FORBIDDEN, 0.0)])
+    assert check_results.without_forbidden_points(won) == won
+    lost = check_results.without_forbidden_points([*won, check(Verdict.FORBIDDEN, 0.0)])
     assert [(one.score, one.pending) for one in lost] == [(0.0, 0.0)] * 3
     assert [one.message for one in lost[:2]] == ["said; no points: the kernel breaks a rule"] * 2
     assert lost[2].message == "said"
 
 
 def test_what_the_grader_failed_at_stays_unknown() -> None:
-    checks = check_results.forbidden(
+    checks = check_results.without_forbidden_points(
         [check(Verdict.GRADER_ERROR, None), check(Verdict.FORBIDDEN, 0.0)]
     )
     assert checks[0].score is None
