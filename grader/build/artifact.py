@@ -15,8 +15,8 @@ from grader.vocabulary import Device, Language
 class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
-    `doubts` are notes for staff about its text. `compiled` holds the kernels that its workers on
-    a GPU have compiled so far.
+    `flags` are notes for staff about its source. `compiled` holds the kernels that its workers on a
+    GPU have compiled so far.
     """
 
     language: Language

@@ -37,9 +37,9 @@ _RUN = 'exec "$@" < launches.json'
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
     """Compile each distinct launch; return `built`, or why a launch is rejected.
 
-    The result for a file and its launches is cached if all of them compile. A launch that cannot
-    be compiled here (an argument that cannot be rebuilt, a compiler that crashes) rejects nothing,
-    and becomes a warning.
+    The result for a file and its launches is cached if all of them compile. If a launch cannot be
+    compiled here, because an argument cannot be rebuilt or the compiler crashes, the result has a
+    warning.
     """
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
     chosen = json.dumps(_in_turns(distinct)[:_MOST_LAUNCHES])
@@ -93,8 +93,8 @@ def _untried(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str
     names = (str(launch.get("kernel")) for launch in launches)
     reasons += [(name, why) for name in names if name not in tried]
     return [
-        f"kernel `{name[:100]}` was not compiled, so whether a GPU's compiler takes it is "
-        f"not known: {(reason.splitlines() or [''])[0][:300]}"
+        f"kernel `{name[:100]}` was not compiled, so it is unknown whether it compiles for a GPU: "
+        f"{(reason.splitlines() or [''])[0][:300]}"
         for name, reason in dict.fromkeys(reasons)
     ]
 

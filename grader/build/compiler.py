@@ -169,7 +169,7 @@ def _compile_once(
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
         if ended.ok and output is not None:
-            # A compiler that was made to do nothing has no product: the caller notices.
+            # A file can make the compiler write no product, which the caller notices.
             with contextlib.suppress(OSError):
                 output.write_bytes(scratch_dir.read(scratch / name, _FILE_MIB << 20))
                 output.chmod(0o700)  # a program must be executable
@@ -199,9 +199,9 @@ def failure(compiled: Compiled, message: str, hint: str = "") -> Rejected:
             message, hint = f"compiling took longer than {compiled.ended.wall_s:.0f} s", ""
         case spawn.End.MEMORY_LIMIT:
             verdict = Verdict.MEMORY_LIMIT
-            message, hint = "the compiler ran out of its memory limit", ""
+            message, hint = "the compiler exceeded its memory limit", ""
         case spawn.End.FOLDER_LIMIT:
-            message, hint = "the compiler filled its folder", ""
+            message, hint = "the compiler wrote more files than it may", ""
         case spawn.End.OUTPUT_LIMIT:
             message, hint = "the compiler printed more than a megabyte", ""
     return Rejected(verdict=verdict, message=message, hint=hint, evidence=compiled.evidence)

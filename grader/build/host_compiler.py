@@ -43,7 +43,7 @@ def prepare(source: SourceFile) -> str | Rejected:
     except cuda_cpp.TooComplicatedError as error:
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,
-            message=f"{source.path} cannot be made to run on a processor: {error}",
+            message=f"{source.path} cannot be translated for a CPU: {error}",
             evidence=BuildEvidence(tool="host device", cached=False),
         )
     if rewritten.refused:
@@ -61,7 +61,7 @@ def _rejected(
             file=item.file,
             line=item.line,
             column=item.column,
-            # The student need not fix what only this machine cannot run.
+            # Only a warning if the code may be correct and only this machine cannot run it.
             severity="warning" if verdict is Verdict.NOT_MEASURED else "error",
             message=_plain(item),
         )
@@ -95,7 +95,7 @@ def forbidden_switch(rejected: Rejected) -> Rejected:
 def _hint(feature: str) -> str:
     hint = "grade it on a machine with a GPU"
     if feature in _FORBIDDEN_ON_A_GPU:
-        hint += ", where a kernel that is to be written by hand may not use it"
+        hint += ", where a kernel that must be written by hand may not use it"
     return hint
 
 

@@ -57,7 +57,7 @@ def build_python(
 
 def _foreign_call(file: str, call: dict[str, Any]) -> Diagnostic:
     """Return the warning about a call in a kernel that is not Triton's."""
-    message = f"{call['what']}: a GPU's compiler refuses that"
+    message = f"{call['what']}: it does not compile for a GPU"
     return Diagnostic(file=file, line=call["line"], severity="warning", message=message)
 
 
@@ -75,7 +75,7 @@ def _inspect(path: Path, entry: str) -> dict[str, Any]:
     with box("grade-inspect-") as folder:
         shutil.copyfile(path, folder / path.name)
         ended = spawn.run(
-            # Without warnings: one about the file would be printed before the result.
+            # Without warnings, which would be printed before the result.
             [
                 *(sys.executable, "-I", "-S", "-W", "ignore"),
                 *(str(programs.INSPECT_PYTHON), path.name, entry),
@@ -85,7 +85,7 @@ def _inspect(path: Path, entry: str) -> dict[str, Any]:
             wall_s=_WALL_S,
         )
     if ended.signal is not None or ended.end is not spawn.End.EXITED:
-        return {"syntax": {"message": "Python's parser gives up on it", "line": None}}
+        return {"syntax": {"message": "Python's parser failed on this file", "line": None}}
     try:
         result: dict[str, Any] = json.loads(ended.output) if ended.ok else {}
     except ValueError:
@@ -103,19 +103,19 @@ def _problem(
         syntax = found["syntax"]
         place = f"{file}:{syntax['line']}" if syntax["line"] else file
         return f"{place}: syntax error: {syntax['message']}", "", syntax["line"]
-    wanted = f"wanted: {signature.python_declaration}"
+    expected = f"expected: {signature.python_declaration}"
     entry = found["entry"]
     if entry is None:
         if signature.entry in found["assigned"]:
             return None  # bound by an assignment or import: the call shows whether it fits
         names = [*found["functions"], *found["assigned"]]
-        meant = did_you_mean(signature.entry, names)
-        return f"{file} defines no function `{signature.entry}`{meant}", wanted, None
+        suggestion = did_you_mean(signature.entry, names)
+        return f"{file} defines no function `{signature.entry}`{suggestion}", expected, None
     if any(name.split("(")[0].endswith("jit") for name in entry["decorators"]):
         return (
             f"{file}:{entry['line']}: `{signature.entry}` is a @triton.jit kernel; "
             "it must be an ordinary function that launches one",
-            wanted,
+            expected,
             entry["line"],
         )
     count = len(signature.arguments)
@@ -124,8 +124,8 @@ def _problem(
     if fits and not entry["required_keywords"]:
         return None
     return (
-        f"{file}:{entry['line']}: `{signature.entry}` has another parameter list; "
+        f"{file}:{entry['line']}: `{signature.entry}` has a wrong parameter list; "
         f"found: {entry['text']}",
-        wanted,
+        expected,
         entry["line"],
     )

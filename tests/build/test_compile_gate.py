@@ -95,7 +95,7 @@ def test_an_argument_that_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
     (tmp_path / "silu.py").write_text(text)
     for _ in range(2):  # the second time it is remembered
         (warning,) = warnings(graded_file(tmp_path))
-        assert warning.endswith("is not known: `unused` is of type object")
+        assert warning.endswith("compiles for a GPU: `unused` is of type object")
 
 
 def test_what_cannot_be_compiled_is_told(tmp_path: Path) -> None:

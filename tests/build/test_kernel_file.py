@@ -15,7 +15,7 @@ from grader.build.artifact import Rejected
 from grader.build.compiler import Compiler, compile_file
 from grader.build.entry_mismatch import entry_problem, kernel_entry
 from grader.build.host_compiler import host_compiler, prepare
-from grader.build.kernel_file import last_word
+from grader.build.kernel_file import decide_with_nvcc
 from grader.build.nvcc import nvcc_gate
 from grader.build.trampoline import trampoline
 from grader.report.evidence import BuildEvidence, Diagnostic
@@ -40,26 +40,26 @@ def compiler_called(name: str) -> Compiler:
     return nvcc_gate(nvcc)
 
 
-WANTED = "wanted: void silu(const float* input, float* output, int n)"
+WANTED = "expected: void silu(const float* input, float* output, int n)"
 ENTRIES = [
     ("entry_missing.cu", "silu.cu defines no function `silu`"),
     ("entry_misspelt.cu", "silu.cu defines no function `silu`; did you mean `sliu`?"),
     (
         "entry_with_other_parameters.cu",
-        "silu.cu:8: `silu` has another parameter list; found: void silu(int, const float*)",
+        "silu.cu:8: `silu` has a wrong parameter list; found: void silu(int, const float*)",
     ),
     (
         "entry_with_a_wrong_type.cu",
-        "silu.cu:8: `silu` has another parameter list; "
+        "silu.cu:8: `silu` has a wrong parameter list; "
         "found: void silu(const double*, double*, int)",
     ),
     (
         "entry_in_a_namespace.cu",
-        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+        "silu.cu:9: `silu` is inside a namespace or class; move it out",
     ),
     (
         "entry_static_method.cu",
-        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+        "silu.cu:9: `silu` is inside a namespace or class; move it out",
     ),
     ("entry_twice.cu", "silu.cu:8: `silu` is defined more than once, see line 13"),
     ("syntax_error.cu", None),
@@ -199,7 +199,7 @@ def test_a_column_in_a_line_that_was_rewritten_is_not_told() -> None:
             '__global__ function("k") is not allowed',
             "printf",
         ),
-        ("cannot convert ‘float’ to ‘const float*’", "one by one"),
+        ("cannot convert ‘float’ to ‘const float*’", "each argument"),
         ("silu.cu:7: expected ‘,’ or ‘;’ before ‘output’", "a semicolon or bracket"),
         ('silu.cu:7: expected a ";"', "a semicolon or bracket"),
         ('silu.cu:7: expected a ")"', "a semicolon or bracket"),
@@ -276,4 +276,4 @@ def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
     )
     if isinstance(ours, str):
         ours = replace(theirs, message="g++ says so")
-    assert last_word(ours, theirs, "silu.cu") is (theirs if wins else ours)
+    assert decide_with_nvcc(ours, theirs, "silu.cu") is (theirs if wins else ours)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from grader.build.elf import read_symbols
-from grader.build.libc_overrides import taken_names
+from grader.build.libc_overrides import overridden_names
 from grader.checks.rules.inspection import _changed
 from grader.checks.rules.symbol_rules import broken_rules, suspicious_text
 from grader.grading import check_results
@@ -115,8 +115,11 @@ def test_names_of_the_c_library_are_taken(compiler: str, tmp_path: Path) -> None
         compiler, tmp_path / "runtime", "#include <sys/mman.h>\nint f() { return munmap(0, 1); }"
     )
     own = library(compiler, tmp_path, 'extern "C" int munmap(void*, unsigned long) { return 0; }')
-    assert taken_names(own, runtime) == ("munmap",)
-    assert taken_names(library(compiler, tmp_path, "int munmap(int) { return 0; }"), runtime) == ()
+    assert overridden_names(own, runtime) == ("munmap",)
+    assert (
+        overridden_names(library(compiler, tmp_path, "int munmap(int) { return 0; }"), runtime)
+        == ()
+    )
 
 
 @pytest.mark.parametrize(

@@ -243,14 +243,14 @@ REJECTED = {
     "declares_the_entry": (
         main(CALL).replace('#include "silu.h"', "void silu(const float*, float*, int);"),
         "compile_error",
-        "`silu(float const*, float*, int)` is declared here in another way",
+        "the declaration of `silu(float const*, float*, int)` does not match",
         'write #include "silu.h"',
     ),
     "uses_what_is_not_there": (
         main("    prepare(n);\n" + CALL + COMPARE, before="void prepare(int);\n"),
         "compile_error",
         "main.cu:25: `prepare(int)` is used but not defined",
-        "its body",
+        "define it in",
     ),
     "shares_a_name": (
         main(CALL + COMPARE, before="int calls = 0;\n"),
