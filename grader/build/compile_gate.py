@@ -23,7 +23,7 @@ from grader.protocol import programs
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import untrusted_json
 from grader.system.cache import cached_folder, content_key
 
@@ -127,7 +127,7 @@ def _version() -> str:
 
 def _compile(built: Built, launches: str) -> dict[str, Any]:
     """Compile the launches, a JSON list, and return the report of `worker.triton_compile`."""
-    with box("grade-gate-") as folder:
+    with scratch_folder("grade-gate-") as folder:
         (folder / "launches.json").write_text(launches)
         shutil.copyfile(built.path, folder / built.path.name)
         program = [sys.executable, "-I", str(programs.TRITON_COMPILE), built.path.name]

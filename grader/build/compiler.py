@@ -28,7 +28,7 @@ from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
 from grader.sandbox import scratch_dir, spawn
 from grader.system.cache import cached_folder, content_key
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 LIBRARY = "kernel.so"
 _TRAMPOLINE = "trampoline"
@@ -110,7 +110,7 @@ def compile_sources(
 
     def make(folder: Path) -> None:
         output = folder / product
-        ended.append(patiently(lambda: _run_once(compiler, sources, source, output, wall_s)))
+        ended.append(retry_start(lambda: _run_once(compiler, sources, source, output, wall_s)))
         if not ended[0].ok:
             raise _FailedError
 
@@ -153,7 +153,7 @@ def _compile_once(
 ) -> spawn.Ended:
     """Run the compiler and copy its product to `output`."""
     name = output.name if output is not None else LIBRARY
-    with scratch_dir.box("grade-build-") as scratch:
+    with scratch_dir.scratch_folder("grade-build-") as scratch:
         for part in compiler.parts():
             shutil.copyfile(part, scratch / part.name)
         for name, text in sources.items():

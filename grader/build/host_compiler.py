@@ -20,7 +20,7 @@ from grader.errors import ToolError
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.cache import cached_folder, content_key
 from grader.system.toolchain import Tool
@@ -191,7 +191,7 @@ def runtime(cxx: Tool, mode: Mode) -> Path:
     """
 
     def make(folder: Path) -> None:
-        with box("grade-runtime-") as scratch:
+        with scratch_folder("grade-runtime-") as scratch:
             ended = spawn.run(
                 cuda_cpp.runtime_command(
                     compiler=str(cxx.path), mode=mode, output=Path(_RUNTIME_FILE)
@@ -209,4 +209,4 @@ def runtime(cxx: Tool, mode: Mode) -> Path:
             )
 
     key = _runtime_key(cxx, mode)
-    return cached_folder("host-runtime", key, make, alone=True) / _RUNTIME_FILE
+    return cached_folder("host-runtime", key, make, exclusive=True) / _RUNTIME_FILE

@@ -18,7 +18,7 @@ from grader.protocol import programs
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Device, Language
@@ -72,7 +72,7 @@ def _evidence(diagnostics: tuple[Diagnostic, ...]) -> BuildEvidence:
 
 
 def _inspect(path: Path, entry: str) -> dict[str, Any]:
-    with box("grade-inspect-") as folder:
+    with scratch_folder("grade-inspect-") as folder:
         shutil.copyfile(path, folder / path.name)
         ended = spawn.run(
             # Without warnings, which would be printed before the result.

@@ -37,14 +37,14 @@ class Peaks:
     fp32_tflop_s: float | None = None
 
 
-class Watch:
+class GpuMonitor:
     """An open NVML session on the GPU with this uuid; a context manager."""
 
     def __init__(self, uuid: str, nvml: Any = pynvml) -> None:
         self._nvml = nvml
         self._uuid = uuid
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> GpuMonitor:
         self._nvml.nvmlInit()
         self._handle = self._nvml.nvmlDeviceGetHandleByUUID(self._uuid)
         return self

@@ -17,7 +17,7 @@ from grader.assignment.model import Assignment
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, Cost
 from grader.checks.registry import checks
-from grader.gpu.lock import sharing
+from grader.gpu.lock import shared_use
 from grader.grading import score
 from grader.grading.check_results import results
 from grader.grading.context import FileContext, GradingContext, open_context
@@ -66,7 +66,7 @@ def grade(
 
     publish()
     with (
-        sharing(options.gpu.uuid if options.gpu else None),
+        shared_use(options.gpu.uuid if options.gpu else None),
         open_context(assignment, options, plan, server) as context,
     ):
         files = [FileContext(context, state, states) for state in states]

@@ -26,7 +26,7 @@ from rich import progress as rich_progress
 from rich.console import Console
 from rich.table import Column
 
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 from grader.text.printable import encodable, one_line
 
 LOG_INTERVAL_S = 10.0
@@ -156,7 +156,7 @@ class LiveProgress(Progress):
 
     def __enter__(self) -> LiveProgress:
         self.notify(self._display.start)
-        patiently(self._redrawing.start)
+        retry_start(self._redrawing.start)
         return self
 
     def __exit__(

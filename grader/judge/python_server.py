@@ -16,7 +16,7 @@ from grader.errors import ToolError
 from grader.protocol import programs
 from grader.sandbox import spawn
 from grader.sandbox.policy import UNCONFINED
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import process_tree
 from grader.vocabulary import Device
 
@@ -54,7 +54,7 @@ class PythonServer:
 
     def _start(self) -> None:
         with contextlib.ExitStack() as undo:
-            folder = undo.enter_context(box("grade-server-"))
+            folder = undo.enter_context(scratch_folder("grade-server-"))
             self._socket, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             undo.callback(self._socket.close)
             self._socket.settimeout(_FORK_S)
@@ -123,7 +123,7 @@ class PythonServer:
         report, report_writing = os.pipe2(os.O_CLOEXEC)
         passed = [channel, report_writing, output_writing]
         try:
-            with process_tree.hold():
+            with process_tree.delay_sweeps():
                 socket.send_fds(self._socket, [message.encode()], passed)
                 data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
                 if descriptors:

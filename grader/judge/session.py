@@ -25,7 +25,7 @@ from grader.judge.tool_command import ToolCommand
 from grader.protocol import programs, wire
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device, Language
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ class Session:
         self._has_other_processes = False
         self._processes_valid_until_s = 0.0
         with contextlib.ExitStack() as undo:
-            self._box = undo.enter_context(box("grade-box-"))
+            self._folder = undo.enter_context(scratch_folder("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
             # A copy, so that the worker does not learn the cache's path.
-            self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
+            self._copy = self._folder / Path(built.file).with_suffix(built.path.suffix).name
             shutil.copyfile(built.path, self._copy)
             self._program = self._start(built, server)
             undo.callback(self._program.kill)
@@ -108,21 +108,21 @@ class Session:
                 file=self._copy,
                 entry=built.entry,
                 device=built.device,
-                cwd=self._box,
+                cwd=self._folder,
                 checks=self._interpreter_checks(built),
                 tuning=self._tuning,
                 idle=self._idle,
             )
             return server.fork(request, channel=self._channel.worker_end.fileno(), limits=limits)
         command = self._worker_command(built)
-        environment = spawn.clean_environment(self._box)
+        environment = spawn.clean_environment(self._folder)
         if self._tool is not None:
             command = [*self._tool.command, *command]
             environment |= self._tool.environment
             limits = replace(limits, report_s=_TOOL_REPORT_S)
         return spawn.spawn(
             command,
-            cwd=self._box,
+            cwd=self._folder,
             environment=environment,
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.worker_end.fileno()},
@@ -160,13 +160,13 @@ class Session:
     def contribute_kernels(self) -> None:
         """Pass on the kernels compiled so far to later workers, and none compiled after that."""
         if self._contributes and self._alive:
-            self._compiled.keep(self._box)
+            self._compiled.collect_from(self._folder)
         self._contributes = False
 
     @property
-    def box(self) -> Path:
+    def folder(self) -> Path:
         """The worker's scratch folder, its current directory; removed by `close`."""
-        return self._box
+        return self._folder
 
     @property
     def copy_name(self) -> str:
@@ -202,7 +202,7 @@ class Session:
         Raises OSError if the disk is too full for the kernels of earlier workers.
         """
         if self._uses_compiled:
-            self._compiled.into(self._box)
+            self._compiled.copy_to(self._folder)
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
@@ -340,4 +340,4 @@ class Session:
         with self._undo:
             if contributes:
                 self._program.kill()  # raises if a process is left that could still write
-                self._compiled.keep(self._box)
+                self._compiled.collect_from(self._folder)

@@ -26,7 +26,7 @@ from typing import Any
 from grader.errors import GraderError
 from grader.report.evidence import Evidence
 from grader.report.verdict import Verdict
-from grader.system.umask import give_to_user
+from grader.system.umask import apply_user_umask
 from grader.vocabulary import CheckName, Language, Visibility
 
 FORMAT = 1
@@ -157,7 +157,7 @@ def write_atomically(path: Path, text: str) -> None:
         if path.is_symlink() or (path.exists() and not path.is_file()):
             raise OSError(errno.EINVAL, "it exists and is not a regular file")
         with scratch.open("xb") as file:
-            give_to_user(file.fileno())
+            apply_user_umask(file.fileno())
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())

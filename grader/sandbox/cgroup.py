@@ -33,7 +33,7 @@ _NAME = "gpu-grade"
 # The kernel counts more than the program's own pages, and coarsely: with this slack the polling
 # in `grader.sandbox.process` decides about a program near its limit.
 _SLACK_MIB = 64
-# Interpreter, driver and toolkit, before student code runs; `start_here` replaces it.
+# Memory of interpreter, driver and toolkit before student code runs; `start_here` replaces it.
 _START_MIB = 4096
 _REMOVE_S = 1.0
 _POLL_S = 0.005

@@ -1,6 +1,6 @@
 """Reuse Triton's compiled kernels: copy them from one worker's folder into those of later workers.
 
-    worker 1 ── its folder ── `keep` ──→ bytes here ── `into` ──→ folder of worker 2, …
+    worker 1 ── its folder ── `collect_from` ──→ bytes here ── `copy_to` ──→ folder of worker 2, …
                    read while the worker waits,          written before the
                    or after it has ended                 submission is loaded
 
@@ -60,7 +60,7 @@ class CompiledKernels:
     """The kernels that workers of one built submission have compiled so far."""
 
     def __init__(self) -> None:
-        # Replaced, never changed: other threads may be copying meanwhile.
+        # Replaced, never changed, because other threads may be copying.
         self._folders: Mapping[str, Files] = {}
 
     @property
@@ -68,7 +68,7 @@ class CompiledKernels:
         """The files by folder name and file name."""
         return self._folders
 
-    def into(self, box: Path) -> None:
+    def copy_to(self, box: Path) -> None:
         """Write all kernels into the folder of a worker that has not run student code yet.
 
         The files get the owner of `box`. If `box` already has a cache, nothing is written, and the
@@ -86,7 +86,7 @@ class CompiledKernels:
                         for file, data in (*files.items(), *paths):
                             _write(file, folder, data, owner)
 
-    def keep(self, box: Path) -> None:
+    def collect_from(self, box: Path) -> None:
         """Add the kernels in the folder of a worker that is not compiling now.
 
         Folders that are already known are not replaced. A folder is skipped if its files are not

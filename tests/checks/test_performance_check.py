@@ -67,8 +67,8 @@ def checked(
 ) -> check.SpeedOutcome:
     """Check the speed of three benchmarks, without a GPU."""
     around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
-    monkeypatch.setattr(check, "alone", lambda uuid: contextlib.nullcontext())
-    monkeypatch.setattr(check, "Watch", lambda uuid: around)
+    monkeypatch.setattr(check, "exclusive_use", lambda uuid: contextlib.nullcontext())
+    monkeypatch.setattr(check, "GpuMonitor", lambda uuid: around)
     monkeypatch.setattr(check, "copy_rate_gb_s", lambda: 1.0)
     monkeypatch.setattr(copy_bandwidth, "waits", waits)
     monkeypatch.setattr(copy_bandwidth, "_LOOK_AGAIN_S", 0.0)
@@ -100,7 +100,7 @@ def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -
         seeds.append(next(a for a in arguments if isinstance(a, int)))
         return as_fast_as_torch()
 
-    uncertain = SimpleNamespace(again=True, tier=None)
+    uncertain = SimpleNamespace(too_wide=True, tier=None)
     monkeypatch.setattr(check, "decide", lambda *_: uncertain)  # it is asked for once more
     for _ in range(2):
         checked(monkeypatch, one)
@@ -185,7 +185,7 @@ def test_a_second_try_has_as_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return as_fast_as_torch()
 
     monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
-    uncertain = SimpleNamespace(again=True, tier=None, open=None)
+    uncertain = SimpleNamespace(too_wide=True, tier=None, undecided=None)
     monkeypatch.setattr(check, "decide", lambda *_: uncertain)
     assert checked(monkeypatch, one).diagnosis.verdict is Verdict.NOT_MEASURED
     assert budgets == pytest.approx([2.2] * 6)
@@ -232,9 +232,9 @@ def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     monkeypatch.setattr(check, "measure", measured)
     anything: Any = SimpleNamespace(language=Language.CUDA, memory_free_mib=1 << 14)
     bench: Any = SimpleNamespace(assignment=assignment, built=anything)
-    watch: Any = SimpleNamespace(disturbances=lambda: ())
+    monitor: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
-    check._measure_one(bench, anything, anything, anything, benchmark, watch, 7, 8.0, 0.01, TIERS)
+    check._measure_one(bench, anything, anything, anything, benchmark, monitor, 7, 8.0, 0.01, TIERS)
     assert asked == [tolerance]
 
 

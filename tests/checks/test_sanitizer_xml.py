@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.checks.common.findings import merged_findings
-from grader.checks.memory.sanitizer import TOOLS, last_words, read_report, tool_command
+from grader.checks.memory.sanitizer import TOOLS, last_log_line, read_report, tool_command
 from grader.checks.memory.sanitizer_xml import ReportError, ToolReport, parse
 from grader.emulation.cuda_cpp.symbols import Place
 from grader.report.evidence import Finding
@@ -180,14 +180,14 @@ def test_only_a_file_of_its_own_is_a_report(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_first_error_in_the_log_is_the_reason(tmp_path: Path) -> None:
-    assert last_words(tmp_path) == ""
+    assert last_log_line(tmp_path) == ""
     log = NO_DRIVER.read_text()
     (tmp_path / "sanitizer.log").write_text(log)
-    assert last_words(tmp_path) == (
+    assert last_log_line(tmp_path) == (
         "Error: Target application terminated before first instrumented API call"
     )
     (tmp_path / "sanitizer.log").write_text("========= COMPUTE-SANITIZER\n========= killed\n")
-    assert last_words(tmp_path) == "killed"
+    assert last_log_line(tmp_path) == "killed"
 
 
 def test_uninitialised_memory_past_the_end_is_one_fault() -> None:

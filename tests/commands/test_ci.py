@@ -367,7 +367,7 @@ def test_a_weaker_sandbox_than_required_grades_nothing(
     def graded(hear: Callable[[Report], None]) -> Report:
         raise AssertionError("it was graded")
 
-    weak = Isolation(level=Level.NONE, layers="limits", missing=("a hand-in can read a file",))
+    weak = Isolation(level=Level.NONE, layers="limits", missing=("a submission can read a file",))
     grading(graded)
     monkeypatch.setattr(run, "isolation", lambda *, gpu: weak)
     with pytest.raises(GraderError, match="reaches the level none here, not partial"):

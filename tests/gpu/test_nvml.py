@@ -194,9 +194,9 @@ def test_the_real_library_never_raises() -> None:
 
 def test_mps_is_seen_by_its_pipe(tmp_path: Path) -> None:
     environment = {mps.PIPE_VARIABLE: str(tmp_path)}
-    assert not mps.look(environment).pipe_present
+    assert not mps.detect(environment).pipe_present
     (tmp_path / "control").touch()
-    found = mps.look(environment)
+    found = mps.detect(environment)
     assert found.pipe_present
     assert found.active
     assert found.pipe_directory == tmp_path
@@ -212,7 +212,7 @@ def test_mps_is_seen_by_its_processes(tmp_path: Path) -> None:
             # The kernel tells the parent of the new program before it has laid out its arguments.
             while not Path(f"/proc/{running.pid}/cmdline").read_bytes():
                 time.sleep(0.001)
-            found = mps.look({mps.PIPE_VARIABLE: str(tmp_path / "none")})
+            found = mps.detect({mps.PIPE_VARIABLE: str(tmp_path / "none")})
         finally:
             running.kill()
     assert found.control_running

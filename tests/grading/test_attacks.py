@@ -333,10 +333,10 @@ def test_an_attack_on_a_gpu(
     monkeypatch.setattr(toolchain, "find_nvcc", FIND_NVCC)
     with ExitStack() as undo:
         if attack.path.name in FOR_ITSELF:
-            undo.enter_context(lock.sharing(first_gpu.uuid))
-            undo.enter_context(lock.alone(first_gpu.uuid))
+            undo.enter_context(lock.shared_use(first_gpu.uuid))
+            undo.enter_context(lock.exclusive_use(first_gpu.uuid))
             # It has its turn already.
-            monkeypatch.setattr(pipeline, "sharing", lambda uuid: nullcontext())
+            monkeypatch.setattr(pipeline, "shared_use", lambda uuid: nullcontext())
         graded = bench.grade(attack.hand_in(bench.root, words), device="cuda")
     assert graded.verdict in attack.verdicts, graded.failed
     is_well_after(bench, attack.suffix, "cuda")

@@ -637,4 +637,4 @@ def test_on_a_gpu(first_gpu: Gpu, tmp_path: Path, name: str, verdict: str) -> No
 def forgotten_tools() -> Iterator[None]:
     """Each test looks for the tools afresh, as `no_nvcc` hides one."""
     yield
-    toolchain.forget()
+    toolchain.clear_cache()

@@ -56,7 +56,7 @@ def lay(box: Path, folder: str, files: dict[str, bytes], *, listed: bool = True)
 
 def kept(box: Path) -> dict[str, dict[str, bytes]]:
     found = CompiledKernels()
-    found.keep(box)
+    found.collect_from(box)
     return {name: dict(files) for name, files in found.folders.items()}
 
 
@@ -66,8 +66,8 @@ def test_kernels_and_modules_are_carried_byte_for_byte(tmp_path: Path) -> None:
     lay(one, OTHER, MODULE)
     two.mkdir()
     carried = CompiledKernels()
-    carried.keep(one)
-    carried.into(two)
+    carried.collect_from(one)
+    carried.copy_to(two)
     place = two / CACHE / FOLDER
     paths = {name: str(place / name) for name in KERNEL}
     assert json.loads((place / "__grp__k.json").read_text()) == {"child_paths": paths}
@@ -77,7 +77,7 @@ def test_kernels_and_modules_are_carried_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_nothing_kept_leaves_the_box_as_it_is(tmp_path: Path) -> None:
-    CompiledKernels().into(tmp_path)
+    CompiledKernels().copy_to(tmp_path)
     assert not list(tmp_path.iterdir())
     assert kept(tmp_path) == {} == kept(tmp_path / "gone")
 
@@ -85,10 +85,10 @@ def test_nothing_kept_leaves_the_box_as_it_is(tmp_path: Path) -> None:
 def test_what_is_known_stays_and_what_is_new_is_added(tmp_path: Path) -> None:
     carried = CompiledKernels()
     lay(tmp_path / "one", FOLDER, KERNEL)
-    carried.keep(tmp_path / "one")
+    carried.collect_from(tmp_path / "one")
     lay(tmp_path / "two", FOLDER, {**KERNEL, "k.cubin": b"another"})
     lay(tmp_path / "two", OTHER, MODULE)
-    carried.keep(tmp_path / "two")
+    carried.collect_from(tmp_path / "two")
     assert carried.folders == {FOLDER: KERNEL, OTHER: MODULE}
 
 
@@ -172,7 +172,7 @@ def test_a_box_is_its_users_and_so_are_its_files(tmp_path: Path) -> None:
     if os.getuid():
         pytest.skip("only root gives files away")
     lay(tmp_path / "box", FOLDER, KERNEL)
-    users.hand_over(tmp_path / "box", 64_100)
+    users.give_folder(tmp_path / "box", 64_100)
     assert kept(tmp_path / "box") == {FOLDER: KERNEL}
 
 
@@ -247,7 +247,7 @@ def test_it_holds_so_many_bytes_and_files_and_no_more(
             patch.setattr(compiled_kernels, limit, value)
             carried = CompiledKernels()
             for box in boxes:
-                carried.keep(box)
+                carried.collect_from(box)
             assert sorted(carried.folders) == ["A" * 52, "B" * 52], limit
 
 
@@ -351,7 +351,7 @@ def test_what_is_compiled_after_giving_is_not_given(tmp_path: Path, server: Pyth
         session.contribute_kernels()
         given = built.compiled.folders
         assert given
-        later = session.box / "triton" / FOLDER
+        later = session.folder / "triton" / FOLDER
         later.mkdir()
         (later / "m.so").write_text("hidden")
     assert built.compiled.folders == given
@@ -384,7 +384,7 @@ def test_what_may_still_be_written_to_is_not_read(
     with pytest.raises(RuntimeError, match="something is left"):
         session.close()
     assert not built.compiled.folders
-    assert not session.box.exists()
+    assert not session.folder.exists()
 
 
 def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:

@@ -323,7 +323,7 @@ def test_reading_stops_at_the_limit() -> None:
 
 
 def test_a_box_is_removed_whatever_is_in_it() -> None:
-    with scratch_dir.box("grade-test-") as folder:
+    with scratch_dir.scratch_folder("grade-test-") as folder:
         (folder / "closed").mkdir()
         (folder / "closed" / "file").touch()
         (folder / "closed").chmod(0)

@@ -29,7 +29,7 @@ def found(low: float, median: float, high: float) -> Estimate:
 def test_six_rounds_are_the_fewest() -> None:
     assert fewest_rounds() == 6
     assert estimate([1.0] * 6).rounds == 6
-    with pytest.raises(ValueError, match="5 rounds say too little"):
+    with pytest.raises(ValueError, match="5 rounds are too few"):
         estimate([1.0] * 5)
 
 
@@ -99,19 +99,19 @@ def test_interval_clear_of_the_tiers_decides(
 @pytest.mark.parametrize("median", [0.98, 0.995, 1.0, 1.01])
 def test_near_a_tier_the_student_gets_the_doubt(median: float) -> None:
     decision = decide(found(median - 0.02, median, median + 0.02), TIERS)
-    assert decision == Decision(tier=EVEN, open=EVEN, certain=False)
-    assert not decision.again
+    assert decision == Decision(tier=EVEN, undecided=EVEN, certain=False)
+    assert not decision.too_wide
 
 
 def test_doubt_is_given_no_further_than_noise() -> None:
     low = 1.0 / (1 + NOISE) - 0.01
     decision = decide(found(low - 0.05, low, 1.01), TIERS)
     assert decision.tier is SLOW
-    assert decision.again
+    assert decision.too_wide
 
 
 def test_wide_interval_over_a_tier_asks_for_more() -> None:
-    assert decide(found(0.8, 1.0, 1.4), TIERS).again  # 1.3 is far from the median
+    assert decide(found(0.8, 1.0, 1.4), TIERS).too_wide  # 1.3 is far from the median
 
 
 def test_interval_below_the_first_tier_may_be_open_too() -> None:

@@ -105,10 +105,10 @@ def run_sanitizer(
         )
         ended = session.finish(_FINISH_S)
         output = session.output
-        log_line = sanitizer.last_words(session.box)
+        log_line = sanitizer.last_log_line(session.folder)
         try:
             report = sanitizer.read_report(
-                session.box, name, setup.built.file, session.copy_name, locate
+                session.folder, name, setup.built.file, session.copy_name, locate
             )
         except ReportError as error:
             # Not evidence of tampering: a killed tool leaves an incomplete report, too.

@@ -53,13 +53,13 @@ def tool_command(sanitizer: Tool, tool: str, language: Language) -> ToolCommand:
     return ToolCommand(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
 
 
-def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
+def read_report(folder: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
     """Return the report in a run's folder; an empty report if there is none.
 
     `copy` is the name of the student's library or file in that folder, and `locate` finds the lines
     of return addresses in it. Raises ReportError if the report is not XML or is incomplete.
     """
-    xml = _read(box / _FILE, _MOST_BYTES + 1)
+    xml = _read(folder / _FILE, _MOST_BYTES + 1)
     if xml is None:
         return ToolReport()
     if len(xml) > _MOST_BYTES:
@@ -67,12 +67,12 @@ def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> T
     return parse(xml, tool, file, copy, locate)
 
 
-def last_words(box: Path) -> str:
+def last_log_line(folder: Path) -> str:
     """Return the last line of the tool's own log, "" if there is none.
 
     The submission can write to the log, too: the line is shown as a reason and decides nothing.
     """
-    text = (_read(box / _LOG, _LOG_BYTES) or b"").decode("utf-8", "replace")
+    text = (_read(folder / _LOG, _LOG_BYTES) or b"").decode("utf-8", "replace")
     lines = [line.lstrip("=").strip() for line in text.splitlines()]
     lines = [line for line in lines if line and line != "COMPUTE-SANITIZER"]
     # The first error is the cause of those that follow.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from grader.assignment.model import Assignment, Benchmark
 from grader.checks.performance.measurement import Measured
-from grader.gpu.monitor import Peaks, Watch
+from grader.gpu.monitor import GpuMonitor, Peaks
 from grader.report.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
 from grader.timing.decision import Decision, Tier
 from grader.timing.estimate import Estimate
@@ -26,17 +26,17 @@ def performance_evidence(
     decision: Decision | None,
     tiers: Sequence[Tier],
     roof_gb_s: float,
-    watch: Watch,
+    monitor: GpuMonitor,
     other_processes: int,
 ) -> PerformanceEvidence:
     """Return the evidence of a measurement; `other_processes` counts those on the GPU."""
-    state, peaks = watch.state(), watch.peaks()
+    state, peaks = monitor.state(), monitor.peaks()
     timings = tuple(
         timing_of(assignment, language, benchmark, one, roof_gb_s)
         for benchmark, one in measured
         if one.rounds
     )
-    best = decision.tier.speedup if decision and decision.tier and not decision.again else 0.0
+    best = decision.tier.speedup if decision and decision.tier and not decision.too_wide else 0.0
     return PerformanceEvidence(
         benchmarks=timings,
         speedup=round(found.median, 4) if found else None,

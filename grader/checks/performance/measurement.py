@@ -73,20 +73,20 @@ class DriftTolerance:
     """How far torch's time beside the submission may differ from its time alone, as shares of it.
 
     `slower` bounds what a submission can gain by hogging the machine; `faster` is drift, by which
-    nobody gains. With `again` torch is timed alone once more after the submission's worker has
+    nobody gains. With `retime_alone`, torch is timed alone again after the submission's worker has
     ended, and everything between the two figures counts as drift.
     """
 
     slower: float
     faster: float
-    again: bool = False
+    retime_alone: bool = False
 
 
 # A submission that hogs the GPU gains at most what every student is granted for noise.
 DRIFT_TOLERANCE = DriftTolerance(slower=NOISE, faster=0.1)
 # Torch's time drifts where it reads host memory, also beside an honest submission
 # (0.83 to 1.20 times the earlier figure on an H200; docs/decisions/host-memory.md).
-HOST_DRIFT_TOLERANCE = DriftTolerance(slower=0.2, faster=0.25, again=True)
+HOST_DRIFT_TOLERANCE = DriftTolerance(slower=0.2, faster=0.25, retime_alone=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ def measure(
             _baseline_step(baseline_worker.warm_up)
             begun_s = time.monotonic()
             single_burst_s, alone_s = _baseline_step(baseline_worker.alone)
-            if tolerance.again:
+            if tolerance.retime_alone:
                 deadline_s -= time.monotonic() - begun_s
             try:
                 with (
@@ -173,7 +173,7 @@ def measure(
                 return Measured(
                     failure=out_of_memory_diagnosis(submission[0], lambda: pool.refresh([0]))
                 )
-            if tolerance.again:
+            if tolerance.retime_alone:
                 rounds.alone_again(_baseline_step(baseline_worker.alone)[1])
             return rounds.measured(tolerance)
     except StoppedError as stopped:

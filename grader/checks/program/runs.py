@@ -30,7 +30,7 @@ from grader.judge.outcome import Outcome, Status, parse_records
 from grader.report.evidence import ProgramEvidence, ProgramRun
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.sandbox.spawn import End, Ended
 from grader.vocabulary import Device
 
@@ -140,7 +140,7 @@ def _run(
     program: Built, order: Orders, limits: Limits
 ) -> tuple[Ended, Observation | None, tuple[dict[str, object], ...]]:
     """Run the program once, in a folder of its own."""
-    with box("grade-program-") as folder, Page(order) as page:
+    with scratch_folder("grade-program-") as folder, Page(order) as page:
         # A copy, so that the program does not learn the cache's path.
         copy = folder / "main"
         shutil.copy(program.path, copy)
