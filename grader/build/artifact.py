@@ -31,7 +31,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """A submission that cannot be run, and the sentence that says why.
+    """A submission that cannot be run; `message` says why.
 
     `verdict` is compile_error, forbidden, the verdict of an exceeded limit, or not_measured if
     this machine cannot decide.

@@ -42,7 +42,7 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     warning.
     """
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
-    chosen = json.dumps(_in_turns(distinct)[:_MOST_LAUNCHES])
+    chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
     text = built.path.read_bytes()
     reports: list[dict[str, Any]] = []
 
@@ -62,10 +62,10 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     for result in report.get("results", []):
         if result.get("error"):
             return _rejected(built, result["error"], str(report.get("triton"))[:40])
-    return _with_warnings(built, _untried(distinct, report))
+    return _with_warnings(built, _not_compiled(distinct, report))
 
 
-def _in_turns(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first launch of each kernel, then the second of each, and so on."""
     seen: Counter[str] = Counter()
     ranked = []
@@ -76,7 +76,7 @@ def _in_turns(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [launch for _, launch in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _untried(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
+def _not_compiled(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
     """Return a sentence for each kernel that was not compiled, with the reason."""
     results = report.get("results", [])
     why = "the compiler's program ended early"

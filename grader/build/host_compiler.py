@@ -78,7 +78,7 @@ def _rejected(
     )
 
 
-def forbidden_switch(rejected: Rejected) -> Rejected:
+def reject_disabled_checks(rejected: Rejected) -> Rejected:
     """Return FORBIDDEN if the file's macros produced a name that switches the checks off.
 
     The rewriter refuses such a name in the text itself; g++ stops at one that a macro produced.

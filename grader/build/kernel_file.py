@@ -12,7 +12,7 @@ from grader.build import diagnostics
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
-from grader.build.host_compiler import forbidden_switch, host_compiler, prepare
+from grader.build.host_compiler import host_compiler, prepare, reject_disabled_checks
 from grader.build.libc_overrides import overridden_names
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.python_source import build_python
@@ -147,7 +147,7 @@ def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rej
     """Compile with the emulation's runtime; reject a file that overrides the C library."""
     built = compile_with(compiler, text)
     if isinstance(built, Rejected):
-        return forbidden_switch(built)
+        return reject_disabled_checks(built)
     try:
         overrides = overridden_names(built.path, compiler.parts()[0])
     except ValueError as error:
@@ -162,7 +162,7 @@ def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rej
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
         message=f"{built.file} defines {names}, which the C library defines, too",
-        hint="choose another name, or make it static in a namespace of its own",
+        hint="choose another name, or declare it static in a namespace",
         evidence=built.evidence,
     )
 

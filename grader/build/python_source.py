@@ -1,6 +1,6 @@
 """Check a Python source file before it runs: its syntax and its entry.
 
-The file is parsed in the sandbox, in a process of its own, and not executed.
+The file is parsed in a separate process in the sandbox, and not executed.
 """
 
 from __future__ import annotations

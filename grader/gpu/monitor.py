@@ -13,7 +13,7 @@ from typing import Any
 
 import pynvml
 
-from grader.gpu.nvml import Gpu, gpu_of, throttle_words
+from grader.gpu.nvml import Gpu, gpu_of, throttle_reasons_of
 
 # The throttle reasons of `nvml` that make a round useless.
 _DISTURBING = (
@@ -59,7 +59,7 @@ class GpuMonitor:
 
     def disturbances(self) -> tuple[str, ...]:
         """Return why the GPU throttles at this moment, () if it does not."""
-        reasons = throttle_words(self._nvml, self._handle)
+        reasons = throttle_reasons_of(self._nvml, self._handle)
         return tuple(reason for reason in reasons if reason in _DISTURBING)
 
     def state(self) -> Gpu:

@@ -137,7 +137,7 @@ def _kernel_results(
             for state in states
             if state.file.kernel is kernel
         ]
-        found += score.count_better(graded) or [
+        found += score.mark_counted(graded) or [
             score.not_submitted(kernel, absence_reason(assignment, submission, kernel, options))
         ]
     return found

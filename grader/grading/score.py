@@ -90,7 +90,7 @@ def not_submitted(kernel: Kernel, message: str) -> KernelResult:
     )
 
 
-def count_better(results: Sequence[KernelResult]) -> list[KernelResult]:
+def mark_counted(results: Sequence[KernelResult]) -> list[KernelResult]:
     """Mark which of one kernel's results counts; there is one result for each language.
 
     The result with the most points counts; among equals the one with the most pending points, then
@@ -100,10 +100,10 @@ def count_better(results: Sequence[KernelResult]) -> list[KernelResult]:
     if not results:
         return []
 
-    def worth(result: KernelResult) -> tuple[bool, float, float]:
+    def points_of(result: KernelResult) -> tuple[bool, float, float]:
         return result.score is None, result.score or 0.0, result.pending
 
-    best = max(results, key=worth)
+    best = max(results, key=points_of)
     return [replace(result, counted=result is best) for result in results]
 
 

@@ -49,7 +49,7 @@ class Channel:
         is gone.
         """
         if self._receive() is not None:
-            raise StrayAnswerError("answered before it was asked")
+            raise StrayAnswerError("sent an answer before the command")
         self._number = secrets.randbits(64)
         message = wire.COMMAND.pack(self._number, command) + payload
         socket.send_fds(self._socket, [message], list(descriptors))
@@ -64,10 +64,10 @@ class Channel:
         if data is None:
             return None
         if len(data) != wire.ANSWER.size:
-            raise StrayAnswerError(f"sent {len(data)} bytes of its own")
+            raise StrayAnswerError(f"sent a message of {len(data)} bytes")
         number, status, code = wire.ANSWER.unpack(data)
         if number != self._number:
-            raise StrayAnswerError("sent an answer of its own")
+            raise StrayAnswerError("sent a forged answer")
         self._number = None
         return Answer(status, code)
 
@@ -81,7 +81,7 @@ class Channel:
     def check_no_answer(self) -> None:
         """Raise StrayAnswerError if another message is in the socket."""
         if self._receive() is not None:
-            raise StrayAnswerError("answered twice")
+            raise StrayAnswerError("sent a second answer")
 
     def shut_down(self) -> None:
         """Signal the worker, if it still listens, that no more commands follow."""

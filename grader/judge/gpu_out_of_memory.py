@@ -1,6 +1,6 @@
 """Translate GPU errors of the driver and torch in the judge into GraderError.
 
-Out of memory has a class of its own, because a submission can cause it: a worker that is alive may
+Out of memory is a separate class, because a submission can cause it: a worker that is alive may
 hold the memory (`grader.checks.common.case_run` finds out).
 """
 

@@ -62,7 +62,7 @@ class Group:
     _granted_mib: float = 0.0
 
     @property
-    def entrances(self) -> list[str]:
+    def procs_files(self) -> list[str]:
         """The files to which a process writes a 0 to enter the group."""
         return [str(folder / "cgroup.procs") for _, folder in self.folders]
 

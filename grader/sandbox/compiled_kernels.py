@@ -4,7 +4,7 @@
                    read while the worker waits,          written before the
                    or after it has ended                 submission is loaded
 
-Every worker has a scratch folder of its own, and so a Triton cache of its own. Without this module
+Every worker has its own scratch folder, and so its own Triton cache. Without this module
 each worker would compile all kernels again, which takes about a second per configuration.
 
 The kernels of one built submission stay in memory as long as its `Built` object: they never reach
@@ -168,16 +168,16 @@ class _Reader:
         modules = {name for name in names if _MODULE.fullmatch(name)}
         if len(kernels) + len(modules) != 1:
             return {}
-        wanted = modules or {name for name in names if _KERNEL.fullmatch(name)}
+        names_to_read = modules or {name for name in names if _KERNEL.fullmatch(name)}
         for kernel in kernels:
             # Triton writes the list last: without it, the compilation was interrupted.
             if not {f"{kernel}.json", f"{kernel}.cubin", f"{_LIST}{kernel}.json"} <= names:
                 return {}
-        if len(wanted) > self._files_left:
+        if len(names_to_read) > self._files_left:
             return {}
         left = self._bytes_left
         files: dict[str, bytes] = {}
-        for name in sorted(wanted):
+        for name in sorted(names_to_read):
             files[name] = _read(folder, name, owner, min(left, _MOST_FILE_BYTES))
             left -= len(files[name])
         self._files_left -= len(files)

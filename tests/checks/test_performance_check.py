@@ -70,7 +70,7 @@ def checked(
     monkeypatch.setattr(check, "exclusive_use", lambda uuid: contextlib.nullcontext())
     monkeypatch.setattr(check, "GpuMonitor", lambda uuid: around)
     monkeypatch.setattr(check, "copy_rate_gb_s", lambda: 1.0)
-    monkeypatch.setattr(copy_bandwidth, "waits", waits)
+    monkeypatch.setattr(copy_bandwidth, "kernel_waits", waits)
     monkeypatch.setattr(copy_bandwidth, "_LOOK_AGAIN_S", 0.0)
     monkeypatch.setattr(check, "gpu_errors", lambda room=0: contextlib.nullcontext())
     monkeypatch.setattr(check, "_measure_one", one)

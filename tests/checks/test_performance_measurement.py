@@ -274,13 +274,13 @@ def test_both_workers_take_turns_on_one_core(
     woken: list[tuple[str, str, int]] = []
 
     @contextmanager
-    def waking_on(pid: int, core: str) -> Iterator[None]:
+    def pinned_to(pid: int, core: str) -> Iterator[None]:
         prepared = len(clock.prepared)
         yield
         assert clock.prepared[prepared:] == [clock.sides[pid]]
         woken.append((clock.sides[pid], core, len(clock.bursts)))
 
-    monkeypatch.setattr("grader.checks.performance.timed_worker.waking_on", waking_on)
+    monkeypatch.setattr("grader.checks.performance.timed_worker.pinned_to", pinned_to)
     monkeypatch.setattr(
         "grader.checks.performance.timed_worker.core_of", lambda pid: f"{clock.sides[pid]}'s core"
     )

@@ -459,7 +459,7 @@ def in_language(
 
 
 def counted(cuda: KernelResult, triton: KernelResult) -> list[bool]:
-    return [result.counted for result in score.count_better([cuda, triton])]
+    return [result.counted for result in score.mark_counted([cuda, triton])]
 
 
 @pytest.mark.parametrize(
@@ -484,8 +484,8 @@ def test_better_language_counts(
 
 def test_one_language_counts_and_none_is_nothing() -> None:
     alone = replace(in_language(Language.CUDA, 0.0), counted=False)
-    assert score.count_better([alone]) == [replace(alone, counted=True)]
-    assert score.count_better([]) == []
+    assert score.mark_counted([alone]) == [replace(alone, counted=True)]
+    assert score.mark_counted([]) == []
 
 
 WORTH = st.tuples(
@@ -501,7 +501,7 @@ def test_exactly_one_language_counts_and_none_is_better(
         replace(in_language(Language.CUDA, won, pending), counted=before)
         for won, pending, before in worths
     ]
-    marked = score.count_better(results)
+    marked = score.mark_counted(results)
     assert [replace(result, counted=False) for result in marked] == [
         replace(result, counted=False) for result in results
     ]
@@ -557,7 +557,7 @@ def test_our_own_error_makes_the_score_of_the_hand_in_unknown() -> None:
 
 
 def test_our_own_error_in_a_language_that_would_lose_still_withholds_the_score() -> None:
-    results = score.count_better(
+    results = score.mark_counted(
         [in_language(Language.CUDA, 100.0), in_language(Language.TRITON, None)]
     )
     assert assemble(*results).score is None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from grader.judge.cpu_affinity import core_of, waking_on
+from grader.judge.cpu_affinity import core_of, pinned_to
 
 # Answers every line by one, and works a little first.
 ECHO = "import sys\nfor line in sys.stdin: sum(range(20000)); print(line, end='', flush=True)"
@@ -53,7 +53,7 @@ def test_a_sleeper_wakes_on_the_others_core_and_may_leave_it(echoes: tuple[Echo,
     one.goes_to(CORES[1])
     os.sched_setaffinity(one.pid, CORES)
     other.goes_to(CORES[0])
-    with waking_on(one.pid, core_of(other.pid)):
+    with pinned_to(one.pid, core_of(other.pid)):
         assert os.sched_getaffinity(one.pid) == {CORES[0]}
         one.ask()
         assert core_of(one.pid) == CORES[0]
@@ -65,7 +65,7 @@ def test_what_it_may_use_is_not_widened(echoes: tuple[Echo, Echo]) -> None:
     one, other = echoes
     one.goes_to(CORES[1])
     other.goes_to(CORES[0])
-    with waking_on(one.pid, core_of(other.pid)):
+    with pinned_to(one.pid, core_of(other.pid)):
         assert os.sched_getaffinity(one.pid) == {CORES[1]}
         one.ask()
     assert os.sched_getaffinity(one.pid) == {CORES[1]}
@@ -77,7 +77,7 @@ def test_whoever_has_ended_changes_nothing(echoes: tuple[Echo, Echo]) -> None:
     other.process.communicate()
     assert core_of(other.pid) is None
     for pid, beside in ((one.pid, other.pid), (other.pid, one.pid)):
-        with waking_on(pid, core_of(beside)):
+        with pinned_to(pid, core_of(beside)):
             one.ask()
     assert os.sched_getaffinity(one.pid) == set(CORES)
 
@@ -89,7 +89,7 @@ def test_an_end_in_the_block_is_nobodys_error(
     monkeypatch.setattr(psutil.Process, "cpu_num", lambda self: -1)  # on another one
     with (
         pytest.raises(RuntimeError, match="the block's own"),
-        waking_on(one.pid, CORES[0]),
+        pinned_to(one.pid, CORES[0]),
     ):
         one.process.kill()
         one.process.communicate()

@@ -76,7 +76,7 @@ def explain_crash(number: int, outcome: Outcome, built: Built) -> Crash:
     return _from_stack(number, outcome.stack, built)
 
 
-def signal_words(number: int) -> str:
+def signal_name(number: int) -> str:
     """Return a signal's meaning, or its number."""
     try:
         known = signal.Signals(number)
@@ -167,7 +167,7 @@ def _from_output(output: str, built: Built) -> Crash | None:
 
 def _from_stack(number: int, stack: str, built: Built) -> Crash:
     """Find the student's frame in the stack of Python's fault handler, innermost frame first."""
-    what = signal_words(number)
+    what = signal_name(number)
     frames = list(_PYTHON_FRAME.finditer(stack))
     own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
     if own is None or built.path.suffix == ".so":

@@ -208,7 +208,7 @@ def _no_gpu(reason: str, built: Built) -> Diagnosis:
 def _beyond_interpreter(
     record: dict[str, Any], built: Built, limits: Limits, subject: str
 ) -> Diagnosis:
-    """Explain where the interpreter gave up: a limit of its own, or a loop that never ends."""
+    """Explain where the interpreter gave up: at a limit of its own, or in a loop without end."""
     place = _place_of(record, built)
     if record.get("reason") == "endless":
         return Diagnosis(

@@ -81,8 +81,8 @@ _WITHOUT_GPU = (
     ),
     (
         re.compile(r"\b(?:gpu|cuda)\b", re.IGNORECASE),
-        "there is no GPU on this machine: torch.cuda.is_available() says so, and from then on a "
-        "tensor's device is the CPU; ask input.is_cuda, which is true here too",
+        "there is no GPU on this machine: torch.cuda.is_available() is false, and the device of a "
+        "tensor is the CPU; test input.is_cuda, which is true here, too",
     ),
 )
 

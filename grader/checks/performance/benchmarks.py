@@ -104,7 +104,7 @@ def check_speed(
 ) -> SpeedOutcome:
     """Measure every benchmark of the submission's language on this GPU and decide.
 
-    Measures everything once more if the first result is too uncertain for a verdict.
+    Repeats the whole measurement if the first result is too uncertain for a verdict.
     """
     language = setup.built.language
     benchmarks = [b for b in setup.assignment.benchmarks if language in b.languages]
@@ -132,7 +132,7 @@ def check_speed(
                     time_budget.share_s(),
                     # The mean of several benchmarks is more certain than each of them.
                     WIDTH * math.sqrt(len(benchmarks)),
-                    # With several benchmarks no single one tells when their mean is settled.
+                    # With several benchmarks one alone does not show whether their mean is settled.
                     tiers if len(benchmarks) == 1 else (),
                 )  # fmt: skip
                 advance(benchmark.name)
@@ -265,7 +265,7 @@ def _diagnosis(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Di
     if decision.too_wide:
         return Diagnosis(
             Verdict.NOT_MEASURED,
-            f"{figure}, but between {interval}: too uncertain to score, twice",
+            f"{figure}, but between {interval}: too uncertain to score in two measurements",
             hint="grade again on a GPU that nothing else uses",
         )
     following = next(

@@ -1,7 +1,7 @@
 """Buffer sets for the timed calls of one benchmark, with fresh inputs for every burst.
 
-Nothing that a submission keeps from an earlier call is worth anything in the next one. Before a
-burst the inputs of its sets, and of some decoys, are drawn anew, and all outputs are poisoned.
+Nothing that a submission keeps from an earlier call helps it in the next one. Before a burst the
+inputs of its sets, and of some decoys, are drawn again, and all outputs are poisoned.
 Inputs stay masked until the clock is about to start, and a few of their cells, the canaries, stay
 wrong until the last moment: work that begins too early computes garbage.
 

@@ -72,9 +72,9 @@ _Result = TypeVar("_Result")
 class DriftTolerance:
     """How far torch's time beside the submission may differ from its time alone, as shares of it.
 
-    `slower` bounds what a submission can gain by hogging the machine; `faster` is drift, by which
-    nobody gains. With `retime_alone`, torch is timed alone again after the submission's worker has
-    ended, and everything between the two figures counts as drift.
+    `slower` bounds what a submission can gain by hogging the machine; `faster` is drift, which
+    helps no submission. With `retime_alone`, torch is timed alone again when the submission's
+    worker has ended, and everything between the two figures counts as drift.
     """
 
     slower: float
@@ -153,7 +153,7 @@ def measure(
         ) as baseline_worker:
             _baseline_step(baseline_worker.warm_up)
             begun_s = time.monotonic()
-            single_burst_s, alone_s = _baseline_step(baseline_worker.alone)
+            single_burst_s, alone_s = _baseline_step(baseline_worker.time_alone)
             if tolerance.retime_alone:
                 deadline_s -= time.monotonic() - begun_s
             try:
@@ -174,7 +174,7 @@ def measure(
                     failure=out_of_memory_diagnosis(submission[0], lambda: pool.refresh([0]))
                 )
             if tolerance.retime_alone:
-                rounds.alone_again(_baseline_step(baseline_worker.alone)[1])
+                rounds.set_alone_after(_baseline_step(baseline_worker.time_alone)[1])
             return rounds.measured(tolerance)
     except StoppedError as stopped:
         return Measured(failure=stopped.diagnosis)
@@ -255,7 +255,7 @@ class _Rounds:
             if over and len(walls_s) >= _GIVE_UP_ROUNDS:
                 return
 
-    def alone_again(self, alone_s: float) -> None:
+    def set_alone_after(self, alone_s: float) -> None:
         """Record torch's time per call after the submission's worker has ended."""
         self._alone_after_s = alone_s
 
@@ -265,17 +265,17 @@ class _Rounds:
         return self._worker.lengthen(call_s)
 
     def _round(self, baseline_first: bool) -> _RawRound:
-        one_s = _baseline_step(self._baseline_worker.one).took_s
+        one_s = _baseline_step(self._baseline_worker.single_burst).took_s
         # Both workers call the same sets in the same order where they make as many calls: the
         # place of a set in memory then makes no difference.
         order = self._baseline_worker.order()
         same_length = self._worker.most == self._baseline_worker.most
         worker_order = order if same_length else self._worker.order()
         if baseline_first:
-            baseline = _baseline_step(lambda: self._baseline_worker.timed(order))
-        submission = self._worker.timed(worker_order)
+            baseline = _baseline_step(lambda: self._baseline_worker.timed_burst(order))
+        submission = self._worker.timed_burst(worker_order)
         if not baseline_first:
-            baseline = _baseline_step(lambda: self._baseline_worker.timed(order))
+            baseline = _baseline_step(lambda: self._baseline_worker.timed_burst(order))
         return _RawRound(one_s=one_s, baseline=baseline, submission=submission)
 
     def _overhead_s(self) -> float:

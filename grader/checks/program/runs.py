@@ -139,7 +139,7 @@ def _summary(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnos
 def _run(
     program: Built, order: Orders, limits: Limits
 ) -> tuple[Ended, Observation | None, tuple[dict[str, object], ...]]:
-    """Run the program once, in a folder of its own."""
+    """Run the program once, in a new scratch folder."""
     with scratch_folder("grade-program-") as folder, Page(order) as page:
         # A copy, so that the program does not learn the cache's path.
         copy = folder / "main"
