@@ -1,4 +1,4 @@
-"""From a compiler's page to a student's line: g++ and nvcc, and Python's parser."""
+"""Compiler output becomes messages at the student's lines: g++, nvcc and Python's parser."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ LAUNCHER = "void silu(const float* a, float* b, int n) { kernel<<<1, 1>>>(a, b, 
         ("// " + KERNEL + LAUNCHER, None),
         (KERNEL.replace("silu", "silu_kernel") + LAUNCHER, None),
         (KERNEL.replace("silu", "kernel") + LAUNCHER, None),
-        (KERNEL + LAUNCHER, None),  # two of the name: the compiler says that
+        (KERNEL + LAUNCHER, None),  # two definitions, which the compiler reports
         ('const char* s = "__global__ void silu(";\n' + LAUNCHER, None),
     ],
 )
@@ -173,7 +173,7 @@ def test_the_messages_of_nvcc() -> None:
     ]
 
 
-def test_a_column_in_a_line_that_was_rewritten_is_not_told() -> None:
+def test_a_column_in_a_line_that_was_rewritten_is_not_reported() -> None:
     output = "silu.cu:1:9: error: one\nsilu.cu:2:112: error: two\n"
     text = "int i;\n(::grader::Launch(1, 256))\n"
     found = diagnostics.parse(output, "silu.cu", text)
@@ -259,13 +259,13 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
         ("#include <cutlass/a.h>\n", 1, "cutlass/a.h: No such file or directory", False),
         ("#include <cutlass/a.h>\n", 1, 'cannot open source file "cutlass/a.h"', False),
         ("auto c = cg::this_cluster();\n", 1, "no member this_cluster", False),
-        ("int f();\n", 3, 'expected a ";"', False),  # what g++ says of it
+        ("int f();\n", 3, 'expected a ";"', False),  # g++'s message
     ],
 )
 def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
     text: str, line: int | None, message: str, wins: bool
 ) -> None:
-    """Only a header that is not here, or a GPU newer than the gate's, leaves it open."""
+    """Only a missing header, or code for a newer GPU than the gate's, leaves it undecided."""
     ours = prepare(SourceFile(path="silu.cu", text=text))
     found = Diagnostic(file="silu.cu", line=line, severity="error", message=message)
     evidence = BuildEvidence(tool="nvcc", cached=False, diagnostics=(found,), diagnostics_total=1)

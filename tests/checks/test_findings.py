@@ -1,4 +1,4 @@
-"""Findings of every tool in one wording: folded, in order, each with a hint."""
+"""Findings of every tool: merged, sorted, each with a hint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINES = st.none() | st.integers(1, 4)
 
 @st.composite
 def drawn_findings(draw: st.DrawFn) -> list[Finding]:
-    """Findings as tools tell them: a race alone has another line."""
+    """Draw findings as tools report them: only a race has another line."""
     findings = []
     for kind in draw(st.lists(st.sampled_from(KINDS), max_size=12)):
         line = draw(LINES)
@@ -59,7 +59,7 @@ def drawn_findings(draw: st.DrawFn) -> list[Finding]:
 FINDINGS = drawn_findings()
 
 
-# --- folded ----------------------------------------------------------------------------------
+# --- merged ----------------------------------------------------------------------------------
 
 
 def test_nothing_is_found_in_nothing() -> None:
@@ -95,7 +95,7 @@ def test_error_is_shown_for_a_warning_of_the_same_line(error_first: bool) -> Non
         finding(other_line=4),
     ],
 )
-def test_other_kinds_lines_and_files_are_told_apart(other: Finding) -> None:
+def test_other_kinds_lines_and_files_are_distinguished(other: Finding) -> None:
     assert len(merged_findings([finding(), other])) == 2
 
 
@@ -103,7 +103,7 @@ def test_several_buffers_at_one_line_are_one() -> None:
     assert merged_findings([finding(), finding(buffer="input")]) == (finding(count=2),)
 
 
-def test_without_a_line_buffers_are_told_apart() -> None:
+def test_without_a_line_buffers_are_distinguished() -> None:
     leaks = [finding(None, kind="leak", buffer=name) for name in ("a", "b", "a")]
     assert [(f.buffer, f.count) for f in merged_findings(leaks)] == [("a", 2), ("b", 1)]
 
@@ -148,7 +148,7 @@ def test_faults_whose_lines_are_unknown_do_not_explain_each_other() -> None:
 
 
 def test_warning_of_a_row_does_not_hide_an_uninitialized_read() -> None:
-    """The row's end is inside the array: what is read there may well be unwritten."""
+    """The end of the row is inside the array, so memory there may be uninitialized."""
     row, unwritten = finding(severity="warning"), finding(kind="uninitialized")
     assert merged_findings([row, unwritten]) == (unwritten, row)
 
@@ -174,7 +174,7 @@ def test_no_error_is_hidden_by_a_warning(findings: list[Finding]) -> None:
 
 
 @given(FINDINGS, st.randoms())
-def test_order_of_the_tool_does_not_change_what_is_told_apart(
+def test_order_of_the_tool_does_not_change_what_is_distinguished(
     findings: list[Finding], random: typing.Any
 ) -> None:
     shuffled = findings.copy()
@@ -190,7 +190,7 @@ def test_ten_thousand_findings_fold_at_once() -> None:
     assert SHOWN == 10
 
 
-# --- sentence --------------------------------------------------------------------------------
+# --- description -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_hint_names_what_to_look_for(kind: FindingKind, phrase: str) -> None:
 
 @pytest.mark.parametrize("message", emulation_findings._HINTS)
 def test_hint_of_a_message_belongs_to_one_of_the_runtime(message: str) -> None:
-    """A message that is worded anew would lose its hint without a sign."""
+    """A message that changes its wording would silently lose its hint."""
     text = emulation_findings._HINTS[message]
     assert any(f'"{message}"' in source.read_text() for source in RUNTIME_DIR.glob("*.cpp"))
     assert 20 < len(text) < 160
@@ -262,7 +262,7 @@ def test_only_a_blocks_barrier_is_about_syncthreads(message: str, phrase: str) -
     assert ("__syncthreads" in emulation_findings._hint(found)) == ("__syncthreads" in phrase)
 
 
-def test_warp_without_syncwarp_is_told_of_syncwarp() -> None:
+def test_the_finding_of_a_missing_syncwarp_names_it() -> None:
     message = "threads of one warp access one location without __syncwarp between"
     found = HostFinding(kind="race", severity="error", message=message)
     assert "`__syncwarp()`" in emulation_findings._hint(found)

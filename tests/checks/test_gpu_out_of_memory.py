@@ -1,7 +1,7 @@
-"""A GPU without memory for the judge: whose fault it is, and in which words.
+"""A GPU without memory for the judge: the cause, and the message.
 
-The GPU is played: the driver is a fake, and memory is missing for as long as
-the hand-in's worker lives, which is what a hand-in that keeps it brings about.
+The GPU is simulated: the driver is a fake, and memory is missing as long as the submission's worker
+lives, as with a submission that does not free its memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ GRANULE = 2 << 20
 
 
 class FakeDriver:
-    """A driver whose `create_shared` fails with these codes, one after another."""
+    """A driver whose `create_shared` fails with these codes, one after the other."""
 
     def __init__(self, *codes: int) -> None:
         self.codes = list(codes)
@@ -66,7 +66,7 @@ def make(driver: FakeDriver) -> None:
     )
 
 
-def test_a_full_gpu_is_told_in_words() -> None:
+def test_a_full_gpu_has_a_clear_message() -> None:
     driver = FakeDriver(2, 2)
     with pytest.raises(
         GpuOutOfMemoryError, match="too little memory left: the grader needs 10 MiB"
@@ -76,7 +76,7 @@ def test_a_full_gpu_is_told_in_words() -> None:
     assert driver.codes == [], "tried again after torch had given back what it kept"
 
 
-def test_a_gpu_that_fails_is_told_in_words() -> None:
+def test_a_gpu_that_fails_has_a_clear_message() -> None:
     with pytest.raises(GraderError, match="of the grader failed: cuMemCreate returned 999"):
         make(FakeDriver(999))
 
@@ -95,12 +95,12 @@ def test_a_gpu_that_fails_is_told_in_words() -> None:
         ),
     ],
 )
-def test_torch_without_memory_is_told_in_words(error: Exception, words: str) -> None:
+def test_torch_without_memory_has_a_clear_message(error: Exception, words: str) -> None:
     with pytest.raises(GpuOutOfMemoryError, match=words), gpu_errors():
         raise error
 
 
-def test_torch_on_a_gpu_that_fails_is_told_in_words() -> None:
+def test_torch_on_a_gpu_that_fails_has_a_clear_message() -> None:
     with (
         pytest.raises(GraderError, match="of the grader failed: CUDA error: unspecified") as e,
         gpu_errors(),
@@ -115,7 +115,7 @@ def test_a_full_gpu_does_not_look_like_one_that_cannot_share() -> None:
     assert not buffers._sharing_works(cast(Driver, FakeDriver(801)))
 
 
-# --- whose fault -------------------------------------------------------------------------------
+# --- the cause ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def bench(
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], bool]], None]]:
-    """Let memory be missing whenever the function that is given says so."""
+    """Make memory missing whenever the given function returns True."""
 
     def fill(missing: Callable[[], bool]) -> None:
         make_buffer = buffers.make_buffer
@@ -146,7 +146,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], boo
 
 
 class Watched:
-    """The sessions there were, and what has been called in the one that lives."""
+    """All sessions, and the commands in the session that is alive."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.living: list[Session] = []
@@ -165,7 +165,7 @@ class Watched:
         monkeypatch.setattr(Session, "close", closed)
 
 
-def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_hand_in(
+def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_submission(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Callable[[Callable[[], bool]], None]
 ) -> None:
     watched = Watched(monkeypatch)
@@ -173,13 +173,13 @@ def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_hand_in(
     graded = bench.grade_file(HAND_INS / "right.cu")
     assert graded.verdict == "memory_limit"
     verdicts = [case["verdict"] for c in graded.checks for case in c["evidence"].get("cases", ())]
-    # A worker of its own for every other case, until there are two that filled the GPU.
+    # A new worker for every other case, until two of them have filled the GPU.
     assert verdicts[:4] == ["accepted", "memory_limit", "accepted", "memory_limit"], verdicts
     assert "kept so much of the GPU's memory" in graded.failed["message"]
     assert "allocates (cudaFree" in graded.failed["hint"]
 
 
-def test_memory_that_stays_away_is_not_the_hand_ins_fault(
+def test_memory_that_stays_away_is_not_the_submissions_fault(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Callable[[Callable[[], bool]], None]
 ) -> None:
     watched = Watched(monkeypatch)
@@ -189,7 +189,7 @@ def test_memory_that_stays_away_is_not_the_hand_ins_fault(
     assert "the GPU has too little memory left" in graded.failed["message"]
 
 
-def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(
+def test_memory_that_is_missing_from_the_beginning_is_not_the_submissions_fault(
     bench: Bench, full: Callable[[Callable[[], bool]], None]
 ) -> None:
     full(lambda: True)
@@ -203,7 +203,7 @@ def pool(tmp_path: Path) -> Iterator[BufferPool]:
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_memory_is_missing_while_a_hand_in_is_timed(
+def test_memory_is_missing_while_a_submission_is_timed(
     pool: BufferPool,
     monkeypatch: pytest.MonkeyPatch,
     held: bool,
@@ -271,7 +271,7 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
             measured()
 
 
-# --- a worker that cannot open it --------------------------------------------------------------
+# --- a worker that cannot open the GPU ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("language", list(Language))

@@ -1,4 +1,4 @@
-"""The rules check: symbols of what was built, outputs written without a launch, points lost."""
+"""The rules check: symbols of the library, outputs written without a launch, lost points."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_symbols_are_read(compiler: str, tmp_path: Path) -> None:
     )
     symbols = read_symbols(library(compiler, tmp_path, text))
     assert "theirs" in symbols.needed
-    assert "mine" in symbols.defined  # hidden, and so a local name by now
+    assert "mine" in symbols.defined  # a hidden name, which linking has made local
     assert "mine" not in symbols.needed
     assert "maybe" in symbols.optional
 
@@ -96,14 +96,14 @@ def test_words_break_no_rule(compiler: str, tmp_path: Path, text: str) -> None:
     assert broken_rules(library(compiler, tmp_path, text), on_gpu=False) == ()
 
 
-def test_words_are_worth_a_look() -> None:
+def test_words_are_suspicious() -> None:
     assert suspicious_text("// dlopen(") == ("the source contains `dlopen`",)
     assert suspicious_text("out[i] = in[i];") == ()
     pastes = "// a##b\n# define CAT(a, b) a##b\n"
     assert suspicious_text(pastes) == ("line 2: a macro pastes names together",)
 
 
-def test_copying_back_is_worth_a_look_where_all_is_on_the_device() -> None:
+def test_copying_back_is_suspicious_where_all_is_on_the_device() -> None:
     text = "cudaMemcpy(x, input, n * sizeof(float), cudaMemcpyDeviceToHost);"
     assert suspicious_text(text) == ()
     assert suspicious_text(text, all_on_device=True) == ("the source contains `DeviceToHost`",)

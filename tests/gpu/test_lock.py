@@ -1,4 +1,4 @@
-"""A GPU is shared by those that check and left to one that times, across processes."""
+"""Processes that check share a GPU; a process that times has it exclusively."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.errors import GraderError
 from grader.gpu import lock
 
 UUID = "GPU-test"
-# Says that it waits, and then what it got: in a process of its own, as `grade` is.
+# A separate process, as `grade` is: prints when it waits, and which lock it got.
 OTHER = """
 import sys
 from pathlib import Path
@@ -106,7 +106,9 @@ def test_two_that_time_get_their_turns(folder: Path) -> None:
         assert process.communicate(timeout=60)[0] == "waits\nalone\n"
 
 
-def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_is_kept_for_ever_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lock, "TIMEOUT_S", 0.0)
     script = OTHER.replace('print("alone", flush=True)', 'print("alone", flush=True); input()')
     root = str(REPOSITORY)

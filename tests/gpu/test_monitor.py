@@ -1,4 +1,4 @@
-"""A GPU watched while it is measured; the machine is a fake one."""
+"""The monitor of a GPU during a measurement, on a fake machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_peaks_are_those_of_the_data_sheet() -> None:
     assert peaks.fp32_tflop_s == pytest.approx(66.9, abs=0.1)
 
 
-def test_peaks_that_are_not_told_are_unknown() -> None:
+def test_peaks_that_are_not_reported_are_unknown() -> None:
     refused = {"nvmlDeviceGetMemoryBusWidth": pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)}
     gpu = FakeGpu()
     with GpuMonitor(gpu.uuid, FakeNvml(gpu, refused=refused)) as monitor:

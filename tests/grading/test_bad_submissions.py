@@ -1,7 +1,7 @@
-"""Every bad hand-in ends in a clear sentence, the right verdict, and without a trace.
+"""Every bad submission gets a clear message and the right verdict, and leaves nothing behind.
 
-The files are in `hand_ins/`, each named for what is wrong with it. Messages
-are held by their key phrases: what happened, and where.
+The files are in `hand_ins/`, each named for what is wrong with it. Tests compare the key phrases of
+messages: what happened, and where.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import grader.checks.correctness.judging  # noqa: F401 # imports torch, before a
 from grader.grading import context
 from grader.vocabulary import Device
 
-# file · verdict · what the message says · what the hint says
+# file · verdict · part of the message · part of the hint
 WROTE_INPUT = "wrote to `input`, an input, in the kernel silu_kernel"
 
 CUDA = [
@@ -164,7 +164,7 @@ PYTHON = [
     ("writes_nothing.py", "wrong_answer", "nothing was ever written", "is the kernel launched"),
     ("launches_no_programs.py", "wrong_answer", "nothing was ever written", "is the kernel launch"),
 ]
-# Nothing is wrong with their answers, and what they leave behind is cleared away.
+# Correct submissions, whose leftovers are cleaned up.
 RIGHT = [
     "defines_common_names.cu",
     "right.cu",
@@ -182,7 +182,7 @@ def server() -> Iterator[None]:
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    # Before anyone counts what a hand-in leaves.
+    # Before processes and files that a submission leaves are counted.
     context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
     with scratch_folder(tmp_path / "scratch") as folder:
         yield folder
@@ -197,8 +197,8 @@ def bench(
     return Bench(tmp_path, capsys)
 
 
-# A thread that never stops is seen writing, or crashes where the memory has gone,
-# whichever the scheduler lets happen first.
+# A thread that never stops is caught writing, or crashes because the memory was unmapped:
+# that depends on the scheduler.
 SCRIBBLERS = ["thread_writes_after_done.cu", "thread_writes_after_done.py"]
 
 
@@ -231,7 +231,7 @@ def test_every_file_is_in_a_table() -> None:
 
 
 @pytest.mark.parametrize(("file", "verdict", "message", "hint"), CUDA + PYTHON)
-def test_a_bad_hand_in(
+def test_a_bad_submission(
     bench: Bench, scratch: Path, file: str, verdict: str, message: str, hint: str
 ) -> None:
     with nothing_left(scratch):
@@ -241,14 +241,14 @@ def test_a_bad_hand_in(
     assert hint in graded.failed["hint"]
     assert graded.exit_code == 1
     assert graded.report["score"] == 0
-    # What this machine cannot run costs nothing: whoever can run it decides on all points.
+    # Points that this machine cannot measure are pending.
     assert graded.report["pending"] == (100 if verdict == "not_measured" else 0)
     assert "\x1b" not in graded.printed
     assert str(scratch) not in graded.printed
 
 
 @pytest.mark.parametrize("file", RIGHT)
-def test_a_right_hand_in(bench: Bench, scratch: Path, file: str) -> None:
+def test_a_right_submission(bench: Bench, scratch: Path, file: str) -> None:
     with nothing_left(scratch):
         graded = bench.grade_file(HAND_INS / file)
     assert graded.verdict == "accepted", graded.failed

@@ -1,7 +1,7 @@
-"""The check of the student's own program: who can tell right from wrong, and who cannot.
+"""The program check: programs that can tell right from wrong, and programs that cannot.
 
-Programs are linked with one right kernel and run as the grader runs them; the
-way through the whole grader is tested at the end.
+They are linked with one right kernel and run as the grader runs them; the tests at the end go
+through the whole grader.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from grader.submission.reader import SourceFile, read_submission
 from grader.system import toolchain
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
-# A global variable, for the program that has one of the same name.
+# A global variable, for the program that defines the same name.
 KERNEL = "int calls = 1;\n" + (REPOSITORY / "tests/grading/hand_ins/right.cu").read_text()
 CPU = Target(device=Device.CPU)
 
 
 @pytest.fixture
 def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """nvcc would be asked about each program, for a second."""
+    """Hide nvcc, which would take a second for each program."""
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
@@ -86,7 +86,7 @@ def judge(assignment: Assignment, text: str) -> Diagnosis:
 
 # ---- outcomes ----
 
-# Of the programs that are rejected: one for each way to be wrong.
+# The rejected programs that run by default: one for each kind of fault.
 QUICK = (
     "always_says_right", "always_says_wrong", "leaves_out_the_last", "tosses_a_coin", "never_calls",
     "does_not_compile", "has_no_main", "is_empty", "throws",
@@ -105,7 +105,7 @@ def test_who_can_tell_is_accepted(silu: Assignment, name: str) -> None:
 
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize("name", slow_unless(QUICK.__contains__, own_programs.REJECTED))
-def test_who_cannot_tell_is_told_why(silu: Assignment, name: str) -> None:
+def test_who_cannot_tell_gets_the_reason(silu: Assignment, name: str) -> None:
     text, verdict, message, hint = own_programs.REJECTED[name]
     sentence = judge(silu, text)
     assert sentence.verdict == verdict, sentence
@@ -122,7 +122,7 @@ def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
 
 
 @pytest.mark.usefixtures("no_nvcc")
-def test_a_kernel_with_a_main_of_its_own_is_told(silu: Assignment) -> None:
+def test_a_kernel_with_a_main_of_its_own_is_reported(silu: Assignment) -> None:
     main = SourceFile(path="main.cu", text=own_programs.ACCEPTED["right"])
     part = build_main(silu, main, CPU)
     assert isinstance(part, Built)
@@ -133,7 +133,7 @@ def test_a_kernel_with_a_main_of_its_own_is_told(silu: Assignment) -> None:
 
 
 @pytest.mark.usefixtures("no_nvcc")
-@pytest.mark.usefixtures("unfenced")  # else it does not find the page
+@pytest.mark.usefixtures("unfenced")  # otherwise it does not find the page
 def test_a_program_that_writes_into_the_graders_page_wins_nothing(silu: Assignment) -> None:
     forges = """\
 static void forge()
@@ -170,7 +170,7 @@ def test_a_program_that_cannot_start_is_our_fault(silu: Assignment, tmp_path: Pa
 
 
 def test_a_program_that_ends_while_it_is_loaded_is_not_our_fault(silu: Assignment) -> None:
-    # The assembly is made of pieces, so that neither its text nor nvcc's half of it shows it.
+    # The assembly is pasted from pieces, so that neither the text nor nvcc's part of it shows it.
     ends = """\
 #ifndef __EDG__
 #define CAT_(a, b) a##b
@@ -205,7 +205,7 @@ def test_nvcc_has_the_last_word(silu: Assignment) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")
 def test_nvcc_builds_the_program(silu: Assignment) -> None:
-    """It needs no GPU for that; running it does."""
+    """The build needs no GPU; running the program does."""
     target = Target(device=Device.CUDA, architecture=(8, 0))
     assert isinstance(build(silu, own_programs.ACCEPTED["right"], target), Built)
     for name in ("has_no_main", "defines_the_entry", "declares_the_entry", "shares_a_name"):
@@ -216,9 +216,9 @@ def test_nvcc_builds_the_program(silu: Assignment) -> None:
         assert message in built.message
 
 
-# ---- nothing tells the runs apart ----
+# ---- the runs look alike ----
 
-# Prints whatever a program might tell its runs apart by, before it calls the entry.
+# Prints everything by which a program might distinguish its runs, before it calls the entry.
 SPY = """\
 #include <dirent.h>
 #include <unistd.h>
@@ -276,7 +276,7 @@ def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignm
         seen.add("\n".join(line for line in told.splitlines() if "pipe:[" not in line))
     assert len(seen) == 1
     text = seen.pop()
-    assert text.count("rw-s 4096 bytes, sum 0") == 2  # the page: in both looks empty
+    assert text.count("rw-s 4096 bytes, sum 0") == 2  # the page: it looks empty in both runs
     assert "memfd" not in text
 
 
@@ -295,14 +295,14 @@ def test_every_output_is_changed_and_the_last_element_of_one(outputs: int) -> No
 
 def test_the_order_of_the_runs_is_any() -> None:
     orders = {tuple(order.change for order in plan(1, random.Random(seed))) for seed in range(200)}
-    assert len(orders) == 6  # of two and two: each there is
+    assert len(orders) == 6  # all four combinations
 
 
 def test_a_seed_makes_the_same_runs_again() -> None:
     assert plan(2, random.Random("7/silu/program")) == plan(2, random.Random("7/silu/program"))
 
 
-# ---- what is changed, in every type ----
+# ---- the change, for every type ----
 
 SHAPED = """\
 format = 1
@@ -349,7 +349,7 @@ exact = true
 sizes = {{ rows = 7, cols = 5 }}
 """
 LEAVES_ALONE = '#include "shaped.h"\nvoid shaped({c}*, {c}*, int, long long) {{}}\n'
-# Says with its exit code which bytes were changed: 1 + element of either array.
+# Its exit code says which element was changed: 1 + element of either array.
 FINDS_IT = """\
 #include <cstdio>
 #include <cstring>
@@ -482,7 +482,7 @@ def test_a_program_that_cannot_tell_takes_its_own_points_only(
     assert (report.verdict, report.score) == (Verdict.WRONG_ANSWER, RIGHT_KERNEL)
 
 
-# What docs/security.md says: the shim's orders are in the program's own memory.
+# As docs/security.md says, the shim's orders are in the program's own memory.
 SEARCHES_ITS_MEMORY = """\
 #include <cstdint>
 #include "silu.h"
@@ -635,6 +635,6 @@ def test_on_a_gpu(first_gpu: Gpu, tmp_path: Path, name: str, verdict: str) -> No
 
 @pytest.fixture(autouse=True)
 def forgotten_tools() -> Iterator[None]:
-    """Each test looks for the tools afresh, as `no_nvcc` hides one."""
+    """Clear the search's cache, because `no_nvcc` hides a tool."""
     yield
     toolchain.clear_cache()

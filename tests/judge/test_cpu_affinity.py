@@ -1,4 +1,4 @@
-"""Two workers on one core: a sleeper wakes where the other one ran, and is not held there."""
+"""Two workers on one core: a sleeping one wakes where the other ran, and is not pinned there."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 
 from grader.judge.cpu_affinity import core_of, pinned_to
 
-# Answers every line by one, and works a little first.
+# Answers every line with one, after a little work.
 ECHO = "import sys\nfor line in sys.stdin: sum(range(20000)); print(line, end='', flush=True)"
 CORES = sorted(os.sched_getaffinity(0))
 
 
 class Echo:
-    """A process that sleeps until it is asked."""
+    """A process that sleeps until it gets a line."""
 
     def __init__(self) -> None:
         argv = [sys.executable, "-I", "-c", ECHO]
@@ -82,11 +82,11 @@ def test_whoever_has_ended_changes_nothing(echoes: tuple[Echo, Echo]) -> None:
     assert os.sched_getaffinity(one.pid) == set(CORES)
 
 
-def test_an_end_in_the_block_is_nobodys_error(
+def test_an_end_in_the_block_is_no_error(
     echoes: tuple[Echo, Echo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, _ = echoes
-    monkeypatch.setattr(psutil.Process, "cpu_num", lambda self: -1)  # on another one
+    monkeypatch.setattr(psutil.Process, "cpu_num", lambda self: -1)  # on another core
     with (
         pytest.raises(RuntimeError, match="the block's own"),
         pinned_to(one.pid, CORES[0]),

@@ -1,4 +1,4 @@
-"""The one sentence about the shape of an error."""
+"""The sentence about the pattern of an error."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_bytes_that_kept_both_poisons_are_counted() -> None:
     assert count_unwritten_bytes(first, second, (0xAA, 0xBB)).tolist() == [3, 4, 0]
 
 
-def test_elements_of_which_a_part_was_written_are_told() -> None:
+def test_elements_of_which_a_part_was_written_are_reported() -> None:
     wanted = expected(N)
     actual = torch.full((N,), math.nan)
     torn = pattern(actual, wanted, unwritten=torch.full((N,), 3))
@@ -158,8 +158,8 @@ def test_elements_of_which_a_part_was_written_are_told() -> None:
     assert pattern(actual, wanted, unwritten=one) == "every element is not a number"
 
 
-def test_tiles_that_are_not_turned_within_themselves_are_told() -> None:
-    wanted = expected(70, 40)  # two whole tiles of 32 and a rest
+def test_tiles_that_are_not_turned_within_themselves_are_reported() -> None:
+    wanted = expected(70, 40)  # two whole tiles of 32 and a remainder
     actual = wanted.clone()
     for top in (0, 32):
         actual[top : top + 32, :32] = wanted[top : top + 32, :32].t()

@@ -1,4 +1,4 @@
-"""The judge's own ends: channel, guards, poison, seals, and the oracle's promises."""
+"""The judge's side: channel, guards, poison, seals, and the oracle's contract."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_arguments_are_packed_in_order() -> None:
     ]
 
 
-# --- an oracle that does not keep its promises -----------------------------------------------
+# --- an oracle that breaks its contract ------------------------------------------------------
 
 
 @pytest.fixture(scope="module", autouse=True)

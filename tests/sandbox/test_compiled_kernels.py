@@ -44,7 +44,7 @@ MODULE = {"cuda_utils.cpython-312-x86_64-linux-gnu.so": b"\x7fELF\0module"}
 
 
 def lay(box: Path, folder: str, files: dict[str, bytes], *, listed: bool = True) -> Path:
-    """Write a folder of a cache as Triton leaves it; return it."""
+    """Write a cache folder as Triton leaves it, and return it."""
     place = box / CACHE / folder
     place.mkdir(parents=True)
     for name, data in files.items():
@@ -121,7 +121,7 @@ def pipe(place: Path, secret: Path) -> None:
 
 def listening(place: Path, secret: Path) -> None:
     here = Path.cwd()
-    os.chdir(place.parent)  # a socket's path is short
+    os.chdir(place.parent)  # a socket's path must be short
     try:
         with socket.socket(socket.AF_UNIX) as made:
             made.bind(place.name)
@@ -179,7 +179,7 @@ def test_a_box_is_its_users_and_so_are_its_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["box", "cache", "folder"])
 def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path: Path, where: str) -> None:
     lay(tmp_path / "elsewhere", FOLDER, KERNEL)
-    assert kept(tmp_path / "elsewhere") == {FOLDER: KERNEL}  # it would be worth following
+    assert kept(tmp_path / "elsewhere") == {FOLDER: KERNEL}  # a valid cache
     box, target = tmp_path / "box", tmp_path / "elsewhere"
     if where == "box":
         box.symlink_to(target)
@@ -251,8 +251,8 @@ def test_it_holds_so_many_bytes_and_files_and_no_more(
             assert sorted(carried.folders) == ["A" * 52, "B" * 52], limit
 
 
-# Compiles for a GPU that is not here and says where the code came from; the rest of
-# what a worker does with a GPU is left out.
+# Compiles for a GPU that is absent and prints where the code came from; the other steps of
+# a worker on a GPU are left out.
 HAND_IN = """
 import os
 from pathlib import Path
@@ -283,7 +283,7 @@ def silu(input, output, n):
 
 @pytest.fixture(scope="module", autouse=True)
 def subreaper() -> None:
-    process_tree.become_subreaper()  # the servers' workers become ours
+    process_tree.become_subreaper()  # the servers' orphaned workers become children of this process
 
 
 @pytest.fixture(scope="module")
@@ -329,14 +329,14 @@ def test_a_later_worker_finds_what_an_earlier_one_compiled(
     (files,) = built.compiled.folders.values()
     assert set(files) == {name.replace("k.", "kernel.") for name in KERNEL}
     assert loaded(Session(built, LIMITS, server)).split() == ["found", "True"]
-    # The same file built again is somebody else's.
+    # The same file built again is another submission.
     assert loaded(Session(hand_in(tmp_path, HAND_IN), LIMITS, server)).split()[0] == "compiled"
 
 
 def test_without_a_list_of_its_own_box_a_worker_would_compile_again(
     tmp_path: Path, server: PythonServer
 ) -> None:
-    """The list names full paths: a plain copy of the folder is of no use."""
+    """The list has full paths, so a plain copy of the folder would not work."""
     built = hand_in(tmp_path, HAND_IN)
     loaded(Session(built, LIMITS, server, contributes=True))
     with pytest.MonkeyPatch.context() as patch:
@@ -409,7 +409,7 @@ def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:
 
 
 class FakeSession:
-    """Says when it was started and ended, and for which cases it is to give."""
+    """Reports when it was started and ended, and for which cases it contributes."""
 
     log: list[str]
 

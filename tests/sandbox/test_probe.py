@@ -1,4 +1,4 @@
-"""The sandbox's level and its system call filter, without a submission."""
+"""The sandbox's level and its system-call filter, without a submission."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def answer(call: str | int, *arguments: int, machine: str, gpu: bool = False, abi: int = 0) -> int:
-    """Run the filter as the kernel does; return what it says."""
+    """Run the filter as the kernel does; return its result."""
     number = NUMBERS[call][list(MACHINES).index(machine)] if isinstance(call, str) else call
     assert number is not None
     padded = (*arguments, *[0] * 6)[:6]
@@ -197,7 +197,7 @@ def test_what_the_filter_says(machine: str) -> None:
     assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM | 0o4000) == refused(errno.EACCES)
     assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM, gpu=True) == ALLOWED
     assert says("socket", socket.AF_INET, gpu=True) == refused(errno.EACCES)
-    # The kernel takes the low half of an argument; the high half is no way around.
+    # The kernel reads the low half of an argument, so the high half cannot bypass the rule.
     assert says("socket", socket.AF_INET | 1 << 32) == refused(errno.EACCES)
     assert says("kill", 0xFFFF_FFFF, 9) == refused(errno.EPERM)
     assert says("kill", 1234, 9) == ALLOWED

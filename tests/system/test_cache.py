@@ -1,4 +1,4 @@
-"""The store of build products: complete or absent, also with runs side by side."""
+"""The cache of build products: an entry is complete or absent, also with concurrent runs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_runs_that_make_the_same_entry_at_once_agree(root: Path) -> None:
 
     def make(folder: Path) -> None:
         make_file(folder)
-        together.wait(timeout=20)  # all are between the look and the rename
+        together.wait(timeout=20)  # all runs are between the look-up and the rename
 
     def run() -> None:
         entries.append(cached_folder("kind", "key", make))
@@ -90,11 +90,11 @@ def test_runs_that_make_the_same_entry_at_once_agree(root: Path) -> None:
 
 
 @pytest.mark.parametrize("locks", [True, False], ids=["with locks", "without locks"])
-def test_of_what_is_dear_one_is_made_and_the_others_wait(
+def test_an_expensive_entry_is_made_once_and_the_others_wait(
     root: Path, monkeypatch: pytest.MonkeyPatch, locks: bool
 ) -> None:
     if not locks:
-        monkeypatch.setattr(fcntl, "LOCK_EX", -1)  # an operation that there is not
+        monkeypatch.setattr(fcntl, "LOCK_EX", -1)  # an operation that does not exist
     made: list[str] = []
 
     def make(folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""Finding tools: the order of the search, and what counts as broken.
+"""Finding tools: the order of the search, and broken tools.
 
-The programs are shell scripts that answer like the real ones; the real g++ and
-nvcc are asked too, where the machine has them.
+The programs are shell scripts that answer like the real ones; the real g++ and nvcc are tested if
+the machine has them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLANG = "#define __clang__ 1\n#define __GNUC__ 4\n#define __GNUC_MINOR__ 2\n"
 
 
 class Places:
-    """A machine made of folders: nothing of the real one is found."""
+    """A machine made of folders, where no real tool is found."""
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
         self.path = root / "path"
@@ -175,7 +175,7 @@ def test_program_of_another_machine_is_broken(places: Places) -> None:
 
 def test_hanging_compiler_is_broken(places: Places) -> None:
     hanging = places.path / "g++"
-    # `read` from a fifo nobody writes to: hangs without a program on PATH.
+    # `read` from a fifo without a writer hangs, and needs no program on PATH.
     subprocess.run(["/usr/bin/env", "mkfifo", str(places.home / "never")], check=True, env={})
     hanging.write_text(f"#!/bin/sh\nread line < '{places.home / 'never'}'\n")
     hanging.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Speedups: the estimate, its interval, and what is concluded about tiers."""
+"""Speedups: the estimate, its interval, and the decision about tiers."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def test_mean_of_sizes_treats_twice_and_half_alike() -> None:
     [
         ((0.40, 0.45, 0.49), None),
         ((0.50, 0.55, 0.60), SLOW),
-        ((1.00, 1.10, 1.20), EVEN),  # a tier is reached by what equals it
+        ((1.00, 1.10, 1.20), EVEN),  # a speedup equal to a tier reaches it
         ((1.31, 1.50, 1.70), FAST),
-        ((0.60, 0.80, 0.99), SLOW),  # wide, and clear of every tier
+        ((0.60, 0.80, 0.99), SLOW),  # wide, and far from every tier
     ],
 )
 def test_interval_clear_of_the_tiers_decides(
