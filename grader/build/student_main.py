@@ -205,7 +205,7 @@ def link_problem(
                 f'remove it, and write #include "{header}"',
             )
         if name == "main":
-            return f"{kernel} defines `main`, which {main} defines, too", f"remove it from {kernel}"
+            return f"{kernel} defines `main`, too: {main} is the program", "remove it"
         return (f"{main} and {kernel} both define `{name}`", "put `static` before it in both files")
     missed = list(_UNDEFINED.finditer(output))
     if any(match["name"] == "main" for match in missed):

@@ -173,8 +173,8 @@ def test_two_runs_beside_each_other(tmp_path: Path) -> None:
     more = ("--json", str(file))
     with grading(source, scratch, *more) as one, grading(source, scratch, *more) as other:
         codes = one.wait(_PATIENCE_S), other.wait(_PATIENCE_S)
-        told = [done.communicate()[1].decode() for done in (one, other)]
-    assert codes == (0, 0), told
+        errors = [done.communicate()[1].decode() for done in (one, other)]
+    assert codes == (0, 0), errors
     assert json.loads(file.read_text())["verdict"] == "accepted"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hand_in", "report.json", "scratch"]
     assert list(scratch.iterdir()) == []

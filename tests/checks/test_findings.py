@@ -155,10 +155,12 @@ def test_warning_of_a_row_does_not_hide_an_uninitialized_read() -> None:
 
 @given(FINDINGS)
 def test_no_occurrence_is_lost(findings: list[Finding]) -> None:
-    told = merged_findings(findings)
-    outside = {f.line for f in told if f.kind == "out_of_bounds" and f.severity == "error"}
+    reported = merged_findings(findings)
+    outside = {f.line for f in reported if f.kind == "out_of_bounds" and f.severity == "error"}
     for kind in KINDS:
-        found, kept = (sum(f.count for f in some if f.kind == kind) for some in (findings, told))
+        found, kept = (
+            sum(f.count for f in some if f.kind == kind) for some in (findings, reported)
+        )
         assert found == kept or (kind == "uninitialized" and found > kept and outside)
 
 
@@ -194,7 +196,7 @@ def test_ten_thousand_findings_fold_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "reported"),
     [
         (finding(message="it leaks"), "silu.cu:3: it leaks"),
         (finding(None, message="it leaks"), "silu.cu: it leaks"),
@@ -202,8 +204,8 @@ def test_ten_thousand_findings_fold_at_once() -> None:
         (finding(None, message="it leaks", count=40), "silu.cu: it leaks (40 times)"),
     ],
 )
-def test_sentence_is_place_message_and_count(found: Finding, told: str) -> None:
-    assert describe(found) == told
+def test_sentence_is_place_message_and_count(found: Finding, reported: str) -> None:
+    assert describe(found) == reported
 
 
 # --- hints -----------------------------------------------------------------------------------

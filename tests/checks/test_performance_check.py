@@ -123,9 +123,9 @@ def test_a_gpu_is_looked_at_before_and_after(
     looks = iter(waits)
     found = checked(monkeypatch, as_fast_as_torch, lambda: next(looks))
     assert found.diagnosis.verdict is verdict, found
-    told = "another process keeps the GPU busy" in found.diagnosis.message
-    assert told == (verdict is Verdict.NOT_MEASURED)
-    assert found.share == (0.0 if told else 1.0)
+    busy_reported = "another process keeps the GPU busy" in found.diagnosis.message
+    assert busy_reported == (verdict is Verdict.NOT_MEASURED)
+    assert found.share == (0.0 if busy_reported else 1.0)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,15 @@ IDLE, POWER_CAP, HOT = 0x1, 0x4, 0x20
 
 
 @pytest.mark.parametrize(
-    ("bits", "told"),
+    ("bits", "reasons"),
     [(IDLE, ()), (POWER_CAP, ()), (HOT | POWER_CAP, ("software thermal slowdown",))],
 )
-def test_heat_disturbs_a_round_and_a_power_cap_does_not(bits: int, told: tuple[str, ...]) -> None:
+def test_heat_disturbs_a_round_and_a_power_cap_does_not(
+    bits: int, reasons: tuple[str, ...]
+) -> None:
     gpu = FakeGpu(throttle_bits=bits)
     with GpuMonitor(gpu.uuid, FakeNvml(gpu)) as monitor:
-        assert monitor.disturbances() == told
+        assert monitor.disturbances() == reasons
 
 
 def test_peaks_are_those_of_the_data_sheet() -> None:

@@ -184,8 +184,8 @@ def test_a_compiler_sees_the_toolchain_only(
         graded = grade_text(bench, "silu.cu", filled(source, words))
     assert graded.verdict == verdict, graded.failed
     assert message in graded.failed["message"], graded.failed
-    told = str(graded.report)
-    assert "def expected" not in told and "somebody else" not in told
+    report = str(graded.report)
+    assert "def expected" not in report and "somebody else" not in report
 
 
 @pytest.mark.slow
@@ -309,8 +309,8 @@ def test_an_attack(bench: Bench, scratch: Path, words: dict[str, str], attack: A
     assert (graded.report["score"], graded.report["pending"]) == (won, 0)
     assert (graded.report["format"], graded.report["assignment"]) == (1, "silu")
     # It learned no secret; nothing was changed or planted.
-    told = str(graded.report)
-    assert not [word for word in ("def expected", "somebody else", "own secret") if word in told]
+    report = str(graded.report)
+    assert not [word for word in ("def expected", "somebody else", "own secret") if word in report]
     assert not [word for word in ("\x1b", "\x9b", "\x07") if word in graded.printed]
     assert {file: file.read_bytes() for file in assignment.rglob("*") if file.is_file()} == hidden
     assert not any(path.exists() for path in PLANTED)

@@ -268,12 +268,12 @@ def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignm
     assert judged.evidence is not None
     seen = set()
     for done in judged.evidence.runs:
-        told = done.output.split("element ")[0]
+        text = done.output.split("element ")[0]
         folder = next(
-            line.removeprefix("HOME=") for line in told.splitlines() if line.startswith("HOME=")
+            line.removeprefix("HOME=") for line in text.splitlines() if line.startswith("HOME=")
         )
-        told = told.replace(folder, "FOLDER")
-        seen.add("\n".join(line for line in told.splitlines() if "pipe:[" not in line))
+        text = text.replace(folder, "FOLDER")
+        seen.add("\n".join(line for line in text.splitlines() if "pipe:[" not in line))
     assert len(seen) == 1
     text = seen.pop()
     assert text.count("rw-s 4096 bytes, sum 0") == 2  # the page: it looks empty in both runs
