@@ -47,7 +47,7 @@ from grader.checks.performance.buffer_pool import BufferPool, open_buffer_pool
 from grader.checks.performance.timed_worker import StoppedError, TimedWorker, open_timed_worker
 from grader.gpu.nvml import gpus, visible
 from grader.judge.buffers import open_gpu
-from grader.judge.cpu_affinity import core_of, waking_on
+from grader.judge.cpu_affinity import core_of, pinned_to
 from grader.judge.oracle import Oracle
 from grader.judge.python_server import PythonServer
 from grader.judge.session import Session
@@ -127,7 +127,7 @@ class Seat:
     def took_s(self, field: BufferPool, order: Sequence[int]) -> float:
         """Time a burst on the inputs that are there, in seconds, whatever the outputs hold."""
         session = self.side._session
-        with waking_on(session.pid, self.core):
+        with pinned_to(session.pid, self.core):
             prepared = session.prepare(field.calls(order))
         started_s = time.perf_counter()
         outcome = session.run(wall_s=LIMITS.call_s)
@@ -139,18 +139,18 @@ class Seat:
 
 
 def pair(
-    seats: Sequence[Seat], field: BufferPool, order: Sequence[int], chooser: random.Random
+    seats: Sequence[Seat], field: BufferPool, order: Sequence[int], rng: random.Random
 ) -> tuple[float, float]:
     """Time a burst on both sides, one after the other as chance has it."""
     took_s = [0.0, 0.0]
-    for which in chooser.sample((0, 1), 2):
+    for which in rng.sample((0, 1), 2):
         took_s[which] = seats[which].took_s(field, order)
     return took_s[0], took_s[1]
 
 
 def meeting(place: Place, seed: int, rounds: int) -> dict[str, Met]:
     """Open two workers and take rounds of them, with each way of seating them in turn."""
-    chooser = random.Random(seed)
+    rng = random.Random(seed)
     with (
         place.field(seed) as field,
         place.side(field) as first,
@@ -164,9 +164,9 @@ def meeting(place: Place, seed: int, rounds: int) -> dict[str, Met]:
         ones: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
         several: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
         for _ in range(rounds):
-            for name in chooser.sample(list(seated), 2):
-                ones[name].append(pair(seated[name], field, field.order(1), chooser))
-                several[name].append(pair(seated[name], field, field.order(place.sets), chooser))
+            for name in rng.sample(list(seated), 2):
+                ones[name].append(pair(seated[name], field, field.order(1), rng))
+                several[name].append(pair(seated[name], field, field.order(place.sets), rng))
     return {name: met(several[name], ones[name]) for name in seated}
 
 
@@ -235,7 +235,7 @@ def steps(place: Place, field: BufferPool, rounds: int, *, trusted: bool) -> dic
             setattr(field, step, watched(step, getattr(field, step)))
         for _ in range(rounds):
             started_s = time.perf_counter()
-            burst = side.timed(field.order(place.sets))
+            burst = side.timed_burst(field.order(place.sets))
             taken["burst"].append((time.perf_counter() - started_s) * 1e3)
             taken["run"].append(burst.took_s * 1e3)
             taken["calls"].append(burst.calls)

@@ -21,12 +21,12 @@ from rich.table import Table
 from grader.sandbox import spawn
 from grader.sandbox.policy import Layers
 from grader.sandbox.probe import isolation
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import process_tree
 
 LIMIT_S = 0.15
 VARIANTS = {
-    "bare": Layers(landlock=False, filter=False, powers=True),
+    "bare": Layers(landlock=False, filter=False, capabilities=True),
     "fence": Layers(filter=False),
     "filter": Layers(landlock=False),
     "fence and filter": Layers(),
@@ -37,7 +37,7 @@ VARIANTS = {
 
 def run(layers: Layers) -> float | None:
     """Return the wall time of one program, None if it cannot run like that here."""
-    with box("grade-benchmark-") as folder:
+    with scratch_folder("grade-benchmark-") as folder:
         started_s = time.monotonic()
         try:
             ended = spawn.run(

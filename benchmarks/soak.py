@@ -177,14 +177,14 @@ def words(root: Path) -> dict[str, str]:
     }
 
 
-def draw(chooser: random.Random, number: int, root: Path) -> tuple[str, Path, bool]:
+def draw(rng: random.Random, number: int, root: Path) -> tuple[str, Path, bool]:
     """Make one hand-in and return its name, its folder, and whether it is right."""
     if number % 4 == 0:
-        name = chooser.choice(["right.cu", "right.py"])
+        name = rng.choice(["right.cu", "right.py"])
         return name, copied(name, root), True
     corpus = [one for one in attack_corpus.attacks() if not one.gpu]
     files = sorted(HAND_INS.iterdir())
-    position = chooser.randrange(len(corpus) + len(files))
+    position = rng.randrange(len(corpus) + len(files))
     if position < len(corpus):
         attack, folder = corpus[position], Path(tempfile.mkdtemp(dir=root))
         return attack.path.name, attack.hand_in(folder, words(root)), False
@@ -211,7 +211,7 @@ def soak(
     `meet` waits until all that soak beside this one have come as far.
     """
     until_s = time.monotonic() + 60 * work.minutes
-    chooser = random.Random(work.seed)
+    rng = random.Random(work.seed)
     verdicts: Counter[str] = Counter()
     refused = 0
     found = nvml.visible(nvml.gpus())
@@ -232,7 +232,7 @@ def soak(
         for number in range(work.hand_ins):
             if time.monotonic() > until_s:
                 break
-            name, folder, right = draw(chooser, number, root)
+            name, folder, right = draw(rng, number, root)
             verdict = grade_one(assignment, folder, options, server)
             verdicts[verdict] += 1
             if right and verdict != "accepted":

@@ -13,7 +13,7 @@ import pytest
 from classrooms import make_classroom
 from course import Course, make_course
 
-from grader.gpu.lock import sharing
+from grader.gpu.lock import shared_use
 from grader.gpu.nvml import Gpu, gpus, visible
 from grader.pool.state import WorkerState
 from grader.sandbox import policy
@@ -100,7 +100,7 @@ def first_gpu() -> Gpu:
 @pytest.fixture
 def turn(first_gpu: Gpu) -> Iterator[None]:
     """Share the GPU as a grading does, for a test that does less: some want it for themselves."""
-    with sharing(first_gpu.uuid):
+    with shared_use(first_gpu.uuid):
         yield
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from grader.sandbox.policy import Layers
-from grader.sandbox.probe import try_out
+from grader.sandbox.probe import run_probe
 from grader.system import process_tree
 
 VARIANTS = {
@@ -33,7 +33,7 @@ def main() -> None:
     for name, layers in VARIANTS.items():
         if layers.own_user and os.geteuid() != 0:
             continue
-        result = try_out(layers, gpu=False)
+        result = run_probe(layers, gpu=False)
         if isinstance(result, dict):
             columns[name] = result["attempts"]
     print(f"| as {user}: a submission can | {' | '.join(columns)} |")

@@ -83,9 +83,9 @@ def _derive(seed: int, *path: str | int) -> int:
 
 
 def _draw(sizes: Mapping[str, int | float | Range], seed: int) -> dict[str, int | float]:
-    chooser = random.Random(seed)
+    rng = random.Random(seed)
     return {
-        name: chooser.randint(value.min, value.max) if isinstance(value, Range) else value
+        name: rng.randint(value.min, value.max) if isinstance(value, Range) else value
         for name, value in sizes.items()
     }
 

@@ -15,8 +15,8 @@ from grader.vocabulary import Device, Language
 class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
-    `doubts` are notes for staff about its text. `compiled` holds the kernels that its workers on
-    a GPU have compiled so far.
+    `flags` are notes for staff about its source. `compiled` holds the kernels that its workers on a
+    GPU have compiled so far.
     """
 
     language: Language
@@ -25,13 +25,13 @@ class Built:
     file: str
     entry: str
     evidence: BuildEvidence
-    doubts: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """A submission that cannot be run, and the sentence that says why.
+    """A submission that cannot be run; `message` says why.
 
     `verdict` is compile_error, forbidden, the verdict of an exceeded limit, or not_measured if
     this machine cannot decide.

@@ -23,7 +23,7 @@ from grader.protocol import programs
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import untrusted_json
 from grader.system.cache import cached_folder, content_key
 
@@ -37,12 +37,12 @@ _RUN = 'exec "$@" < launches.json'
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
     """Compile each distinct launch; return `built`, or why a launch is rejected.
 
-    The result for a file and its launches is cached if all of them compile. A launch that cannot
-    be compiled here (an argument that cannot be rebuilt, a compiler that crashes) rejects nothing,
-    and becomes a warning.
+    The result for a file and its launches is cached if all of them compile. If a launch cannot be
+    compiled here, because an argument cannot be rebuilt or the compiler crashes, the result has a
+    warning.
     """
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
-    chosen = json.dumps(_in_turns(distinct)[:_MOST_LAUNCHES])
+    chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
     text = built.path.read_bytes()
     reports: list[dict[str, Any]] = []
 
@@ -62,10 +62,10 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     for result in report.get("results", []):
         if result.get("error"):
             return _rejected(built, result["error"], str(report.get("triton"))[:40])
-    return _with_warnings(built, _untried(distinct, report))
+    return _with_warnings(built, _not_compiled(distinct, report))
 
 
-def _in_turns(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the first launch of each kernel, then the second of each, and so on."""
     seen: Counter[str] = Counter()
     ranked = []
@@ -76,7 +76,7 @@ def _in_turns(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [launch for _, launch in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _untried(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
+def _not_compiled(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
     """Return a sentence for each kernel that was not compiled, with the reason."""
     results = report.get("results", [])
     why = "the compiler's program ended early"
@@ -93,8 +93,8 @@ def _untried(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str
     names = (str(launch.get("kernel")) for launch in launches)
     reasons += [(name, why) for name in names if name not in tried]
     return [
-        f"kernel `{name[:100]}` was not compiled, so whether a GPU's compiler takes it is "
-        f"not known: {(reason.splitlines() or [''])[0][:300]}"
+        f"kernel `{name[:100]}` was not compiled, so it is unknown whether it compiles for a GPU: "
+        f"{(reason.splitlines() or [''])[0][:300]}"
         for name, reason in dict.fromkeys(reasons)
     ]
 
@@ -127,7 +127,7 @@ def _version() -> str:
 
 def _compile(built: Built, launches: str) -> dict[str, Any]:
     """Compile the launches, a JSON list, and return the report of `worker.triton_compile`."""
-    with box("grade-gate-") as folder:
+    with scratch_folder("grade-gate-") as folder:
         (folder / "launches.json").write_text(launches)
         shutil.copyfile(built.path, folder / built.path.name)
         program = [sys.executable, "-I", str(programs.TRITON_COMPILE), built.path.name]

@@ -28,7 +28,7 @@ from grader.report.evidence import BuildEvidence
 from grader.report.verdict import Verdict
 from grader.sandbox import scratch_dir, spawn
 from grader.system.cache import cached_folder, content_key
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 LIBRARY = "kernel.so"
 _TRAMPOLINE = "trampoline"
@@ -110,7 +110,7 @@ def compile_sources(
 
     def make(folder: Path) -> None:
         output = folder / product
-        ended.append(patiently(lambda: _run_once(compiler, sources, source, output, wall_s)))
+        ended.append(retry_start(lambda: _run_once(compiler, sources, source, output, wall_s)))
         if not ended[0].ok:
             raise _FailedError
 
@@ -153,7 +153,7 @@ def _compile_once(
 ) -> spawn.Ended:
     """Run the compiler and copy its product to `output`."""
     name = output.name if output is not None else LIBRARY
-    with scratch_dir.box("grade-build-") as scratch:
+    with scratch_dir.scratch_folder("grade-build-") as scratch:
         for part in compiler.parts():
             shutil.copyfile(part, scratch / part.name)
         for name, text in sources.items():
@@ -169,7 +169,7 @@ def _compile_once(
         if ended.exit_code == 127 and "cannot run" in ended.output:
             raise GraderError(f"{compiler.name} could not be started: {ended.output.strip()}")
         if ended.ok and output is not None:
-            # A compiler that was made to do nothing has no product: the caller notices.
+            # A file can make the compiler write no product, which the caller notices.
             with contextlib.suppress(OSError):
                 output.write_bytes(scratch_dir.read(scratch / name, _FILE_MIB << 20))
                 output.chmod(0o700)  # a program must be executable
@@ -199,9 +199,9 @@ def failure(compiled: Compiled, message: str, hint: str = "") -> Rejected:
             message, hint = f"compiling took longer than {compiled.ended.wall_s:.0f} s", ""
         case spawn.End.MEMORY_LIMIT:
             verdict = Verdict.MEMORY_LIMIT
-            message, hint = "the compiler ran out of its memory limit", ""
+            message, hint = "the compiler exceeded its memory limit", ""
         case spawn.End.FOLDER_LIMIT:
-            message, hint = "the compiler filled its folder", ""
+            message, hint = "the compiler wrote more files than it may", ""
         case spawn.End.OUTPUT_LIMIT:
             message, hint = "the compiler printed more than a megabyte", ""
     return Rejected(verdict=verdict, message=message, hint=hint, evidence=compiled.evidence)

@@ -30,15 +30,15 @@ _ADVICE = (
     ),
     (
         re.compile(r"calling a __host__ function.* from a __(?:global|device)__ function"),
-        "what a kernel calls is marked `__device__`: write it before the function's type",
+        "a kernel can call `__device__` functions only: write it before the return type",
     ),
     (
         re.compile(r"kernel launch from __device__ or __global__ functions"),
-        "kernels are launched by host code: launch it from the function, after this kernel",
+        "only host code can launch a kernel: launch it from the entry, after this kernel",
     ),
     (
         re.compile(r"a host function call cannot be configured"),
-        "what is launched by <<<…>>> is a kernel: write `__global__` before its `void`",
+        "<<<…>>> launches kernels only: write `__global__` before the function's `void`",
     ),
     (
         re.compile(r"a __global__ function call must be configured"),
@@ -50,17 +50,17 @@ _ADVICE = (
     ),
     (
         re.compile(r"conflicting declaration of C function|more than one instance of overloaded"),
-        "name and parameters must be those of the header that the file includes",
+        "name and parameters must match the header that the file includes",
     ),
     (
         re.compile(r"assignment of read-only location|must be a modifiable lvalue"),
-        "what is `const` is there to be read: write to the output",
+        "`const` data is read-only: write to the output",
     ),
     (
         re.compile(
             r"cannot convert [‘'](?:float|int|double)[’'] to|incompatible with parameter of"
         ),
-        "compare the arguments with the parameters, one by one: type, order, and no `*` too many",
+        "compare each argument with its parameter: type, order, number of `*`",
     ),
     (
         re.compile(r"invalid preprocessing directive"),

@@ -1,4 +1,4 @@
-"""Explain in one sentence why the entry cannot be called: what was found and what is wanted.
+"""Explain in one sentence why the entry cannot be called: what was found, what was expected.
 
 For a missing or wrong entry a compiler prints a page about templates. The trampoline makes the
 compiler print the type that it found, and this module parses it.
@@ -51,7 +51,7 @@ def kernel_entry(signature: Signature, file: str, text: str) -> tuple[str, str] 
     return (
         f"{file}:{_line(code, kernel.end())}: `{signature.entry}` is a __global__ kernel; "
         "it must be an ordinary function that launches one",
-        _wanted(signature),
+        _expected(signature),
     )
 
 
@@ -60,13 +60,13 @@ def entry_problem(
 ) -> tuple[str, str] | None:
     """Return (message, hint) if the compiler's `output` is about the entry, else None."""
     code = _without_comments(text)
-    wanted = _wanted(signature)
+    expected = _expected(signature)
     entry = signature.entry
     names = [name for name in _DEFINITION.findall(code) if name not in _KEYWORDS]
     if not code.strip():
-        return f"{file} is empty", wanted
+        return f"{file} is empty", expected
     if entry not in names and not re.search(rf"\b{re.escape(entry)}\b", code):
-        return f"{file} defines no function `{entry}`{did_you_mean(entry, names)}", wanted
+        return f"{file} defines no function `{entry}`{did_you_mean(entry, names)}", expected
     lines = _definitions(code, entry)
     place = f"{file}:{lines[0]}" if lines else file
     about_entry = "\n".join(
@@ -74,9 +74,9 @@ def entry_problem(
     )
     if _AMBIGUOUS.search(about_entry) and len(lines) > 1:
         also = ", ".join(map(str, lines[1:]))
-        return f"{place}: `{entry}` is defined more than once, see line {also}", wanted
+        return f"{place}: `{entry}` is defined more than once, see line {also}", expected
     if _HIDDEN.search(about_entry) and lines:
-        return f"{place}: `{entry}` is inside a namespace or class; it must stand outside", wanted
+        return f"{place}: `{entry}` is inside a namespace or class; move it out", expected
     if SIGNATURE_MARK not in output:
         return None
     match = next((m for pattern in _FOUND if (m := pattern.search(output))), None)
@@ -84,11 +84,11 @@ def entry_problem(
         return None
     parameters = re.sub(r"\s*\*", "*", match["parameters"])
     found = f"{match['returns']} {entry}({parameters})"
-    return f"{place}: `{entry}` has another parameter list; found: {found}", wanted
+    return f"{place}: `{entry}` has a wrong parameter list; found: {found}", expected
 
 
-def _wanted(signature: Signature) -> str:
-    return f"wanted: {signature.c_declaration}"
+def _expected(signature: Signature) -> str:
+    return f"expected: {signature.c_declaration}"
 
 
 def _without_comments(text: str) -> str:

@@ -20,7 +20,7 @@ from grader.errors import ToolError
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.cache import cached_folder, content_key
 from grader.system.toolchain import Tool
@@ -43,7 +43,7 @@ def prepare(source: SourceFile) -> str | Rejected:
     except cuda_cpp.TooComplicatedError as error:
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,
-            message=f"{source.path} cannot be made to run on a processor: {error}",
+            message=f"{source.path} cannot be translated for a CPU: {error}",
             evidence=BuildEvidence(tool="host device", cached=False),
         )
     if rewritten.refused:
@@ -61,7 +61,7 @@ def _rejected(
             file=item.file,
             line=item.line,
             column=item.column,
-            # The student need not fix what only this machine cannot run.
+            # Only a warning if the code may be correct and only this machine cannot run it.
             severity="warning" if verdict is Verdict.NOT_MEASURED else "error",
             message=_plain(item),
         )
@@ -78,7 +78,7 @@ def _rejected(
     )
 
 
-def forbidden_switch(rejected: Rejected) -> Rejected:
+def reject_disabled_checks(rejected: Rejected) -> Rejected:
     """Return FORBIDDEN if the file's macros produced a name that switches the checks off.
 
     The rewriter refuses such a name in the text itself; g++ stops at one that a macro produced.
@@ -95,7 +95,7 @@ def forbidden_switch(rejected: Rejected) -> Rejected:
 def _hint(feature: str) -> str:
     hint = "grade it on a machine with a GPU"
     if feature in _FORBIDDEN_ON_A_GPU:
-        hint += ", where a kernel that is to be written by hand may not use it"
+        hint += ", where a kernel that must be written by hand may not use it"
     return hint
 
 
@@ -191,7 +191,7 @@ def runtime(cxx: Tool, mode: Mode) -> Path:
     """
 
     def make(folder: Path) -> None:
-        with box("grade-runtime-") as scratch:
+        with scratch_folder("grade-runtime-") as scratch:
             ended = spawn.run(
                 cuda_cpp.runtime_command(
                     compiler=str(cxx.path), mode=mode, output=Path(_RUNTIME_FILE)
@@ -209,4 +209,4 @@ def runtime(cxx: Tool, mode: Mode) -> Path:
             )
 
     key = _runtime_key(cxx, mode)
-    return cached_folder("host-runtime", key, make, alone=True) / _RUNTIME_FILE
+    return cached_folder("host-runtime", key, make, exclusive=True) / _RUNTIME_FILE

@@ -12,8 +12,8 @@ from grader.build import diagnostics
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_file, failure
 from grader.build.entry_mismatch import entry_problem, kernel_entry
-from grader.build.host_compiler import forbidden_switch, host_compiler, prepare
-from grader.build.libc_overrides import taken_names
+from grader.build.host_compiler import host_compiler, prepare, reject_disabled_checks
+from grader.build.libc_overrides import overridden_names
 from grader.build.nvcc import nvcc_compiler, nvcc_gate
 from grader.build.python_source import build_python
 from grader.build.trampoline import trampoline
@@ -25,7 +25,7 @@ from grader.system import toolchain
 from grader.system.retry import Pool
 from grader.vocabulary import Device, Language
 
-# Compile a text of the file with a compiler.
+# A function that compiles a text of the file with a compiler.
 Compile = Callable[[Compiler, str], Built | Rejected]
 
 
@@ -44,22 +44,22 @@ def build(
     lives as long as the result. Raises GraderError if a compiler breaks down.
     """
     if source.problem is not None:
-        return unfit(source.problem, source.hint)
+        return reject_source(source.problem, source.hint)
     if language is Language.TRITON:
         return build_python(assignment.signature, source, device, scratch)
     is_kernel = kernel_entry(assignment.signature, source.path, source.text)
     if is_kernel is not None:
-        return unfit(*is_kernel)
+        return reject_source(*is_kernel)
     compile_with = partial(_compile, assignment, source, device)
     if device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
-            return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+            return missing_tool("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert architecture is not None
         return compile_with(nvcc_compiler(nvcc, architecture), source.text)
     cxx = toolchain.find_cxx()
     if cxx is None:
-        return missing("g++", "CUDA C++ cannot run on this machine's processor")
+        return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
     compiler = host_compiler(cxx)
     return build_on_cpu(source, compile_with, lambda text: _on_cpu(compile_with, compiler, text))
 
@@ -69,18 +69,18 @@ def build_on_cpu(
 ) -> Built | Rejected:
     """Build with `on_cpu`, which gets the rewritten text, while nvcc tests the file in parallel.
 
-    The emulation and nvcc accept different code. What nvcc, where it is installed, rejects is a
-    compile error; what only the emulation cannot compile is not the student's fault.
+    The emulation and nvcc accept different code. Code that nvcc (if it is installed) rejects is a
+    compile error; code that only the emulation rejects is not measured.
     """
     nvcc = toolchain.find_nvcc()
     with Pool(1, thread_name_prefix="gate") as pool:
         gate = pool.submit(compile_with, nvcc_gate(nvcc), source.text) if nvcc else None
         prepared = prepare(source)
         emulated = prepared if isinstance(prepared, Rejected) else on_cpu(prepared)
-        return last_word(emulated, gate.result() if gate else None, source.path)
+        return decide_with_nvcc(emulated, gate.result() if gate else None, source.path)
 
 
-def last_word(
+def decide_with_nvcc(
     emulated: Built | Rejected, gate: Built | Rejected | None, path: str
 ) -> Built | Rejected:
     """Decide between the result of the emulation and that of nvcc (None: there is no nvcc)."""
@@ -95,8 +95,8 @@ def last_word(
         return replace(
             emulated,
             verdict=Verdict.NOT_MEASURED,
-            message=f"nvcc compiles {path}, but this machine's stand-in for a GPU "
-            f"cannot: {emulated.message}",
+            message=f"nvcc compiles {path}, but the emulation of a GPU on this machine cannot: "
+            f"{emulated.message}",
             hint="grade it on a machine with a GPU",
         )
     if isinstance(emulated, Built):
@@ -116,7 +116,8 @@ def _is_mistake(emulated: Rejected, gate: Rejected) -> bool:
     errors = [found for found in gate.evidence.diagnostics if found.severity == "error"]
     if gate.verdict is not Verdict.COMPILE_ERROR or not errors:
         return False
-    if errors[0].line is None and errors[0].message != gate.message:  # not about the entry either
+    # An error without a line counts only if it is about the entry.
+    if errors[0].line is None and errors[0].message != gate.message:
         return False
     return not any(diagnostics.is_missing_header(found.message) for found in errors)
 
@@ -133,7 +134,7 @@ def build_checked(assignment: Assignment, source: SourceFile) -> Checked | Rejec
     """Build a CUDA C++ file for the CPU with every memory access checked."""
     cxx = toolchain.find_cxx()
     if cxx is None:
-        return missing("g++", "memory accesses cannot be watched on this machine's processor")
+        return missing_tool("g++", "memory accesses cannot be checked on this machine's CPU")
     prepared = prepare(source)
     if isinstance(prepared, Rejected):
         return prepared
@@ -146,13 +147,13 @@ def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rej
     """Compile with the emulation's runtime; reject a file that overrides the C library."""
     built = compile_with(compiler, text)
     if isinstance(built, Rejected):
-        return forbidden_switch(built)
+        return reject_disabled_checks(built)
     try:
-        overrides = taken_names(built.path, compiler.parts()[0])
+        overrides = overridden_names(built.path, compiler.parts()[0])
     except ValueError as error:
         return Rejected(
             verdict=Verdict.COMPILE_ERROR,
-            message=f"{built.file} was linked to something that cannot be read: {error}",
+            message=f"{built.file} was compiled into a library that cannot be read: {error}",
             evidence=built.evidence,
         )
     if not overrides:
@@ -160,20 +161,20 @@ def _on_cpu(compile_with: Compile, compiler: Compiler, text: str) -> Built | Rej
     names = ", ".join(f"`{name}`" for name in overrides[:5])
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
-        message=f"{built.file} defines {names}, which the C library does already",
-        hint="choose another name, or make it static in a namespace of its own",
+        message=f"{built.file} defines {names}, which the C library defines, too",
+        hint="choose another name, or declare it static in a namespace",
         evidence=built.evidence,
     )
 
 
-def unfit(message: str, hint: str) -> Rejected:
+def reject_source(message: str, hint: str) -> Rejected:
     """Return the rejection of a file without compiling it."""
     evidence = BuildEvidence(tool="none", cached=False)
     return Rejected(verdict=Verdict.COMPILE_ERROR, message=message, hint=hint, evidence=evidence)
 
 
-def missing(tool: str, cost: str) -> Rejected:
-    """Return the rejection where this machine lacks a tool."""
+def missing_tool(tool: str, cost: str) -> Rejected:
+    """Return the rejection because this machine lacks a tool; `cost` says what it cannot do."""
     return Rejected(
         verdict=Verdict.NOT_MEASURED,
         message=f"{tool} is not on this machine: {cost}",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from grader.build.elf import read_symbols
 
-# The C library links it into every product.
+# Part of every product: the C library links it in statically.
 _LINKED_IN = frozenset({"atexit"})
 
 
@@ -24,7 +24,7 @@ def _needed(runtime: Path) -> frozenset[str]:
     )
 
 
-def taken_names(library: Path, runtime: Path) -> tuple[str, ...]:
+def overridden_names(library: Path, runtime: Path) -> tuple[str, ...]:
     """Return the names that `library` defines and `runtime` needs from the C library.
 
     Raises ValueError or OSError if the symbols cannot be read.

@@ -1,6 +1,6 @@
 """Check a Python source file before it runs: its syntax and its entry.
 
-The file is parsed in the sandbox, in a process of its own, and not executed.
+The file is parsed in a separate process in the sandbox, and not executed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.protocol import programs
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Device, Language
@@ -51,13 +51,13 @@ def build_python(
         file=source.path,
         entry=signature.entry,
         evidence=_evidence(tuple(_foreign_call(source.path, call) for call in found["foreign"])),
-        doubts=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
+        flags=tuple(f"line {call['line']}: {call['what']}" for call in found["foreign"]),
     )
 
 
 def _foreign_call(file: str, call: dict[str, Any]) -> Diagnostic:
     """Return the warning about a call in a kernel that is not Triton's."""
-    message = f"{call['what']}: a GPU's compiler refuses that"
+    message = f"{call['what']}: it does not compile for a GPU"
     return Diagnostic(file=file, line=call["line"], severity="warning", message=message)
 
 
@@ -72,10 +72,10 @@ def _evidence(diagnostics: tuple[Diagnostic, ...]) -> BuildEvidence:
 
 
 def _inspect(path: Path, entry: str) -> dict[str, Any]:
-    with box("grade-inspect-") as folder:
+    with scratch_folder("grade-inspect-") as folder:
         shutil.copyfile(path, folder / path.name)
         ended = spawn.run(
-            # Without warnings: one about the file would be printed before the result.
+            # Without warnings, which would be printed before the result.
             [
                 *(sys.executable, "-I", "-S", "-W", "ignore"),
                 *(str(programs.INSPECT_PYTHON), path.name, entry),
@@ -85,7 +85,7 @@ def _inspect(path: Path, entry: str) -> dict[str, Any]:
             wall_s=_WALL_S,
         )
     if ended.signal is not None or ended.end is not spawn.End.EXITED:
-        return {"syntax": {"message": "Python's parser gives up on it", "line": None}}
+        return {"syntax": {"message": "Python's parser failed on this file", "line": None}}
     try:
         result: dict[str, Any] = json.loads(ended.output) if ended.ok else {}
     except ValueError:
@@ -103,19 +103,19 @@ def _problem(
         syntax = found["syntax"]
         place = f"{file}:{syntax['line']}" if syntax["line"] else file
         return f"{place}: syntax error: {syntax['message']}", "", syntax["line"]
-    wanted = f"wanted: {signature.python_declaration}"
+    expected = f"expected: {signature.python_declaration}"
     entry = found["entry"]
     if entry is None:
         if signature.entry in found["assigned"]:
             return None  # bound by an assignment or import: the call shows whether it fits
         names = [*found["functions"], *found["assigned"]]
-        meant = did_you_mean(signature.entry, names)
-        return f"{file} defines no function `{signature.entry}`{meant}", wanted, None
+        suggestion = did_you_mean(signature.entry, names)
+        return f"{file} defines no function `{signature.entry}`{suggestion}", expected, None
     if any(name.split("(")[0].endswith("jit") for name in entry["decorators"]):
         return (
             f"{file}:{entry['line']}: `{signature.entry}` is a @triton.jit kernel; "
             "it must be an ordinary function that launches one",
-            wanted,
+            expected,
             entry["line"],
         )
     count = len(signature.arguments)
@@ -124,8 +124,8 @@ def _problem(
     if fits and not entry["required_keywords"]:
         return None
     return (
-        f"{file}:{entry['line']}: `{signature.entry}` has another parameter list; "
+        f"{file}:{entry['line']}: `{signature.entry}` has a wrong parameter list; "
         f"found: {entry['text']}",
-        wanted,
+        expected,
         entry["line"],
     )

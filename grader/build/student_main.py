@@ -21,7 +21,7 @@ from grader.build import diagnostics, main_shim
 from grader.build.artifact import Built, Rejected
 from grader.build.compiler import Compiled, Compiler, compile_sources, failure
 from grader.build.host_compiler import host_object_compiler, host_program_compiler, prepare
-from grader.build.kernel_file import build_on_cpu, first_error, missing, unfit
+from grader.build.kernel_file import build_on_cpu, first_error, missing_tool, reject_source
 from grader.build.nvcc import nvcc_object_compiler, nvcc_program_compiler
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
@@ -86,17 +86,17 @@ def build_main(assignment: Assignment, source: SourceFile, target: Target) -> Bu
     Raises GraderError if a compiler breaks down.
     """
     if source.problem is not None:
-        return unfit(source.problem, source.hint)
+        return reject_source(source.problem, source.hint)
     compile_with = partial(_compile_main, assignment, source, target)
     if target.device is Device.CUDA:
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
-            return missing("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
+            return missing_tool("nvcc", "CUDA C++ cannot be compiled for this machine's GPU")
         assert target.architecture is not None
         return compile_with(nvcc_object_compiler(nvcc, target.architecture), source.text)
     cxx = toolchain.find_cxx()
     if cxx is None:
-        return missing("g++", "CUDA C++ cannot run on this machine's processor")
+        return missing_tool("g++", "CUDA C++ cannot run on this machine's CPU")
     return build_on_cpu(source, compile_with, partial(compile_with, host_object_compiler(cxx)))
 
 
@@ -174,7 +174,7 @@ def build_program(
         wall_s=assignment.limits.build_s,
     )
     if compiled.library is not None:
-        # With the diagnostics of main.cu, which its author wants to read.
+        # Keep the diagnostics of main.cu.
         return replace(part, path=compiled.library)
     found = link_problem(assignment, main.path, kernel.path, compiled)
     if found is not None:
@@ -202,21 +202,21 @@ def link_problem(
         if name.split("(")[0] == entry:
             return (
                 f"{main} defines `{entry}` itself: it must call the one in {kernel}",
-                f'take it out, and write #include "{header}"',
+                f'remove it, and write #include "{header}"',
             )
         if name == "main":
-            return f"{kernel} defines `main`, too: {main} is the program", "take it out"
+            return f"{kernel} defines `main`, too: {main} is the program", "remove it"
         return (f"{main} and {kernel} both define `{name}`", "put `static` before it in both files")
     missed = list(_UNDEFINED.finditer(output))
     if any(match["name"] == "main" for match in missed):
-        return f"{main} defines no function `main`", "wanted: int main()"
+        return f"{main} defines no function `main`", "expected: int main()"
     for match in missed:
         name = match["name"]
         place = f"{main}:{match['line']}" if match["file"] == main else main
         if name.split("(")[0] == entry:
             return (
-                f"{place}: `{name}` is declared here in another way than it is defined",
+                f"{place}: the declaration of `{name}` does not match its definition",
                 f'write #include "{header}" instead of a declaration',
             )
-        return f"{place}: `{name}` is used but not defined", "write its body into the file"
+        return f"{place}: `{name}` is used but not defined", "define it in the file"
     return None

@@ -20,11 +20,11 @@ _TEMPLATE = """\
 #include <cstring>
 #include <type_traits>
 
-// What needs names that are not ours stands before the student's file: its macros
-// (T, value, cudaDeviceSynchronize …) mean nothing here yet.
+// Code that uses other names than the grader's comes before the student's file, whose macros
+// (T, value, cudaDeviceSynchronize …) could change it.
 namespace grader_trampoline {{
 
-// The cudaError_t of the launches, else that of what the kernels did.
+// The cudaError_t of the launches, else that of the kernels' work.
 static int grader_wait_for_all() {{
   const cudaError_t launch = cudaGetLastError();
   const cudaError_t work = cudaDeviceSynchronize();
@@ -38,7 +38,7 @@ template <class T> T grader_value(unsigned long long bits) {{
   return result;
 }}
 
-// const on what a pointer points to is the student's choice.
+// Ignores const behind a pointer, which the student may choose.
 template <class T> struct plain {{ using type = T; }};
 template <class T> struct plain<const T*> {{ using type = T*; }};
 
@@ -48,7 +48,7 @@ template <class Found> struct {mark} {{
 template <class R, class... P> struct {mark}<R (*)(P...)> {{
   static_assert(
       std::is_same<void(typename plain<P>::type...), void({plain_types})>::value,
-      "the entry has another parameter list");
+      "the entry has a wrong parameter list");
 }};
 
 }}  // namespace grader_trampoline
@@ -72,7 +72,7 @@ extern "C" __attribute__((visibility("default"))) int grader_call(
   return grader_trampoline::grader_wait_for_all();
 }}
 
-// Many calls and one wait: nothing but launches stands between two of them.
+// Many calls and one wait, with nothing but launches between two calls.
 extern "C" __attribute__((visibility("default"))) int grader_calls(
     const unsigned long long* grader_bits, int grader_per_call, int grader_count) {{
   for (int grader_number = 0; grader_number < grader_count; ++grader_number)
@@ -80,11 +80,11 @@ extern "C" __attribute__((visibility("default"))) int grader_calls(
   return grader_trampoline::grader_wait_for_all();
 }}
 
-// The same once more on the same sizes. What is allocated below this frame and
-// never freed has leaked: what is kept for later calls, the first one made.
+// A second call with the same sizes. Memory that is allocated below this frame and never freed has
+// leaked, because the first call has allocated all memory that is kept for later calls.
 extern "C" __attribute__((visibility("default"))) int grader_call_again(
     const unsigned long long* grader_bits) {{
-  volatile int grader_result = grader_call(grader_bits);  // no tail call: the frame is the message
+  volatile int grader_result = grader_call(grader_bits);  // no tail call: it would hide the frame
   return grader_result;
 }}
 """

@@ -1,1 +1,1 @@
-"""The checks: one folder for each, and `common` for what several of them need."""
+"""The checks: one folder for each, and `common` for what several checks share."""

@@ -1,8 +1,8 @@
-"""The protocol of a check: what the grading asks of it, and what it gives back.
+"""The interface between the grading and a check.
 
-    applies    is there anything to check in this kernel, on this device?
-    prevented  what it says if it cannot run after what the checks before it found out
-    run        one outcome; several where parts of the points differ in who may see them
+    applies    whether there is anything to check in this kernel, on this device
+    prevented  the outcome if an earlier check rules this one out, else None
+    run        one outcome; several if parts of the points differ in visibility
 
 A check is an object in `grader.checks.registry`. Its class imports torch inside `run` only: a
 grading loads torch while the compilers work.
@@ -27,7 +27,7 @@ from grader.submission.reader import SourceFile
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 if TYPE_CHECKING:
-    # They import torch.
+    # These modules import torch.
     from grader.build.kernel_file import Checked
     from grader.checks.common.case_run import RunSetup
     from grader.judge.oracle import CaseData, Oracle
@@ -37,9 +37,9 @@ E = TypeVar("E", bound=Evidence)
 
 
 class Cost(IntEnum):
-    """When a check runs: all checks of one cost, kernel by kernel, before the next cost.
+    """When a check runs: all kernels are checked at one cost before the next cost.
 
-    Time may run out, so what is cheap and worth most comes first.
+    Time may run out, so the cheap checks with the most points come first.
     """
 
     CASES = 0
@@ -51,10 +51,10 @@ class Cost(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)  # no slots: typing sets an attribute on a generic's instances
 class CheckOutcome(Generic[E]):
-    """What a check found out: a verdict in words, and the evidence that it rests on.
+    """The result of a check: a diagnosis and the evidence for it.
 
-    `share` of the points is won where they are not all or nothing. Of a check with several
-    outcomes each has a `label` for its line and its `weight` in the points.
+    `share` is the part of the points that is won, None for all or nothing. If a check has several
+    outcomes, each has a `label` for its line and a `weight` in the points.
     """
 
     diagnosis: Diagnosis
@@ -81,12 +81,12 @@ class KernelFile:
 
     @property
     def key(self) -> tuple[str, Language]:
-        """What distinguishes the file from the others of its submission."""
+        """Identifies the file within its submission."""
         return self.kernel.name, self.language
 
     @property
     def title(self) -> str:
-        """The name that progress shows."""
+        """The name in the progress display."""
         return f"{self.kernel.name} · {self.language.phrase}"
 
     @property
@@ -96,7 +96,7 @@ class KernelFile:
 
 
 class CheckContext(Protocol):
-    """What a check may ask of the grading, about the kernel file that it checks."""
+    """The grading as a check sees it: one kernel file and everything needed to check it."""
 
     @property
     def assignment(self) -> Assignment:
@@ -122,8 +122,8 @@ class CheckContext(Protocol):
     def built(self) -> Built:
         """The file as built for this device."""
 
-    def rebuilt(self, build: Built | Rejected) -> None:
-        """Replace the build: a later compiler had more to say. A rejection ends the checks."""
+    def replace_build(self, build: Built | Rejected) -> None:
+        """Replace the build by the result of a later compiler. A rejection ends the checks."""
 
     def checked_build(self) -> Checked | Rejected:
         """Return the checked host build of a CUDA C++ file."""
@@ -143,69 +143,69 @@ class CheckContext(Protocol):
         """Return inputs and expected values of a case."""
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
-        """Return what a worker for this build needs; `private` buffers if asked for."""
+        """Return the setup of a worker for this build; `private` overrides the transport."""
 
     @property
     def can_share(self) -> bool:
         """True if judge and worker can share the GPU's memory (not on WSL 2)."""
 
     def prestarted(self) -> Mapping[str, Session]:
-        """Return the workers that wait under the sanitizer's tools; the caller ends them."""
+        """Return the idle workers under the sanitizer's tools, by tool; the caller ends them."""
 
-    def alone(self) -> None:
-        """End every worker that waits: nothing else may use the GPU from here on."""
+    def end_prestarted(self) -> None:
+        """End all prestarted workers, so that nothing else uses the GPU from here on."""
 
-    def chooser(self, check: CheckName) -> random.Random:
-        """Return what a check draws secrets from: the same in each run with the same seed."""
+    def rng(self, check: CheckName) -> random.Random:
+        """Return the source of a check's secret choices; it depends on the secret seed only."""
 
     @property
     def correct(self) -> bool | None:
-        """Whether the cases are right; None if that is not known, or was not asked for."""
+        """Whether the cases are right; None if that is unknown or was filtered out."""
 
     def outcomes(self, check: CheckName) -> Sequence[CheckOutcome[Any]]:
-        """Return what an earlier check of this file found out; empty if it has not run."""
+        """Return the outcomes of an earlier check of this file; empty if it has not run."""
 
-    def wants(self, check: CheckName) -> bool:
-        """True unless a filter leaves the check out."""
+    def includes(self, check: CheckName) -> bool:
+        """True unless the options filter the check out."""
 
     @property
     def kernels(self) -> Sequence[KernelFile]:
         """The CUDA C++ kernels that the student's program may run with, in order."""
 
     def is_correct(self, kernel: KernelFile) -> bool | None:
-        """Whether one of `kernels` is right; None if this machine cannot say."""
+        """Whether one of `kernels` is right; None if this machine cannot judge it."""
 
     def linked_with(self, kernel: KernelFile) -> Built | Rejected:
         """Return the student's program linked with a kernel."""
 
-    def expect(self, steps: int) -> None:
-        """Announce how many steps `advance` will be told."""
+    def set_steps(self, steps: int) -> None:
+        """Set the number of steps that `advance` will report."""
 
     def advance(self, step: str) -> None:
         """Report one step as done."""
 
 
 class Check(Generic[E]):
-    """One check. A subclass gives `name`, `evidence` and `run`, and what differs of the rest."""
+    """One check. A subclass defines `name`, `evidence` and `run`, and overrides the rest."""
 
     name: ClassVar[CheckName]
     evidence: ClassVar[type[Any]]
     cost: ClassVar[Cost] = Cost.TOOLS
-    # Whether its points count only if the cases are right.
+    # True if the points count only when the cases are right.
     needs_correct: ClassVar[bool] = True
 
     def applies(self, context: CheckContext) -> bool:
-        """Say whether there is anything to check: by default, if a spec gives points for it."""
+        """Return whether there is anything to check: by default, whether the spec has points."""
         return self.name in context.file.kernel.points
 
     def prevented(self, context: CheckContext) -> CheckOutcome[E] | None:
-        """Return what the check says if it cannot run now, None if it can."""
+        """Return the outcome if the check cannot run now, None if it can."""
         return None
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[E]]:
-        """Check the file. Empty if there is nothing worth a line in the report."""
+        """Check the file. Returns nothing if there is nothing to report."""
         raise NotImplementedError
 
     def lines(self, evidence: E) -> Sequence[str]:
-        """Return what a student reads below the check's line, for evidence of its own."""
+        """Return the lines that a student reads below the check's line, from its evidence."""
         return ()

@@ -1,6 +1,6 @@
-"""Which checks there are. A new check is a folder beside the others and a line here.
+"""All checks. A new check is a folder beside the others and a line here.
 
-`register` adds one from outside the package, such as a test's.
+`register` adds a check from outside the package, for example from a test.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def named(name: CheckName) -> Check[Any]:
 
 
 def register(check: Check[Any]) -> None:
-    """Add a check; its name becomes one that specs, options and reports may use."""
+    """Add a check, whose name specs, options and reports may use from now on."""
     CheckName.add(check.name)
     _checks.append(check)
 
 
 def unregister(check: Check[Any]) -> None:
-    """Take a check out that `register` added."""
+    """Remove a check that `register` added."""
     _checks.remove(check)
     CheckName.remove(check.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.report.model import write_whole
+from grader.report.model import write_atomically
 
 
 def write_text(path: Path, text: str, *, tip: str | None = None, parents: bool = False) -> None:
@@ -16,7 +16,7 @@ def write_text(path: Path, text: str, *, tip: str | None = None, parents: bool =
     try:
         if parents:
             path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text)
+        write_atomically(path, text)
     except OSError as error:
         raise GraderError(f"cannot write {path}: {error.strerror or error}", tip=tip) from error
 

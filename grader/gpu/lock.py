@@ -6,8 +6,8 @@ queue, which every process passes before it shares the GPU: otherwise a stream o
 would starve it. The kernel releases a lock when its holder dies. `grade local` and `grade batch`
 of all users use the same files; where the files cannot be made, grading goes on without a lock.
 
-`_held` is module state because `flock` belongs to the descriptor that `sharing` opened, and
-`alone` must convert that same lock deep inside a grading.
+`_held` is module state because `flock` belongs to the descriptor that `shared_use` opened, and
+`exclusive_use` must convert that same lock deep inside a grading.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from grader.errors import GraderError
 # The same for all users and for every TMPDIR.
 FOLDER = Path("/tmp")
 # Longer than any grading of one submission: a process that holds the lock longer hangs.
-PATIENCE_S = 3600.0
+TIMEOUT_S = 3600.0
 _POLL_S = 0.1
 
 _held: dict[str, int] = {}
 
 
 @contextlib.contextmanager
-def sharing(uuid: str | None) -> Iterator[None]:
+def shared_use(uuid: str | None) -> Iterator[None]:
     """Share the GPU in the block with other processes that do not time; None means no GPU."""
     descriptor = None if uuid is None else _open(uuid)
     if uuid is None or descriptor is None:
@@ -48,8 +48,8 @@ def sharing(uuid: str | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def alone(uuid: str) -> Iterator[None]:
-    """Use the GPU exclusively in the block, which must be inside a block of `sharing`.
+def exclusive_use(uuid: str) -> Iterator[None]:
+    """Use the GPU exclusively in the block, which must be inside a block of `shared_use`.
 
     The shared lock is released first, so that two processes that want exclusive use do not
     deadlock; it is taken again at the end.
@@ -95,14 +95,14 @@ def _open(uuid: str, ending: str = "lock") -> int | None:
 
 
 def _wait(descriptor: int, kind: int, uuid: str) -> None:
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + TIMEOUT_S
     while True:
         try:
             return fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline_s:
                 raise GraderError(
-                    f"another grading has kept the GPU {uuid} for {PATIENCE_S / 60:.0f} minutes",
+                    f"another grading has kept the GPU {uuid} for {TIMEOUT_S / 60:.0f} minutes",
                     tip="see which process uses it: nvidia-smi",
                 ) from None
         time.sleep(_POLL_S)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pynvml
 
-from grader.gpu.nvml import Gpu, gpu_of, throttle_words
+from grader.gpu.nvml import Gpu, gpu_of, throttle_reasons_of
 
 # The throttle reasons of `nvml` that make a round useless.
 _DISTURBING = (
@@ -37,14 +37,14 @@ class Peaks:
     fp32_tflop_s: float | None = None
 
 
-class Watch:
+class GpuMonitor:
     """An open NVML session on the GPU with this uuid; a context manager."""
 
     def __init__(self, uuid: str, nvml: Any = pynvml) -> None:
         self._nvml = nvml
         self._uuid = uuid
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> GpuMonitor:
         self._nvml.nvmlInit()
         self._handle = self._nvml.nvmlDeviceGetHandleByUUID(self._uuid)
         return self
@@ -59,7 +59,7 @@ class Watch:
 
     def disturbances(self) -> tuple[str, ...]:
         """Return why the GPU throttles at this moment, () if it does not."""
-        reasons = throttle_words(self._nvml, self._handle)
+        reasons = throttle_reasons_of(self._nvml, self._handle)
         return tuple(reason for reason in reasons if reason in _DISTURBING)
 
     def state(self) -> Gpu:

@@ -37,7 +37,7 @@ class Mps:
         return self.pipe_present or self.control_running or self.server_running
 
 
-def look(environment: Mapping[str, str] = os.environ) -> Mps:
+def detect(environment: Mapping[str, str] = os.environ) -> Mps:
     """Look for the service's processes and its pipe."""
     running = {_name(process) for process in psutil.process_iter()}
     pipe = Path(environment.get(PIPE_VARIABLE) or _DEFAULT_PIPE_DIRECTORY)

@@ -216,7 +216,7 @@ def gpu_of(nvml: Any, handle: Any) -> Gpu:
         temperature_c=_optional(
             nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU
         ),
-        throttle_reasons=throttle_words(nvml, handle),
+        throttle_reasons=throttle_reasons_of(nvml, handle),
         mig_uuids=tuple(_mig_uuids(nvml, handle)),
     )
 
@@ -242,7 +242,7 @@ def _clocks(nvml: Any, handle: Any) -> Clocks:
     )
 
 
-def throttle_words(nvml: Any, handle: Any) -> tuple[str, ...]:
+def throttle_reasons_of(nvml: Any, handle: Any) -> tuple[str, ...]:
     """Return the reasons why the clocks are low at this moment."""
     bits = _optional(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
     return tuple(words for bit, words in _THROTTLE_BITS if bits & bit)

@@ -1,7 +1,6 @@
-"""The compilers at work for one hand-in: every file is built once, side by side.
+"""Build all files of a submission at once, in the threads of a pool.
 
-All are started at the beginning, in threads of a pool; what is built is waited
-for where it is needed.
+All builds start at the beginning; a check waits for the build that it needs.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from grader.system import process_tree, signals
 from grader.system.retry import Pool
 from grader.vocabulary import Language
 
-_ABANDON_S = 0.02  # between two rounds of killing compilers
+_CANCEL_S = 0.02  # between two rounds of killing compilers
 
 
 class Builds:
-    """The builds of one hand-in, in `folder`, by the threads of `pool`."""
+    """The builds of one submission, in `folder`, by the threads of `pool`."""
 
     def __init__(self, assignment: Assignment, options: Options, folder: Path, pool: Pool) -> None:
         self._assignment = assignment
@@ -38,8 +37,8 @@ class Builds:
         self._checked: dict[tuple[str, Language], Future[Checked | Rejected]] = {}
         self._program: ProgramBuilds | None = None
 
-    def start(self, plan: Plan, checked: Callable[[KernelFile], bool]) -> None:
-        """Start the compilers; for files that are to be `checked`, a checked build as well."""
+    def start(self, plan: Plan, needs_checked_build: Callable[[KernelFile], bool]) -> None:
+        """Start all builds, with a checked build of each file that needs one."""
         program = plan.program
         kernels = [file for file in plan.files if file is not program]
         needed = {file.key: file for file in (*plan.program_kernels, *kernels)}
@@ -53,30 +52,30 @@ class Builds:
                 architecture=self._architecture,
                 scratch=self._folder / file.kernel.name / file.language.value,
             )
-        for file in filter(checked, kernels):
-            self.checked(file)
+        for file in filter(needs_checked_build, kernels):
+            self.checked_future(file)
         if program is not None:
             self._start_program(program, plan.program_kernels)
 
     def _start_program(self, main: KernelFile, kernels: Sequence[KernelFile]) -> None:
-        """Compile main.cu, and link it with the kernel that is most likely to serve."""
+        """Compile main.cu, and link it with the last kernel, which is used if it is right."""
         target = Target(device=self._device, architecture=self._architecture)
         self._program = ProgramBuilds(self._assignment, main.source, target, self._pool)
         self._builds[main.key] = self._program.part
         for kernel in kernels[-1:]:
             self._program.start(kernel.source)
 
-    def begun(self, file: KernelFile) -> Future[Built | Rejected]:
-        """Return the build of a file, which may be under way."""
+    def build_future(self, file: KernelFile) -> Future[Built | Rejected]:
+        """Return the build of a file, which may still be running."""
         return self._builds[file.key]
 
     def built(self, file: KernelFile) -> Built | Rejected:
         """Wait for the build of a file."""
         signals.check()
-        return self.begun(file).result()
+        return self.build_future(file).result()
 
-    def checked(self, file: KernelFile) -> Future[Checked | Rejected]:
-        """Return the checked host build, which begins now if it has not yet."""
+    def checked_future(self, file: KernelFile) -> Future[Checked | Rejected]:
+        """Return the checked host build of a file; start it if it has not been started."""
         if file.key not in self._checked:
             self._checked[file.key] = self._pool.submit(
                 build_checked, self._assignment, file.source
@@ -84,18 +83,18 @@ class Builds:
         return self._checked[file.key]
 
     def linked(self, kernel: KernelFile) -> Built | Rejected:
-        """Wait for main.cu as a program with the kernel."""
+        """Wait for the program that links main.cu with the kernel."""
         signals.check()
         assert self._program is not None
         return self._program.start(kernel.source).result()
 
-    def abandon(self) -> None:
-        """End the builds under way, which nobody wants any more."""
+    def cancel(self) -> None:
+        """End all builds that are running or waiting."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         own = self._program.futures if self._program is not None else ()
         builds: list[Future[Any]] = [*self._builds.values(), *self._checked.values(), *own]
         while not all(future.done() for future in builds):
-            # Again and again: a build may be about to start its next program.
+            # Repeatedly, because a build may be about to start its next program.
             process_tree.kill_all()
-            time.sleep(_ABANDON_S)
+            time.sleep(_CANCEL_S)
         process_tree.kill_all()

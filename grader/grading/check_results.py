@@ -1,9 +1,9 @@
-"""What is known of one file → its lines in the report, with the points that each wins.
+"""Turn the state of one file into its lines in the report, with points.
 
-a check       all of its points if it earns them, else none, or a share where it says so
-its parts     share its points by weight: the cases of correctness, by visibility
-after others  points of checks that need right cases wait for them, or are lost with them
-not run yet   points are pending, neither won nor lost
+a check             earns all of its points, a share if its outcome has one, or none
+several outcomes    divide the points by weight (correctness: by number of cases)
+needs right cases   its points are pending while the cases are undecided, lost if they are wrong
+not run yet         its points are pending, neither won nor lost
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_YET = "not graded yet"
 
 
 def results(state: FileState, options: Options, *, finished: bool) -> list[CheckResult]:
-    """Return the lines of one file in the order of a report, whatever has run by now."""
+    """Return the lines of one file in the order of a report, also while checks still run."""
     kernel = state.file.kernel
     lines: list[CheckResult] = []
     if state.build is not None:
@@ -44,16 +44,16 @@ def results(state: FileState, options: Options, *, finished: bool) -> list[Check
         lines.append(grader_error(kernel, *state.failure))
     order = CheckName.all()
     lines.sort(key=lambda line: order.index(line.check))
-    return forbidden(lines)
+    return without_forbidden_points(lines)
 
 
-def forbidden(lines: list[CheckResult]) -> list[CheckResult]:
-    """Return a kernel's lines as they count: a forbidden kernel earns no points in any."""
+def without_forbidden_points(lines: list[CheckResult]) -> list[CheckResult]:
+    """Return a kernel's lines, all without points if one of them is forbidden."""
     return _unearned(lines, Verdict.FORBIDDEN, "no points: the kernel breaks a rule")
 
 
 def build_result(build: Built | Rejected) -> CheckResult:
-    """Return the line for building, which earns no points."""
+    """Return the line of the build, which earns no points."""
     if isinstance(build, Built):
         verdict, message, hint = Verdict.ACCEPTED, f"built with {build.evidence.tool}", ""
     else:
@@ -71,7 +71,7 @@ def build_result(build: Built | Rejected) -> CheckResult:
 
 
 def without_build(kernel: Kernel, rejected: Rejected) -> list[CheckResult]:
-    """Return the lines of the checks that could not run."""
+    """Return the lines of all checks of a kernel that could not be built."""
     pending = rejected.verdict.pending
     verdict = Verdict.NOT_MEASURED if pending else Verdict.SKIPPED
     message = "this machine cannot run it: see build" if pending else "not counted: see build"
@@ -85,10 +85,7 @@ def check_results(
     *,
     correct: bool | None,
 ) -> list[CheckResult]:
-    """Return a line for each outcome of a check.
-
-    `correct` is None if it is not known yet whether the cases are right.
-    """
+    """Return a line for each outcome of a check; `correct` is None while that is undecided."""
     most = shares(kernel.points.get(check.name, 0.0), [one.weight for one in outcomes])
     lines = []
     for outcome, share in zip(outcomes, most, strict=True):
@@ -107,7 +104,7 @@ def check_results(
 
 
 def grader_error(kernel: Kernel, during: CheckName, error: GraderError) -> CheckResult:
-    """Return the line that makes a kernel's score unknown: the fault is ours."""
+    """Return the line for the grader's own error, which makes the kernel's score unknown."""
     whole = during == CheckName.CORRECTNESS
     most = kernel.max_score if whole else kernel.points.get(during, 0.0)
     message = f"the grader failed, not your code: {error.message}"
@@ -120,17 +117,17 @@ def _not_yet(state: FileState, options: Options) -> list[CheckResult]:
     return [
         replace(
             _line(name, Verdict.NOT_MEASURED, most, NOT_YET),
-            # A wrong answer has decided these points already.
+            # Wrong cases have decided these points already.
             pending=0.0 if wrong and named(name).needs_correct else most,
             waiting=True,
         )
         for name, most in state.file.kernel.points.items()
-        if name not in state.found and options.wants(name)
+        if name not in state.found and options.includes(name)
     ]
 
 
 def _if_correct(line: CheckResult, correct: bool | None) -> CheckResult:
-    """Return a line whose points need right cases."""
+    """Return the line of a check whose points need right cases."""
     if correct or not (line.score or line.pending):
         return line
     if correct is None:
@@ -143,7 +140,7 @@ def _if_correct(line: CheckResult, correct: bool | None) -> CheckResult:
 
 
 def _unearned(lines: list[CheckResult], verdict: Verdict, why: str) -> list[CheckResult]:
-    """Return the lines as they are, or without points if one of them has this verdict."""
+    """Return the lines, without points if one of them has this verdict."""
     if all(line.verdict is not verdict for line in lines):
         return lines
     return [

@@ -1,11 +1,11 @@
-"""What the grading of one submission shares, and what a check of one of its files may ask for.
+"""The resources of one grading, and the `CheckContext` of each of its files.
 
-    GradingContext   builds, the Python server, sanitizer prestarts, the judge: one a submission
-    FileContext      the `CheckContext` of one kernel file: its build and its outcomes so far
+    GradingContext   one for each submission: builds, Python server, sanitizer prestarts, judge
+    FileContext      one for each kernel file: its build and its outcomes so far
 
-Time is saved by order: compilers are started first, in threads, as soon as one of them has found
-out what the sandbox is worth here; then the server that imports torch and triton for Python
-workers; then torch is imported here, a second's work for each.
+The order saves time. Compilers start first, in threads, after one thread has probed the sandbox.
+Then the server starts, which imports torch and triton for Python workers, and then torch is
+imported here; each import takes about a second.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from grader.system.umask import private_files
 from grader.vocabulary import CheckName, Device, Language
 
 if TYPE_CHECKING:
-    # They import torch, which takes a second: only once the compilers are busy.
+    # These modules import torch, which takes a second, so they wait until the compilers run.
     from grader.checks.common.case_run import RunSetup
     from grader.judge.oracle import CaseData, Oracle
     from grader.judge.session import Session
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """What is opened once for all checks that run code; never half of it.
+    """The oracle and the GPU, opened once for all checks that run code.
 
-    `driver` is None on the CPU only. `shares` says whether memory of the GPU can be shared
-    between processes; on the CPU it always can.
+    `driver` is None on the CPU. `shares` is true if judge and worker can share device memory, which
+    always holds on the CPU.
     """
 
     oracle: Oracle
@@ -66,9 +66,9 @@ class Judge:
 def open_context(
     assignment: Assignment, options: Options, plan: Plan, server: PythonServer | None = None
 ) -> Iterator[GradingContext]:
-    """Start all builds, and torch, side by side; end every process on the way out.
+    """Start all builds and import torch meanwhile; end every process on exit.
 
-    A `server` that is lent stays the lender's: it is used, not closed.
+    A `server` that the caller passes is used and not closed.
     """
     confine = functools.partial(isolation, gpu=options.device is Device.CUDA)
     process_tree.become_subreaper()
@@ -77,10 +77,10 @@ def open_context(
         context = GradingContext(assignment, options, plan, Path(folder), pool, server)
         try:
             context.start()
-            confine()  # where nothing is built, or while that is being found out
+            confine()  # probes the sandbox if nothing is built; else it waits for the probe
             yield context
         except BaseException:
-            context.abandon()
+            context.cancel()
             raise
         finally:
             context.close()
@@ -116,32 +116,32 @@ class GradingContext:
         on_gpu = self.options.gpu is not None
         timed = on_gpu and any(self._scores(file, CheckName.PERFORMANCE) for file in kernels)
         if timed or any(file.language is Language.TRITON for file in kernels):
-            # Spawned from here, not from the pool: it dies with its thread.
+            # Spawned from this thread, not from the pool: it dies with its thread.
             self.server()
         if on_gpu:
             self.prestart.expect(
-                (file.key, self.builds.begun(file))
+                (file.key, self.builds.build_future(file))
                 for file in kernels
                 if self._scores(file, CheckName.MEMORY)
             )
-        if (kernels and self.options.wants(CheckName.CORRECTNESS)) or self.plan.program_kernels:
-            # A second's work for this thread, while the others compile.
+        if (kernels and self.options.includes(CheckName.CORRECTNESS)) or self.plan.program_kernels:
+            # Takes a second, while other threads compile.
             import grader.checks.correctness.judging  # noqa: F401
 
             signals.check()
 
-    def abandon(self) -> None:
-        """End the builds under way, which nobody wants any more."""
-        self.builds.abandon()
+    def cancel(self) -> None:
+        """End all builds that are running or waiting."""
+        self.builds.cancel()
 
     def close(self) -> None:
-        """End the workers that wait, and the server unless it is lent."""
+        """End the prestarted workers, and the server unless the caller passed it."""
         self.prestart.close()
         if self._server is not None and not self._lent:
             self._server.close()
 
     def server(self) -> PythonServer:
-        """Return the server that Python workers are forked from; started at the first call."""
+        """Return the server that forks Python workers; the first call starts it."""
         if self._server is None:
             self._server = PythonServer(self.options.device)
         return self._server
@@ -162,7 +162,7 @@ class GradingContext:
         return Judge(oracle=oracle, driver=driver, shares=shares)
 
     def setup(self, built: Built, *, private: bool | None = None) -> RunSetup:
-        """Return what a worker for this build needs."""
+        """Return the setup of a worker for this build; `private` overrides the transport."""
         from grader.checks.common.case_run import RunSetup
 
         judge = self.judge
@@ -184,12 +184,12 @@ class GradingContext:
         )
 
     def baseline(self) -> Built:
-        """Return torch's baseline, built like a submission; the server is there to run it."""
+        """Return torch's baseline, built like a submission, and start the server for it."""
         self.server()
         return build_baseline(self.assignment, self.options.device, self._folder / "baseline")
 
     def environment(self) -> dict[str, str | int | float | None]:
-        """Say what graded: for the report."""
+        """Return the report's environment."""
         options = self.options
         return describe(
             self.assignment,
@@ -199,19 +199,19 @@ class GradingContext:
         )
 
     def _scores(self, file: KernelFile, check: CheckName) -> bool:
-        return check in file.kernel.points and self.options.wants(check)
+        return check in file.kernel.points and self.options.includes(check)
 
     def _needs_checked_build(self, file: KernelFile) -> bool:
-        """True if memory or counters will be checked on the processor."""
+        """True if the emulation will check memory or count accesses."""
         on_cpu = self.options.device is Device.CPU and self._scores(file, CheckName.MEMORY)
-        bound = file.kernel.counters is not None and self.options.wants(CheckName.COUNTERS)
+        bound = file.kernel.counters is not None and self.options.includes(CheckName.COUNTERS)
         return file.language is Language.CUDA and (on_cpu or bound)
 
 
 class FileContext:
-    """One kernel file under grading, with what a check of it may ask for.
+    """The `CheckContext` of one kernel file.
 
-    `others` are the files of the same submission, `step` is told of progress.
+    `others` are the states of all files of the submission; `step` shows progress.
     """
 
     def __init__(
@@ -250,22 +250,22 @@ class FileContext:
     @property
     def built(self) -> Built:
         """The file as built for this device."""
-        assert isinstance(self.state.build, Built), "checks run only on what was built"
+        assert isinstance(self.state.build, Built), "checks run only after a successful build"
         return self.state.build
 
     def wait_for_build(self) -> Built | Rejected:
-        """Wait for the compilers and return what came of them."""
+        """Wait for the compilers and return the build."""
         if self.state.build is None:
             self.state.build = self._grading.builds.built(self.file)
         return self.state.build
 
-    def rebuilt(self, build: Built | Rejected) -> None:
-        """Replace the build: a later compiler had more to say. A rejection ends the checks."""
+    def replace_build(self, build: Built | Rejected) -> None:
+        """Replace the build by the result of a later compiler. A rejection ends the checks."""
         self.state.build = build
 
     def checked_build(self) -> Checked | Rejected:
         """Wait for the checked host build of a CUDA C++ file."""
-        return self._grading.builds.checked(self.file).result()
+        return self._grading.builds.checked_future(self.file).result()
 
     def baseline(self) -> Built:
         """Return torch's baseline, built like a submission."""
@@ -286,7 +286,7 @@ class FileContext:
         return self.oracle.data(case, self.file.language)
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
-        """Return what a worker for this build needs; `private` buffers if asked for."""
+        """Return the setup of a worker for this build; `private` overrides the transport."""
         return self._grading.setup(built or self.built, private=private)
 
     @property
@@ -295,29 +295,29 @@ class FileContext:
         return self._grading.judge.shares
 
     def prestarted(self) -> Mapping[str, Session]:
-        """Return the workers that wait under the sanitizer's tools; the caller ends them."""
+        """Return the idle workers under the sanitizer's tools, by tool; the caller ends them."""
         return self._grading.prestart.take(self.file.key)
 
-    def alone(self) -> None:
-        """End every worker that waits: nothing else may use the GPU from here on."""
+    def end_prestarted(self) -> None:
+        """End all prestarted workers, so that nothing else uses the GPU from here on."""
         self._grading.prestart.close()
 
-    def chooser(self, check: CheckName) -> random.Random:
-        """Return what a check draws secrets from: the same in each run with the same seed."""
+    def rng(self, check: CheckName) -> random.Random:
+        """Return the source of a check's secret choices; it depends on the secret seed only."""
         seed = self._grading.options.secret_seed
         return random.Random(f"{seed}/{self.assignment.name}/{check}")
 
-    def wants(self, check: CheckName) -> bool:
-        """True unless a filter leaves the check out."""
-        return self._grading.options.wants(check)
+    def includes(self, check: CheckName) -> bool:
+        """True unless the options filter the check out."""
+        return self._grading.options.includes(check)
 
     @property
     def correct(self) -> bool | None:
-        """Whether the cases are right; None if that is not known, or was not asked for."""
+        """Whether the cases are right; None if that is unknown or was filtered out."""
         return self.state.correct
 
     def outcomes(self, check: CheckName) -> Sequence[CheckOutcome[Any]]:
-        """Return what an earlier check of this file found out; empty if it has not run."""
+        """Return the outcomes of an earlier check of this file; empty if it has not run."""
         return self.state.found.get(check, ())
 
     @property
@@ -326,9 +326,9 @@ class FileContext:
         return self._grading.plan.program_kernels
 
     def is_correct(self, kernel: KernelFile) -> bool | None:
-        """Whether a kernel is right; its cases run now if a filter left them out.
+        """Whether a kernel is right; None if this machine cannot judge it.
 
-        None if this machine cannot say.
+        Runs its cases now if a filter left them out.
         """
         state = next((other for other in self._others if other.file == kernel), None)
         graded = FileContext(self._grading, state or FileState(file=kernel))
@@ -347,10 +347,10 @@ class FileContext:
         """Return the student's program linked with a kernel."""
         return self._grading.builds.linked(kernel)
 
-    def expect(self, steps: int) -> None:
-        """Announce how many steps `advance` will be told."""
+    def set_steps(self, steps: int) -> None:
+        """Set the number of steps that `advance` will report."""
         if self.step is not None:
-            self.step.expect(steps)
+            self.step.set_total(steps)
 
     def advance(self, step: str) -> None:
         """Report one step as done."""

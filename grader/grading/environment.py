@@ -1,4 +1,4 @@
-"""The machine and the versions that graded: what a report says of them."""
+"""The machine and the software versions of a grading, for the report."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def describe(
         "triton": _version("triton"),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "cpu": _processor(),
+        "cpu": _cpu_name(),
         **with_hidden(isolation(gpu=gpu is not None), [assignment.folder]).facts,
         "public_seed": public_seed,
         "secret_seed": secret_seed,
     }
 
 
-def _processor() -> str:
-    """Return the processor's name, or its kind where the name is not told."""
+def _cpu_name() -> str:
+    """Return the CPU's model name, or its architecture if the name is unknown."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             key, _, value = line.partition(":")

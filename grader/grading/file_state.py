@@ -1,4 +1,4 @@
-"""What is known of one kernel file while it is graded."""
+"""The state of one kernel file while it is graded."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grader.vocabulary import CheckName
 
 @dataclass(slots=True, kw_only=True)
 class FileState:
-    """The build of a file and what each check of it found out.
+    """The build of a file and the outcomes of its checks.
 
-    `build` is None until the compiler has answered. `failure` is the grader's own error, which
-    ends the file's checks, with the check that it happened in.
+    `build` is None until the compiler has finished. `failure` is a check and the grader's own error
+    in it, which ends the file's checks.
     """
 
     file: KernelFile
@@ -27,7 +27,7 @@ class FileState:
 
     @property
     def correct(self) -> bool | None:
-        """Whether the cases are right; None if that is not known, or was not asked for."""
+        """Whether the cases are right; None if that is unknown or was filtered out."""
         return all_right(self.found.get(CheckName.CORRECTNESS, ()))
 
 

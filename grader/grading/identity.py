@@ -1,7 +1,7 @@
-"""Which hand-in was graded, and by which spec: two hashes for a report's environment.
+"""Hashes of a submission and of its assignment, for a report's environment.
 
-Reports of one hand-in, made on two machines, may be merged only if both hashes
-agree; a report whose hashes are those of now need not be made again.
+Reports from two machines may be merged only if both hashes agree. A report with the current hashes
+is up to date.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from grader.assignment.model import Assignment
 from grader.submission.reader import Submission
 from grader.system.cache import content_key
 
-# What decides points. The handout beside them may be corrected at any time.
-_DECIDING = ("assignment.toml", "oracle.py", STUBS_FILE)
+# The files that decide points. The handout is left out: it may be corrected at any time.
+_DECISIVE_FILES = ("assignment.toml", "oracle.py", STUBS_FILE)
 
 
 def identity(assignment: Assignment, submission: Submission) -> dict[str, str | int | float | None]:
-    """Return the two keys as the environment of a report holds them."""
+    """Return both hashes under their keys in a report's environment."""
     return {"hand_in_hash": hand_in_hash(submission), "spec_hash": spec_hash(assignment)}
 
 
 def hand_in_hash(submission: Submission) -> str:
-    """Return 40 hex digits for the files that the assignment asks for.
+    """Return a hash of the files that the assignment asks for, 40 hex digits.
 
-    A folder and an archive with the same files have the same hash; other files
-    there make no difference, nor does the name of the folder.
+    A folder and an archive with the same files have the same hash, whatever their name and their
+    other files.
     """
     parts: list[str] = []
     for path, file in sorted(submission.files.items()):
@@ -33,9 +33,9 @@ def hand_in_hash(submission: Submission) -> str:
 
 
 def spec_hash(assignment: Assignment) -> str:
-    """Return 40 hex digits for all of the assignment's folder that decides points."""
+    """Return a hash of the assignment's files that decide points, 40 hex digits."""
     parts: list[str | bytes] = [assignment.name]
-    for name in _DECIDING:
+    for name in _DECISIVE_FILES:
         file = assignment.folder / name
         parts += [name, file.read_bytes() if file.is_file() else b""]
     return content_key(*parts)

@@ -1,4 +1,4 @@
-"""An exception that nobody foresaw → a GraderError, so that it spoils one kernel only."""
+"""Turn an unexpected exception into a GraderError, which affects one kernel only."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from grader.system import signals
 
 
 def as_grader_error(error: Exception) -> GraderError:
-    """Return the error itself if it is foreseen, else one that says where it happened.
+    """Return a GraderError itself, and for another exception one that names type and place.
 
-    Students read it, and the text of an exception may quote anything, a hidden
-    case too: the place alone is told. An interruption that the exception came
-    of goes on as such.
+    Students read the message, so it leaves out the exception's text, which may quote a hidden case.
+    Raises the interruption if a signal caused the exception.
     """
     if isinstance(error, GraderError):
         return error
-    signals.check()  # what a signal cut short fails in ways of its own
+    signals.check()  # interrupted code may fail with any exception
     if os.environ.get("GRADE_DEBUG"):
         traceback.print_exception(error, file=sys.stderr)
     frames = traceback.extract_tb(error.__traceback__)

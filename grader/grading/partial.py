@@ -1,4 +1,4 @@
-"""Reports of gradings that are not finished, and of those that never will be."""
+"""Reports of gradings that have not finished, or that ran out of time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ def is_unfinished(report: Report) -> bool:
 
 
 def out_of_time(report: Report, budget_s: float) -> Report:
-    """Return the report of a run whose time is spent: what was to come is not measured."""
+    """Return the report of a run that is out of time: the remaining checks are not measured."""
 
     def ended(check: CheckResult) -> CheckResult:
         if not check.waiting:
             return check
         return replace(
             check,
-            message=f"not graded: the {budget_s:g} s of this run were over before",
-            hint="your staff can grade the hand-in again with more time",
+            message=f"not graded: the run ended at its limit of {budget_s:g} s",
+            hint="your staff can grade the submission again with more time",
             waiting=False,
         )
 

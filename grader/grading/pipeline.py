@@ -1,9 +1,9 @@
 """Grade one submission for one assignment.
 
-plan        which kernels, in which languages, were handed in
-build       all of them, in threads, while torch is imported here
-check       by cost: the cheap checks of every file first, so that a timeout loses least
-score       points, the better language, the report; so far, after each check
+plan        find the kernels and languages that were handed in
+build       build all files, in threads, while torch is imported here
+check       run the checks by cost: cheap checks of every file first, so a timeout loses least
+score       compute points and the report, also a partial report after each check
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from grader.assignment.model import Assignment
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, Cost
 from grader.checks.registry import checks
-from grader.gpu.lock import sharing
+from grader.gpu.lock import shared_use
 from grader.grading import score
 from grader.grading.check_results import results
 from grader.grading.context import FileContext, GradingContext, open_context
 from grader.grading.file_state import FileState
 from grader.grading.identity import identity
 from grader.grading.internal_error import as_grader_error
-from grader.grading.plan import Options, Plan, absence, make_plan
+from grader.grading.plan import Options, Plan, absence_reason, make_plan
 from grader.grading.progress import Progress
 from grader.judge.python_server import PythonServer
 from grader.report.model import KernelResult, Report
@@ -40,13 +40,12 @@ def grade(
     server: PythonServer | None = None,
     on_report: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Grade `submission`; a student's failures are in the report, ours are raised.
+    """Grade `submission` and return the report.
 
-    A caller that grades many submissions, one after another, lends a `server` for Python.
-    `on_report` gets the report so far, at the beginning and after each check: what is not known
-    yet is pending in it. Its environment is empty until the end.
-    Raises GraderError for what is wrong with the assignment or this machine as a whole; what
-    goes wrong with one kernel only is that kernel's `grader_error`.
+    A caller that grades many submissions passes a `server` for Python to be reused. `on_report`
+    gets the partial report at the beginning and after each check; unknown points are pending in it,
+    and its environment is empty. Raises GraderError for an error of the assignment or the machine
+    as a whole; an error in one kernel becomes that kernel's `grader_error`.
     """
     started_s = time.monotonic()
     plan = make_plan(assignment, submission, options)
@@ -67,7 +66,7 @@ def grade(
 
     publish()
     with (
-        sharing(options.gpu.uuid if options.gpu else None),
+        shared_use(options.gpu.uuid if options.gpu else None),
         open_context(assignment, options, plan, server) as context,
     ):
         files = [FileContext(context, state, states) for state in states]
@@ -88,9 +87,9 @@ def _run(
     *,
     build: bool,
 ) -> bool:
-    """Run the checks of one cost on one file, after its build; True if anything ran.
+    """Run the checks of one cost on one file, after its build if asked; True if anything ran.
 
-    What breaks, foreseen or not, is this kernel's grader_error and ends its checks.
+    Any exception becomes this kernel's grader_error and ends its checks.
     """
     ran, state = False, file.state
     during = CheckName.CORRECTNESS
@@ -103,12 +102,12 @@ def _run(
             during = check.name
             if state.failure is not None or isinstance(state.build, Rejected):
                 break
-            if not context.options.wants(check.name) or not check.applies(file):
+            if not context.options.includes(check.name) or not check.applies(file):
                 continue
             ran = True
-            refused = check.prevented(file)
-            if refused is not None:
-                state.found[check.name] = (refused,)
+            prevented = check.prevented(file)
+            if prevented is not None:
+                state.found[check.name] = (prevented,)
                 continue
             with progress.step(f"{file.file.title} · {check.name}") as step:
                 file.step = step
@@ -128,7 +127,7 @@ def _kernel_results(
     *,
     finished: bool,
 ) -> list[KernelResult]:
-    """Return what is known of every kernel, of the languages that were handed in the better."""
+    """Return the results of every kernel, one for each language that was handed in."""
     found: list[KernelResult] = []
     for kernel, _ in plan.kernels:
         graded = [
@@ -138,7 +137,7 @@ def _kernel_results(
             for state in states
             if state.file.kernel is kernel
         ]
-        found += score.count_better(graded) or [
-            score.not_submitted(kernel, absence(assignment, submission, kernel, options))
+        found += score.mark_counted(graded) or [
+            score.not_submitted(kernel, absence_reason(assignment, submission, kernel, options))
         ]
     return found

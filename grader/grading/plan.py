@@ -1,4 +1,4 @@
-"""What a run is asked for, and the files that it grades."""
+"""The options of a run, and the files that it grades."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _CHECKS_OF_A_PROGRAM = frozenset({CheckName.BUILD, CheckName.PROGRAM})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a run is asked for. Empty filters leave nothing out.
+    """The options of a run. An empty filter includes everything.
 
-    `gpu` is the one to use, None for the CPU. `transport` None means shared
-    memory where a probe shows that it works.
+    `gpu` is the GPU to use, None for the CPU. With `transport` None, memory is shared if a probe
+    shows that this works.
     """
 
     gpu: Gpu | None = None
@@ -38,12 +38,12 @@ class Options:
         """The device to grade on."""
         return Device.CPU if self.gpu is None else Device.CUDA
 
-    def wants(self, check: CheckName) -> bool:
-        """True unless the check was filtered out."""
+    def includes(self, check: CheckName) -> bool:
+        """True unless the check is filtered out."""
         return not self.checks or check in self.checks
 
     def filtered(self, assignment: Assignment) -> bool:
-        """True if a filter leaves something of the assignment out that has points or a language."""
+        """True if a filter leaves out a kernel, language or check of the assignment."""
         parts = assignment.parts
         return (
             bool(self.kernels and {p.name for p in parts} - self.kernels)
@@ -56,8 +56,8 @@ class Options:
 class Plan:
     """The kernels of a run, in order, with the files that were handed in for each.
 
-    `program` is the student's main.cu, which may run with one of `program_kernels`: they are
-    built for it even if a filter leaves them out of the report.
+    The student's `program` runs with one of `program_kernels`, which are built for it even if a
+    filter leaves them out of the report.
     """
 
     kernels: tuple[tuple[Kernel, tuple[KernelFile, ...]], ...]
@@ -75,38 +75,38 @@ class Plan:
 
 
 def make_plan(assignment: Assignment, submission: Submission, options: Options) -> Plan:
-    """Return which files a run with these options grades, the student's program last."""
+    """Return the files that a run with these options grades, the student's program last."""
     cuda = replace(options, languages=frozenset({Language.CUDA}))
     kernels = [k for k in assignment.kernels if not options.kernels or k.name in options.kernels]
     planned = [(k, _files(assignment, submission, k, options)) for k in kernels]
-    serving: tuple[KernelFile, ...] = ()
-    if assignment.program is not None and _wants_program(options):
+    program_kernels: tuple[KernelFile, ...] = ()
+    if assignment.program is not None and _includes_program(options):
         main = _files(assignment, submission, assignment.program, cuda)
         planned.append((assignment.program, main))
-        if main and options.wants(CheckName.PROGRAM):
-            serving = tuple(
+        if main and options.includes(CheckName.PROGRAM):
+            program_kernels = tuple(
                 file
                 for kernel in assignment.kernels
                 for file in _files(assignment, submission, kernel, cuda)
             )
-    return Plan(kernels=tuple(planned), program_kernels=serving)
+    return Plan(kernels=tuple(planned), program_kernels=program_kernels)
 
 
-def absence(
+def absence_reason(
     assignment: Assignment, submission: Submission, kernel: Kernel, options: Options
 ) -> str:
-    """Say why a kernel counts as not handed in."""
+    """Return why a kernel counts as not handed in."""
     paths = _paths(kernel, options)
     stubs = [path for path in paths if path in submission]
     if stubs:
         return f"{' and '.join(stubs)}: the stub as handed out, not a solution yet"
     if not paths:
-        return "left out on request"
-    meant = next((words for path in paths if (words := submission.misnamed(path))), "")
-    return f"no {' or '.join(paths)} in {submission.called or submission.source}{meant}"
+        return "excluded by the options of this run"
+    hint = next((words for path in paths if (words := submission.misnamed(path))), "")
+    return f"no {' or '.join(paths)} in {submission.called or submission.source}{hint}"
 
 
-def _wants_program(options: Options) -> bool:
+def _includes_program(options: Options) -> bool:
     return (
         (not options.kernels or PROGRAM_NAME in options.kernels)
         and (not options.languages or Language.CUDA in options.languages)

@@ -1,18 +1,16 @@
-"""What the grader is doing now, told while it works.
+"""Show what the grader is doing while it works.
 
     with progress_on(console) as progress:
         with progress.step("silu · CUDA C++ · correctness", total=13) as step:
             step.advance("n=1025")
 
-    Progress            tells nobody; what `step` calls, for the others to fill in
-    ├── LogProgress     a line for each step, for a file or the log of a CI run
-    └── LiveProgress    lines that are drawn anew while it goes on, for a terminal
+    Progress            shows nothing; the base class of the others
+    ├── LogProgress     writes a line for each step, to a file or the log of a CI run
+    └── LiveProgress    redraws lines on a terminal
 
-Progress is a courtesy: whatever goes wrong with the terminal (it was closed, it
-knows no such character) silences it and never reaches the grading. Steps may
-run side by side in several threads. All of it goes to the console that is
-handed in, which is the standard error's; the live lines are gone when it ends,
-after Ctrl-C too.
+An error of the display (a closed terminal, a character that it cannot encode) silences the display
+and never affects the grading. Steps may run in several threads at once. Output goes to the given
+console, which is on standard error; the live lines are removed at the end, also after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -28,17 +26,16 @@ from rich import progress as rich_progress
 from rich.console import Console
 from rich.table import Column
 
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 from grader.text.printable import encodable, one_line
 
-# A reader of a log wants to know that it lives, not each of a thousand cases.
 LOG_INTERVAL_S = 10.0
-REDRAWS_PER_S = 5.0  # enough for the eye, and no load worth the name on a shared core
+REDRAWS_PER_S = 5.0  # looks smooth and costs little on a shared core
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One piece of work: `done` of `total` (None if nobody knows how many)."""
+    """One piece of work: `done` of `total` parts (None if unknown)."""
 
     title: str
     total: int | None
@@ -47,18 +44,18 @@ class Step:
     started_at: float = field(default_factory=time.monotonic)
 
     def advance(self, what: str = "") -> None:
-        """Say that one more is done, and what comes to mind about it."""
+        """Count one more part as done; `what` describes it."""
         self.done += 1
-        self.progress.tell(lambda: self.progress.advanced(self, what))
+        self.progress.notify(lambda: self.progress.advanced(self, what))
 
-    def expect(self, total: int) -> None:
-        """Say how many there are, once that is known."""
+    def set_total(self, total: int) -> None:
+        """Set the number of parts, once it is known."""
         self.total = total
-        self.progress.tell(lambda: self.progress.advanced(self, ""))
+        self.progress.notify(lambda: self.progress.advanced(self, ""))
 
 
 class Progress:
-    """Tells nobody. Subclasses fill in `started`, `advanced` and `finished`."""
+    """Shows nothing. Subclasses override `started`, `advanced` and `finished`."""
 
     def __init__(self) -> None:
         self._silenced = False
@@ -76,37 +73,37 @@ class Progress:
 
     @contextmanager
     def step(self, title: str, total: int | None = None) -> Iterator[Step]:
-        """Tell of the work in the block."""
+        """Show the work in the block as a step."""
         step = Step(title=title, total=total, progress=self)
-        self.tell(lambda: self.started(step))
+        self.notify(lambda: self.started(step))
         try:
             yield step
         finally:
-            self.tell(lambda: self.finished(step))
+            self.notify(lambda: self.finished(step))
 
     def started(self, step: Step) -> None:
-        """Hear that a step begins."""
+        """Called when a step begins."""
 
     def advanced(self, step: Step, what: str) -> None:
-        """Hear that a step went on; `step.done` counts."""
+        """Called when a part of a step is done; `step.done` counts the parts."""
 
     def finished(self, step: Step) -> None:
-        """Hear that a step is over, whether it went well or not."""
+        """Called when a step ends, whether it succeeded or not."""
 
-    def tell(self, notify: Callable[[], None]) -> None:
-        """Call one of the three; fall silent for good if it fails."""
+    def notify(self, show: Callable[[], None]) -> None:
+        """Call a function of the display; after an error call none any more."""
         if self._silenced:
             return
         try:
-            notify()
-        # No failure of a display is worth a student's result, and a closed stream, a
-        # terminal that is gone and a lost encoding have no error in common.
+            show()
+        # Any exception: a display must not cost a student's result, and its failures (a closed
+        # stream, a missing encoding) have no common base class.
         except Exception:
             self._silenced = True
 
 
 class LogProgress(Progress):
-    """Writes a line when a step begins, and every ten seconds how far it is."""
+    """Writes a line when a step begins, and its count every ten seconds."""
 
     def __init__(self, console: Console, *, interval_s: float = LOG_INTERVAL_S) -> None:
         super().__init__()
@@ -121,7 +118,7 @@ class LogProgress(Progress):
             self._write(step.title)
 
     def advanced(self, step: Step, what: str) -> None:
-        """Write how far the step is, if nothing was written for a while."""
+        """Write the step's count if no line was written for `interval_s`."""
         with self._lock:
             if time.monotonic() - self._last >= self._interval_s:
                 count = str(step.done) if step.total is None else f"{step.done} of {step.total}"
@@ -131,36 +128,35 @@ class LogProgress(Progress):
     def _write(self, line: str) -> None:
         self._last = time.monotonic()
         text = encodable(one_line(line), self._console.encoding)
-        # Not print: it would break the line at the width of no terminal.
+        # Not `print`, which would wrap the line.
         self._console.out(text, highlight=False)
 
 
 class LiveProgress(Progress):
-    """Keeps a line for each step that runs, with what is being done and for how long."""
+    """Shows a line for each running step: title, count, current part and elapsed time."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()
         self._console = console
         self._display = rich_progress.Progress(
-            rich_progress.SpinnerColumn("line"),  # plain characters: every terminal has them
+            rich_progress.SpinnerColumn("line"),  # ASCII only
             _text("title"),
             _text("count"),
             _text("what"),
             rich_progress.TimeElapsedColumn(),
             console=console,
             transient=True,
-            # rich's own thread would write a traceback if the terminal went away.
+            # rich's own thread would write a traceback if the terminal disappeared.
             auto_refresh=False,
-            # Standard output may be a file: what goes there is none of this display's business.
-            redirect_stdout=False,
+            redirect_stdout=False,  # it may be a file
         )
         self._tasks: dict[Step, rich_progress.TaskID] = {}
         self._ended = threading.Event()
         self._redrawing = threading.Thread(target=self._redraw, name="progress", daemon=True)
 
     def __enter__(self) -> LiveProgress:
-        self.tell(self._display.start)
-        patiently(self._redrawing.start)
+        self.notify(self._display.start)
+        retry_start(self._redrawing.start)
         return self
 
     def __exit__(
@@ -172,12 +168,12 @@ class LiveProgress(Progress):
         """Remove the lines and show the cursor again."""
         self._ended.set()
         self._redrawing.join()
-        self._silenced = False  # a display that failed once still has to be taken down
-        self.tell(self._display.stop)
+        self._silenced = False  # a display that failed must be removed, too
+        self.notify(self._display.stop)
 
     def _redraw(self) -> None:
         while not self._ended.wait(1 / REDRAWS_PER_S):
-            self.tell(self._display.refresh)
+            self.notify(self._display.refresh)
 
     def started(self, step: Step) -> None:
         """Add a line."""
@@ -186,7 +182,7 @@ class LiveProgress(Progress):
         )
 
     def advanced(self, step: Step, what: str) -> None:
-        """Change the line; the screen follows with the next redraw."""
+        """Change the line; the next redraw shows it."""
         self._display.update(
             self._tasks[step],
             completed=step.done,
@@ -207,11 +203,11 @@ class LiveProgress(Progress):
 
 
 def _text(name: str) -> rich_progress.TextColumn:
-    # crop: the ellipsis that rich puts otherwise is in no small encoding.
+    # Crop without rich's ellipsis, which small encodings lack.
     column = Column(no_wrap=True, overflow="crop")
     return rich_progress.TextColumn(f"{{task.fields[{name}]}}", markup=False, table_column=column)
 
 
 def progress_on(console: Console) -> Progress:
-    """Return what suits the console: live on a terminal that can, else lines."""
+    """Return the progress for a console: live lines on an interactive terminal, else a log."""
     return LiveProgress(console) if console.is_interactive else LogProgress(console)

@@ -1,7 +1,7 @@
-"""Entries → results: the points of kernels and of the hand-in. The rules, and nothing else.
+"""The rules for the points of checks, kernels and submissions.
 
-a kernel    the sum of its checks; in two languages the better one counts
-a hand-in   the sum of its kernels; null as soon as the grader failed
+a kernel       the sum of its checks; of two languages the better one counts
+a submission   the sum of its kernels; null if the grader failed
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict, aggregate
 from grader.vocabulary import CheckName, Language
 
-_NO_PROOF = frozenset({CheckName.BUILD, CheckName.RULES})
+_INDECISIVE = frozenset({CheckName.BUILD, CheckName.RULES})
 
 
 def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
@@ -27,31 +27,30 @@ def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
 
 
 def shares(most: float, counts: Sequence[int]) -> list[float]:
-    """Divide points by the number of cases, to the hundredth, without losing any."""
+    """Divide `most` points by weight, rounded to hundredths, so that the sum stays `most`."""
     total = sum(counts)
     if not total:
         return [0.0 for _ in counts]
-    parts, given, seen = [], 0.0, 0
+    parts, given, counted = [], 0.0, 0
     for count in counts:
-        seen += count
-        upto = round(most * seen / total, 2)
-        parts.append(round(upto - given, 2))
-        given = upto
+        counted += count
+        up_to_here = round(most * counted / total, 2)
+        parts.append(round(up_to_here - given, 2))
+        given = up_to_here
     return parts
 
 
 def kernel_result(
     kernel: Kernel, language: Language, checks: Sequence[CheckResult]
 ) -> KernelResult:
-    """Put the checks of one kernel in one language together.
+    """Combine the checks of one kernel in one language.
 
-    That it could be built, and breaks no rule, says nothing of it once another check was
-    asked for.
+    Accepted build and rules checks do not decide the verdict if there are other checks.
     """
-    telling = [
+    decisive = [
         check.verdict
         for check in checks
-        if check.check not in _NO_PROOF or check.verdict is not Verdict.ACCEPTED
+        if check.check not in _INDECISIVE or check.verdict is not Verdict.ACCEPTED
     ]
     return KernelResult(
         name=kernel.name,
@@ -59,7 +58,7 @@ def kernel_result(
         language=language,
         file=kernel.files[language],
         counted=True,
-        verdict=aggregate(telling or (check.verdict for check in checks)),
+        verdict=aggregate(decisive or (check.verdict for check in checks)),
         score=_sum(check.score for check in checks),
         max_score=kernel.max_score,
         pending=sum(check.pending for check in checks),
@@ -68,7 +67,7 @@ def kernel_result(
 
 
 def not_submitted(kernel: Kernel, message: str) -> KernelResult:
-    """Return the entry of a kernel that was not handed in; `message` says why."""
+    """Return the result of a kernel that was not handed in; `message` says why."""
     build = CheckResult(
         check=CheckName.BUILD,
         name="build",
@@ -91,20 +90,20 @@ def not_submitted(kernel: Kernel, message: str) -> KernelResult:
     )
 
 
-def count_better(results: Sequence[KernelResult]) -> list[KernelResult]:
-    """Mark which of one kernel's results, one a language, counts.
+def mark_counted(results: Sequence[KernelResult]) -> list[KernelResult]:
+    """Mark which of one kernel's results counts; there is one result for each language.
 
-    The most points won; then the most still pending; then the order given. A
-    grader error leaves open which would have been better: it counts, so that
-    no score is published.
+    The result with the most points counts; among equals the one with the most pending points, then
+    the first. After a grader error it is unknown which is better, so the result with the error
+    counts and no score is published.
     """
     if not results:
         return []
 
-    def worth(result: KernelResult) -> tuple[bool, float, float]:
+    def points_of(result: KernelResult) -> tuple[bool, float, float]:
         return result.score is None, result.score or 0.0, result.pending
 
-    best = max(results, key=worth)
+    best = max(results, key=points_of)
     return [replace(result, counted=result is best) for result in results]
 
 
@@ -116,7 +115,7 @@ def assemble(
     wall_s: float,
     environment: dict[str, str | int | float | None],
 ) -> Report:
-    """Put the kernels of one hand-in together."""
+    """Combine the kernels of one submission into its report."""
     counted = [result for result in kernels if result.counted]
     return Report(
         assignment=assignment.name,

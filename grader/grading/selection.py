@@ -1,4 +1,4 @@
-"""Which assignments, kernels, submission and device a command line asks for."""
+"""Find the assignments, kernels, submission and device that a command line selects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def chosen_assignments(names: tuple[str, ...]) -> list[Assignment]:
 
 
 def check_kernels(names: Iterable[str], assignments: list[Assignment]) -> None:
-    """Raise UsageError for a name that no kernel of the assignments has."""
+    """Raise UsageError if no kernel of the assignments has one of the names."""
     known = [kernel.name for assignment in assignments for kernel in assignment.parts]
     for name in names:
         if name not in known:
@@ -42,22 +42,22 @@ def check_kernels(names: Iterable[str], assignments: list[Assignment]) -> None:
 
 
 def default_source() -> Path:
-    """Return where a submission is if no folder is named: the course's stubs, or this folder."""
+    """Return the default folder of a submission: the course's stubs, else the current folder."""
     here = Path.cwd()
     in_a_course = (here / TEMPLATES).is_dir() and (here / catalogue.ASSIGNMENTS).is_dir()
     return here / TEMPLATES if in_a_course else here
 
 
-def chosen_device(wanted: str) -> Gpu | None:
-    """Return the GPU to grade on, or None for the CPU; `wanted` is auto, cpu or cuda.
+def chosen_device(requested: str) -> Gpu | None:
+    """Return the GPU to grade on, None for the CPU; `requested` is "auto", "cpu" or "cuda".
 
     Raises ToolError if a GPU is required and this machine has none.
     """
-    if wanted == "cpu":
+    if requested == "cpu":
         return None
     gpus = nvml.visible(nvml.state().gpus)
     if gpus:
         return gpus[0]
-    if wanted == "cuda":
+    if requested == "cuda":
         raise ToolError("this machine has no usable NVIDIA GPU", tip="`grade doctor` says why")
     return None

@@ -133,9 +133,10 @@ class Buffer:
             return int((low != self._guards[0]).nonzero()[-1]) - GUARD_BYTES
         return None
 
-    def message(self, slot: int, *, bare: bool = False) -> bytes:
-        """Return the payload of ATTACH; `bare` marks outputs as uninitialised."""
-        flags = wire.WRITABLE * self.role.written | wire.BARE * (bare and not self.role.read)
+    def message(self, slot: int, *, uninitialised: bool = False) -> bytes:
+        """Return the payload of ATTACH; `uninitialised` marks outputs as such."""
+        uninitialised = uninitialised and not self.role.read
+        flags = wire.WRITABLE * self.role.written | wire.UNINITIALISED * uninitialised
         shape = (*self.shape, 0, 0, 0, 0)[:4]
         return wire.BUFFER.pack(
             slot,

@@ -49,14 +49,14 @@ class Channel:
         is gone.
         """
         if self._receive() is not None:
-            raise StrayAnswerError("answered before it was asked")
+            raise StrayAnswerError("sent an answer before the command")
         self._number = secrets.randbits(64)
         message = wire.COMMAND.pack(self._number, command) + payload
         socket.send_fds(self._socket, [message], list(descriptors))
 
-    def look_until(self, eager_s: float) -> None:
-        """Poll for an answer for `eager_s`, because waking up takes longer than polling."""
-        wire.look_until(self._socket, eager_s)
+    def poll_until_readable(self, poll_s: float) -> None:
+        """Poll for an answer for at most `poll_s`, because waking up takes longer than polling."""
+        wire.poll_until_readable(self._socket, poll_s)
 
     def answer(self) -> Answer | None:
         """Return the answer, None if there is none yet or the worker is gone."""
@@ -64,10 +64,10 @@ class Channel:
         if data is None:
             return None
         if len(data) != wire.ANSWER.size:
-            raise StrayAnswerError(f"sent {len(data)} bytes of its own")
+            raise StrayAnswerError(f"sent a message of {len(data)} bytes")
         number, status, code = wire.ANSWER.unpack(data)
         if number != self._number:
-            raise StrayAnswerError("sent an answer of its own")
+            raise StrayAnswerError("sent a forged answer")
         self._number = None
         return Answer(status, code)
 
@@ -78,12 +78,12 @@ class Channel:
         except (BlockingIOError, ConnectionError):
             return None
 
-    def quiet(self) -> None:
+    def check_no_answer(self) -> None:
         """Raise StrayAnswerError if another message is in the socket."""
         if self._receive() is not None:
-            raise StrayAnswerError("answered twice")
+            raise StrayAnswerError("sent a second answer")
 
-    def hang_up(self) -> None:
+    def shut_down(self) -> None:
         """Signal the worker, if it still listens, that no more commands follow."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)

@@ -74,16 +74,16 @@ def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) 
     `actual` has the output's element type; `expected` is float64, or int64 for integers; both have
     the same shape.
     """
-    wanted = expected.to(actual.dtype)
+    rounded = expected.to(actual.dtype)
     if tolerance.exact or not actual.dtype.is_floating_point:
         bits = BITS[actual.element_size()]
-        return actual.contiguous().view(bits) == wanted.contiguous().view(bits)
-    got = actual.double()
-    same_nan = torch.isnan(got) & torch.isnan(expected)
-    unbounded = torch.isinf(wanted)
-    same_infinity = unbounded & (actual == wanted)
-    close = (got - expected).abs() <= allowed(expected, tolerance)
-    return same_nan | same_infinity | (close & ~unbounded)
+        return actual.contiguous().view(bits) == rounded.contiguous().view(bits)
+    actual_double = actual.double()
+    same_nan = torch.isnan(actual_double) & torch.isnan(expected)
+    infinite = torch.isinf(rounded)
+    same_infinity = infinite & (actual == rounded)
+    close = (actual_double - expected).abs() <= allowed(expected, tolerance)
+    return same_nan | same_infinity | (close & ~infinite)
 
 
 def allowed(expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:

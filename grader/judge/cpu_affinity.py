@@ -23,7 +23,7 @@ def core_of(pid: int) -> int | None:
 
 
 @contextlib.contextmanager
-def waking_on(pid: int, core: int | None) -> Iterator[None]:
+def pinned_to(pid: int, core: int | None) -> Iterator[None]:
     """Pin a process to `core` in the block, so that it wakes up there.
 
     The scheduler moves a sleeping process only when it wakes, hence the block. Afterwards the

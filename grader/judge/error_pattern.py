@@ -17,41 +17,43 @@ from grader.judge.compare import Comparison, accepts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class PatternInput:
     """The input of a detector.
 
-    `kept` holds for each element how many of its bytes were not written.
+    `unwritten_bytes` has for each element the number of its bytes that were not written.
     """
 
     comparison: Comparison
     inputs: Mapping[str, torch.Tensor]
-    kept: torch.Tensor
+    unwritten_bytes: torch.Tensor
     tolerance: Tolerance
 
     @property
     def unwritten(self) -> torch.Tensor:
         """Marks the elements that were never written."""
-        return self.kept == self.comparison.actual.element_size()
+        return self.unwritten_bytes == self.comparison.actual.element_size()
 
 
-def kept_bytes(first: torch.Tensor, second: torch.Tensor, poisons: tuple[int, int]) -> torch.Tensor:
-    """Count the bytes of each element that kept the poison of both calls, one poison each."""
+def count_unwritten_bytes(
+    first: torch.Tensor, second: torch.Tensor, poisons: tuple[int, int]
+) -> torch.Tensor:
+    """Count the bytes of each element that hold their poison after both calls, one poison each."""
 
-    def kept(values: torch.Tensor, byte: int) -> torch.Tensor:
+    def poisoned(values: torch.Tensor, byte: int) -> torch.Tensor:
         raw = values.contiguous().view(-1).view(torch.uint8).view(-1, values.element_size())
         return raw == byte
 
-    unwritten = kept(first, poisons[0]) & kept(second, poisons[1])
+    unwritten = poisoned(first, poisons[0]) & poisoned(second, poisons[1])
     return unwritten.sum(dim=1).view(first.shape)
 
 
-def describe(scene: Scene) -> str | None:
+def describe(given: PatternInput) -> str | None:
     """Return the pattern of the error, or None if no detector recognises it."""
-    return next((found for detector in _DETECTORS if (found := detector(scene))), None)
+    return next((found for detector in _DETECTORS if (found := detector(given))), None)
 
 
-def _never_written(scene: Scene) -> str | None:
-    wrong, unwritten = scene.comparison.wrong, scene.unwritten & scene.comparison.wrong
+def _never_written(given: PatternInput) -> str | None:
+    wrong, unwritten = given.comparison.wrong, given.unwritten & given.comparison.wrong
     if not bool(unwritten.any()):
         return None
     count, total = int(unwritten.sum()), wrong.numel()
@@ -66,25 +68,25 @@ _TILES = (4, 8, 16, 32, 64, 128)
 TORN = "each element was written in part"
 
 
-def _torn(scene: Scene) -> str | None:
+def _torn(given: PatternInput) -> str | None:
     """Recognise partly written elements; a few may look so by chance, most must."""
-    kept = scene.kept[scene.comparison.wrong & ~scene.unwritten]
-    size = scene.comparison.actual.element_size()
-    if kept.numel() == 0 or int((kept > 0).sum()) * 2 <= kept.numel():
+    counts = given.unwritten_bytes[given.comparison.wrong & ~given.unwritten]
+    size = given.comparison.actual.element_size()
+    if counts.numel() == 0 or int((counts > 0).sum()) * 2 <= counts.numel():
         return None
-    return f"{TORN}: {size - int(kept.median())} of its {size} bytes"
+    return f"{TORN}: {size - int(counts.median())} of its {size} bytes"
 
 
-def _constant(scene: Scene) -> str | None:
-    actual = scene.comparison.actual
+def _constant(given: PatternInput) -> str | None:
+    actual = given.comparison.actual
     if actual.numel() < 2 or not bool((actual == actual.flatten()[0]).all()):
         return None
     return f"every element is {float(actual.flatten()[0]):g}"
 
 
-def _not_a_number(scene: Scene) -> str | None:
-    wrong = scene.comparison.wrong
-    nan = torch.isnan(scene.comparison.actual.double()) & wrong
+def _not_a_number(given: PatternInput) -> str | None:
+    wrong = given.comparison.wrong
+    nan = torch.isnan(given.comparison.actual.double()) & wrong
     if bool(nan.all()):
         return "every element is not a number"
     if bool(nan.any()) and int(nan.sum()) == int(wrong.sum()):
@@ -92,41 +94,41 @@ def _not_a_number(scene: Scene) -> str | None:
     return None
 
 
-def _equals_input(scene: Scene) -> str | None:
-    actual = scene.comparison.actual
+def _equals_input(given: PatternInput) -> str | None:
+    actual = given.comparison.actual
     if actual.numel() < 2:
         return None
-    for name, value in scene.inputs.items():
+    for name, value in given.inputs.items():
         if value.numel() == actual.numel() and value.dtype == actual.dtype:
             same = actual.flatten() == value.flatten()
-            if bool((same | ~scene.comparison.wrong.flatten()).all()) and bool(same.any()):
+            if bool((same | ~given.comparison.wrong.flatten()).all()) and bool(same.any()):
                 return f"the wrong elements equal the input `{name}`"
     return None
 
 
-def _shifted(scene: Scene) -> str | None:
+def _shifted(given: PatternInput) -> str | None:
     """Recognise values that are off by one element along the last dimension."""
-    actual, expected = scene.comparison.actual.flatten(), scene.comparison.expected.flatten()
+    actual, expected = given.comparison.actual.flatten(), given.comparison.expected.flatten()
     if actual.numel() < 4:
         return None
-    for offset, words in ((1, "one element too far on"), (-1, "one element too far back")):
+    for offset, direction in ((1, "forward"), (-1, "back")):
         moved = torch.roll(expected, offset)
         inner = slice(1, None) if offset == 1 else slice(None, -1)
-        if bool(accepts(actual[inner], moved[inner], scene.tolerance).all()):
-            return f"the values stand {words} (off by one)"
+        if bool(accepts(actual[inner], moved[inner], given.tolerance).all()):
+            return f"every value is one element too far {direction} (off by one)"
     return None
 
 
-def _negated(scene: Scene) -> str | None:
-    actual, expected = scene.comparison.actual, scene.comparison.expected
-    if expected.dtype.is_floating_point and bool(accepts(actual, -expected, scene.tolerance).all()):
+def _negated(given: PatternInput) -> str | None:
+    actual, expected = given.comparison.actual, given.comparison.expected
+    if expected.dtype.is_floating_point and bool(accepts(actual, -expected, given.tolerance).all()):
         return "every element has the wrong sign"
     return None
 
 
-def _scaled(scene: Scene) -> str | None:
+def _scaled(given: PatternInput) -> str | None:
     """Recognise a constant factor in all elements."""
-    comparison = scene.comparison
+    comparison = given.comparison
     actual, expected = comparison.actual.double(), comparison.expected.double()
     usable = torch.isfinite(actual) & torch.isfinite(expected) & (expected.abs() > 1e-6)
     if int(usable.sum()) < 4:
@@ -141,19 +143,19 @@ def _scaled(scene: Scene) -> str | None:
     return f"every element is {factor:.{digits}g} times the expected value"
 
 
-def _transposed(scene: Scene) -> str | None:
-    actual, expected = scene.comparison.actual, scene.comparison.expected
+def _transposed(given: PatternInput) -> str | None:
+    actual, expected = given.comparison.actual, given.comparison.expected
     if expected.dim() != 2 or expected.numel() < 4:
         return None
     transposed = expected.t().contiguous().view(expected.shape)
-    if bool(accepts(actual, transposed, scene.tolerance).all()):
+    if bool(accepts(actual, transposed, given.tolerance).all()):
         return "the result is transposed: rows and columns are swapped"
     return None
 
 
-def _tile_transposed(scene: Scene) -> str | None:
+def _tile_transposed(given: PatternInput) -> str | None:
     """Recognise tiles in the right place whose rows and columns are swapped."""
-    actual, expected = scene.comparison.actual, scene.comparison.expected
+    actual, expected = given.comparison.actual, given.comparison.expected
     if expected.dim() != 2:
         return None
     for side in _TILES:
@@ -163,13 +165,13 @@ def _tile_transposed(scene: Scene) -> str | None:
         whole = (slice(down * side), slice(across * side))
         tiles = (down, side, across, side)
         transposed = expected[whole].reshape(tiles).transpose(1, 3)
-        if bool(accepts(actual[whole].reshape(tiles), transposed, scene.tolerance).all()):
+        if bool(accepts(actual[whole].reshape(tiles), transposed, given.tolerance).all()):
             return f"in every tile of {side} × {side} rows and columns are swapped"
     return None
 
 
-def _periodic(scene: Scene) -> str | None:
-    place = _alternation(scene.comparison.wrong)
+def _periodic(given: PatternInput) -> str | None:
+    place = _alternation(given.comparison.wrong)
     return f"{place} is wrong" if place else None
 
 
@@ -189,8 +191,8 @@ def _alternation(wrong: torch.Tensor) -> str | None:
     return f"every second block of {period} elements, starting with the {which},"
 
 
-def _region(scene: Scene) -> str | None:
-    place = _place(scene.comparison.wrong)
+def _region(given: PatternInput) -> str | None:
+    place = _place(given.comparison.wrong)
     return None if place.startswith(("elements", "all")) else place
 
 
@@ -235,7 +237,7 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
     return f"only {count} {word}s, the first of them {int(marked[0])}"
 
 
-_DETECTORS: tuple[Callable[[Scene], str | None], ...] = (
+_DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _never_written,
     _torn,
     _not_a_number,

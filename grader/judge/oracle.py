@@ -81,12 +81,12 @@ class Oracle:
         return self.given(case, {name: value.clone() for name, value in inputs.items()})
 
     def given(self, case: Case, inputs: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-        """Return the same without copies, for huge inputs."""
+        """Return the same arguments with the inputs themselves, not copies, for huge inputs."""
         signature = self._assignment.signature
         return {**inputs, **{a.name: signature.scalar(a, case.sizes) for a in signature.scalars}}
 
     def expected(self, case: Case, arguments: dict[str, Any]) -> dict[str, torch.Tensor]:
-        """Return the expected values for the result of `arguments`, which may have changed."""
+        """Return the expected values of the outputs; the oracle may change `arguments`."""
         results = self._guarded(f"expected({case.name})", self._module.expected, arguments)
         return {
             argument.name: self._expected(argument, results, case)
@@ -126,7 +126,7 @@ class Oracle:
                 f"verify({case.name})", self._module.verify, given, dict(outputs), generator
             )
         if not isinstance(right, bool):
-            self._broken(f"verify() gave {type(right).__name__}, wanted True or False")
+            self._broken(f"verify() returned {type(right).__name__}, not True or False")
         return right
 
     def baseline(
@@ -149,10 +149,10 @@ class Oracle:
 
     def _input(self, argument: Argument, made: Any, case: Case, language: Language) -> torch.Tensor:
         signature = self._assignment.signature
-        wanted = _torch_type(signature.element_type(argument, language).word)
+        dtype = _torch_type(signature.element_type(argument, language).word)
         value = self._array("inputs", argument, made, case)
-        if value.dtype != wanted:
-            self._broken(f"inputs() gave `{argument.name}` as {value.dtype}, wanted {wanted}")
+        if value.dtype != dtype:
+            self._broken(f"inputs() returned `{argument.name}` as {value.dtype}, not {dtype}")
         return value
 
     def _expected(self, argument: Argument, made: Any, case: Case) -> torch.Tensor:
@@ -160,24 +160,24 @@ class Oracle:
         if value.dtype.is_floating_point:
             if value.dtype != torch.float64:
                 self._broken(
-                    f"expected() gave `{argument.name}` as {value.dtype}, wanted torch.float64"
+                    f"expected() returned `{argument.name}` as {value.dtype}, not torch.float64"
                 )
             return value
         return value.to(torch.int64)
 
     def _array(self, function: str, argument: Argument, made: Any, case: Case) -> torch.Tensor:
         if not isinstance(made, Mapping) or argument.name not in made:
-            self._broken(f"{function}() gave no `{argument.name}`: return a dict with it")
+            self._broken(f"{function}() returned no `{argument.name}`: return a dict with it")
         value = made[argument.name]
         if type(value) is not torch.Tensor:
             self._broken(
-                f"{function}() gave `{argument.name}` as {type(value).__name__}, wanted a tensor"
+                f"{function}() returned `{argument.name}` as {type(value).__name__}, not a tensor"
             )
         shape = self._assignment.signature.shape(argument, case.sizes)
         if tuple(value.shape) != shape:
             self._broken(
-                f"{function}() gave `{argument.name}` the shape {tuple(value.shape)}, wanted "
-                f"{shape} for {case.name}"
+                f"{function}() returned `{argument.name}` with shape {tuple(value.shape)}, not "
+                f"{shape}, for {case.name}"
             )
         # A contiguous copy: a view such as one column of a matrix would keep its stride.
         return value.detach().clone(memory_format=torch.contiguous_format)

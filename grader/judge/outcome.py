@@ -61,14 +61,14 @@ OF_LIMIT = {
 class Outcome:
     """The outcome of a command, with everything that can explain it.
 
-    `told` holds the records that the worker wrote during the command, and `stack` the raw text,
-    which may hold the trace of Python's fault handler: both are untrusted and may be forged.
+    `records` holds what the worker reported during the command, and `stack` the raw text, which may
+    contain the trace of Python's fault handler: both are untrusted and may be forged.
     """
 
     status: Status
     code: int = 0
     ended: spawn.Ended | None = None
-    told: tuple[dict[str, Any], ...] = ()
+    records: tuple[dict[str, Any], ...] = ()
     stack: str = ""
     detail: str = ""
 

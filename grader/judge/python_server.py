@@ -16,7 +16,7 @@ from grader.errors import ToolError
 from grader.protocol import programs
 from grader.sandbox import spawn
 from grader.sandbox.policy import UNCONFINED
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import process_tree
 from grader.vocabulary import Device
 
@@ -45,7 +45,7 @@ class Request:
 class PythonServer:
     """A fork server, which imports torch and triton at once; `ready` waits for it.
 
-    A submission that runs as the judge's user can kill the server: then another takes its place.
+    A submission that runs as the judge's user can kill the server; it is then started again.
     """
 
     def __init__(self, device: Device) -> None:
@@ -54,7 +54,7 @@ class PythonServer:
 
     def _start(self) -> None:
         with contextlib.ExitStack() as undo:
-            folder = undo.enter_context(box("grade-server-"))
+            folder = undo.enter_context(scratch_folder("grade-server-"))
             self._socket, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             undo.callback(self._socket.close)
             self._socket.settimeout(_FORK_S)
@@ -102,7 +102,7 @@ class PythonServer:
                 return program
             self._undo.close()
             self._start()
-        raise ToolError("the process that Python kernels are forked from died twice")
+        raise ToolError("the server process that runs Python kernels was killed twice")
 
     def _fork(self, request: Request, channel: int, limits: spawn.Limits) -> spawn.Program | None:
         """Request a worker from the server; None if it does not answer."""
@@ -123,7 +123,7 @@ class PythonServer:
         report, report_writing = os.pipe2(os.O_CLOEXEC)
         passed = [channel, report_writing, output_writing]
         try:
-            with process_tree.hold():
+            with process_tree.delay_sweeps():
                 socket.send_fds(self._socket, [message.encode()], passed)
                 data, descriptors, _, _ = socket.recv_fds(self._socket, 64, 1)
                 if descriptors:

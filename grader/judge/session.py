@@ -25,7 +25,7 @@ from grader.judge.tool_command import ToolCommand
 from grader.protocol import programs, wire
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device, Language
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ class Session:
     a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as outside the
     grader; with `idle`, its launches are left out.
 
-    On a GPU a worker starts with the kernels that earlier workers have compiled. With `gives`, it
-    contributes its own: those compiled before `give` is called, after which it may see hidden
-    cases, or before it ends without an error.
+    On a GPU a worker starts with the kernels that earlier workers have compiled. With
+    `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
+    called, after which it may see hidden cases, or before it ends without an error.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class Session:
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
-        gives: bool = False,
+        contributes: bool = False,
     ) -> None:
         compiles = built.language is Language.TRITON and built.device is Device.CUDA
         self._compiled = built.compiled
-        self._takes = compiles and not idle
-        self._gives = gives and compiles
+        self._uses_compiled = compiles and not idle
+        self._contributes = contributes and compiles
         self._limits = limits
         self._tool = tool_command
         self._watch_memory = watch_memory
@@ -83,13 +83,13 @@ class Session:
         self._ended: spawn.Ended | None = None
         self._alive = True
         self._report_from = self._output_from = 0  # byte offsets
-        self._has_company = False
-        self._company_valid_until_s = 0.0
+        self._has_other_processes = False
+        self._processes_valid_until_s = 0.0
         with contextlib.ExitStack() as undo:
-            self._box = undo.enter_context(box("grade-box-"))
+            self._folder = undo.enter_context(scratch_folder("grade-box-"))
             self._channel = undo.enter_context(contextlib.closing(Channel()))
             # A copy, so that the worker does not learn the cache's path.
-            self._copy = self._box / Path(built.file).with_suffix(built.path.suffix).name
+            self._copy = self._folder / Path(built.file).with_suffix(built.path.suffix).name
             shutil.copyfile(built.path, self._copy)
             self._program = self._start(built, server)
             undo.callback(self._program.kill)
@@ -103,26 +103,26 @@ class Session:
         )
         if built.language is Language.TRITON and self._tool is None:
             if server is None:
-                raise GraderError("a Python hand-in needs the Python server")
+                raise GraderError("a Python submission needs the Python server")
             request = Request(
                 file=self._copy,
                 entry=built.entry,
                 device=built.device,
-                cwd=self._box,
+                cwd=self._folder,
                 checks=self._interpreter_checks(built),
                 tuning=self._tuning,
                 idle=self._idle,
             )
             return server.fork(request, channel=self._channel.worker_end.fileno(), limits=limits)
         command = self._worker_command(built)
-        environment = spawn.clean_environment(self._box)
+        environment = spawn.clean_environment(self._folder)
         if self._tool is not None:
             command = [*self._tool.command, *command]
             environment |= self._tool.environment
             limits = replace(limits, report_s=_TOOL_REPORT_S)
         return spawn.spawn(
             command,
-            cwd=self._box,
+            cwd=self._folder,
             environment=environment,
             limits=limits,
             descriptors={wire.CHANNEL_FD: self._channel.worker_end.fileno()},
@@ -157,16 +157,16 @@ class Session:
         """True while commands can be sent."""
         return self._alive
 
-    def give(self) -> None:
-        """Contribute the kernels compiled so far to later workers, and nothing after that."""
-        if self._gives and self._alive:
-            self._compiled.keep(self._box)
-        self._gives = False
+    def contribute_kernels(self) -> None:
+        """Pass on the kernels compiled so far to later workers, and none compiled after that."""
+        if self._contributes and self._alive:
+            self._compiled.collect_from(self._folder)
+        self._contributes = False
 
     @property
-    def box(self) -> Path:
+    def folder(self) -> Path:
         """The worker's scratch folder, its current directory; removed by `close`."""
-        return self._box
+        return self._folder
 
     @property
     def copy_name(self) -> str:
@@ -179,16 +179,16 @@ class Session:
         return self._program.output.text(self._output_from)
 
     @property
-    def has_company(self) -> bool:
+    def has_other_processes(self) -> bool:
         """True if the submission has more processes than the worker.
 
         Counted at most once a second, because that may mean a walk over all processes.
         """
         now_s = time.monotonic()
-        if now_s >= self._company_valid_until_s:
-            self._has_company = self._program.processes > 1
-            self._company_valid_until_s = now_s + _PROCESSES_S
-        return self._has_company
+        if now_s >= self._processes_valid_until_s:
+            self._has_other_processes = self._program.processes > 1
+            self._processes_valid_until_s = now_s + _PROCESSES_S
+        return self._has_other_processes
 
     def forget_output(self) -> None:
         """Leave the output so far out of `output` from now on."""
@@ -201,16 +201,19 @@ class Session:
 
         Raises OSError if the disk is too full for the kernels of earlier workers.
         """
-        if self._takes:
-            self._compiled.into(self._box)
+        if self._uses_compiled:
+            self._compiled.copy_to(self._folder)
         self._program.mark_memory()
         return self._command(wire.LOAD, wall_s=self._limits.load_s)
 
-    def attach(self, buffers: Sequence[Buffer], *, bare: bool = False) -> Outcome:
-        """Map the buffers in the worker, slot by slot; `bare` outputs count as uninitialised."""
+    def attach(self, buffers: Sequence[Buffer], *, uninitialised: bool = False) -> Outcome:
+        """Map the buffers in the worker, slot by slot.
+
+        With `uninitialised`, a read of an output before its first write is a fault.
+        """
         self._program.grant_memory(sum(buffer.whole.numel() for buffer in buffers) / 2**20)
         for slot, buffer in enumerate(buffers):
-            message = buffer.message(slot, bare=bare)
+            message = buffer.message(slot, uninitialised=uninitialised)
             outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
@@ -244,7 +247,7 @@ class Session:
             self._command(wire.FINISH, wall_s=wall_s)
         if self._ended is not None:
             return self._ended
-        self._channel.hang_up()
+        self._channel.shut_down()
         end = self._program.wait_for(None, deadline_s)
         assert end is not None  # there is no channel to become readable
         self._alive = False
@@ -265,7 +268,7 @@ class Session:
             # If the worker is gone already, the wait below finds out how it ended.
             with contextlib.suppress(BrokenPipeError, ConnectionError):
                 self._channel.send(command, payload, descriptors)
-            self._channel.look_until(wire.EAGER_S if command == wire.RUN else 0.0)
+            self._channel.poll_until_readable(wire.POLL_S if command == wire.RUN else 0.0)
             end = self._program.wait_for(self._channel.fileno(), deadline_s)
             answer = self._channel.answer() if end is None else None
             if end is None and answer is None:
@@ -275,7 +278,7 @@ class Session:
                 if end is spawn.End.TIME_LIMIT:
                     return self._over(Status.DIED, end, _CHANNEL_CLOSED)
             if answer is not None:
-                self._channel.quiet()
+                self._channel.check_no_answer()
         except StrayAnswerError as error:
             return self._over(Status.STRAY_ANSWER, spawn.End.EXITED, str(error))
         if answer is not None:
@@ -297,11 +300,11 @@ class Session:
             return self._over(Status.STRAY_ANSWER, spawn.End.EXITED, "sent an unknown answer")
         if status in (Status.DONE, Status.EXCEPTION):
             self._program.drain()
-            return Outcome(status=status, told=self._records(self._report_from))
+            return Outcome(status=status, records=self._records(self._report_from))
         if self._tool is not None:
-            self._alive = False  # the tool has to write its report yet: `finish` ends it
-            told = self._records(self._report_from)
-            return Outcome(status=status, code=answer.code, told=told)
+            self._alive = False  # the tool still has to write its report; `finish` ends it
+            records = self._records(self._report_from)
+            return Outcome(status=status, code=answer.code, records=records)
         # After a CUDA error the context may be unusable: this worker is done.
         return self._over(status, spawn.End.EXITED, code=answer.code)
 
@@ -312,7 +315,7 @@ class Session:
             status=status,
             code=code,
             ended=ended,
-            told=self._records(self._report_from),
+            records=self._records(self._report_from),
             stack=self._report.text(self._report_from),
             detail=detail,
         )
@@ -333,8 +336,8 @@ class Session:
 
     def close(self) -> None:
         """Kill the worker and all its descendants, and remove its folder."""
-        gives, self._alive = self._gives and self._alive, False
+        contributes, self._alive = self._contributes and self._alive, False
         with self._undo:
-            if gives:
+            if contributes:
                 self._program.kill()  # raises if a process is left that could still write
-                self._compiled.keep(self._box)
+                self._compiled.collect_from(self._folder)

@@ -26,7 +26,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from grader.errors import GraderError
 from grader.pool.worker_process import READY
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 # The same modules as in this process: installed, or from a folder.
 _START = (
@@ -207,7 +207,7 @@ class Pool(Generic[T, A]):
                 "grader.pool.worker_process",
                 *(self._function, theirs.fileno(), os.getpid(), self._threads),
             )
-            process = patiently(
+            process = retry_start(
                 lambda: subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,

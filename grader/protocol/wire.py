@@ -54,7 +54,7 @@ ANSWER = struct.Struct("<QIi")  # number, status, code
 
 # Flags of a buffer.
 WRITABLE = 1
-BARE = 2  # uninitialised: a read before the first write is a fault
+UNINITIALISED = 2  # uninitialised: a read before the first write is a fault
 
 # slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes, shape, name
 BUFFER = struct.Struct("<IIIIIQQQ4q32s")
@@ -74,7 +74,7 @@ SET = struct.Struct("<I")
 MESSAGE_BYTES = 32768
 
 # After PREPARE and RUN the next message comes soon: both sides poll this long before they sleep.
-EAGER_S = 0.05
+POLL_S = 0.05
 
 # The order is the wire code of an element type.
 DTYPES = ("float16", "bfloat16", "float32", "float64", "int8", "int32", "int64")
@@ -94,12 +94,12 @@ def unpack_run(payload: bytes) -> tuple[int, list[list[tuple[int, int]]]]:
     ]
 
 
-def receive(channel: socket.socket, eager_s: float = 0.0) -> tuple[int, int, bytes, list[int]]:
+def receive(channel: socket.socket, poll_s: float = 0.0) -> tuple[int, int, bytes, list[int]]:
     """Return (number, command, payload, descriptors); EOFError if the judge is gone.
 
-    It polls for `eager_s` before it sleeps, because waking up takes longer than polling.
+    It polls for `poll_s` before it sleeps, because waking up takes longer than polling.
     """
-    look_until(channel, eager_s)
+    poll_until_readable(channel, poll_s)
     data, descriptors, _, _ = _or_lost(socket.recv_fds, channel, MESSAGE_BYTES, 8)
     if not data:
         raise EOFError
@@ -108,17 +108,17 @@ def receive(channel: socket.socket, eager_s: float = 0.0) -> tuple[int, int, byt
 
 
 def answer(channel: socket.socket, number: int, status: int = OK, code: int = 0) -> None:
-    """Answer the command `number`."""
+    """Send the answer to the command `number`."""
     _or_lost(channel.send, ANSWER.pack(number, status, code))
 
 
-def look_until(channel: socket.socket, eager_s: float) -> None:
-    """Poll without sleeping until the channel is readable or closed, at most for `eager_s`."""
-    if not eager_s:
+def poll_until_readable(channel: socket.socket, poll_s: float) -> None:
+    """Poll without sleeping until the channel is readable or closed, at most for `poll_s`."""
+    if not poll_s:
         return
     poll = select.poll()
     poll.register(channel, select.POLLIN)
-    until_s = _clock() + eager_s
+    until_s = _clock() + poll_s
     while not poll.poll(0) and _clock() < until_s:
         os.sched_yield()  # on a single core the other process must run
 

@@ -1,1 +1,1 @@
-"""The result of a grading: verdicts, evidence, and the JSON form of both."""
+"""The result of a grading: verdicts, evidence, and their JSON form."""

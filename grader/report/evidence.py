@@ -1,9 +1,8 @@
-"""What a check found out, as typed records: the `evidence` of a report.
+"""The evidence of a check, as typed records.
 
-Each record says where it comes from: `origin` is "judge" for what the trusted
-process saw itself, "worker" for what a process that ran student code told (it
-may cost points, it never earns any by itself), "compiler" for a build tool.
-Data only; `report` turns it into JSON.
+`origin` says where a record comes from: "judge" for what the trusted process saw itself, "worker"
+for what a process that ran student code reported (it may cost points but never earns any by
+itself), "compiler" for a build tool. `grader.report.model` turns the records into JSON.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ Origin = Literal["judge", "worker", "compiler"]
 
 
 class Evidence:
-    """What the verdict of one check rests on. A check with evidence of its own derives from it.
+    """Base class of the evidence for the verdict of a check.
 
-    A derived class is a dataclass whose keys no other one has: a report is read back by them.
+    Each derived class is a dataclass with a distinct set of keys, by which a report is read back.
     """
 
     __slots__ = ()
@@ -42,8 +41,7 @@ class Diagnostic:
 class Mismatch:
     """One element outside the tolerance.
 
-    `actual`, `expected` and `allowed` (the largest accepted difference) are
-    floats; not-a-number and the infinities are legal values of the first two.
+    `allowed` is the largest accepted difference. `actual` and `expected` may be NaN or infinite.
     """
 
     output: str
@@ -55,11 +53,11 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """What became of one case.
+    """The result of one case.
 
-    `mismatched` of `elements` are outside the tolerance, the first few of them
-    in `mismatches`; `pattern` names the shape of the error, if it has one.
-    `max_error` is the largest absolute difference (None if it is not finite).
+    `mismatched` of `elements` are outside the tolerance, the first few of them in `mismatches`.
+    `pattern` describes the error, if it has a pattern. `max_error` is the largest absolute
+    difference (None if it is not finite).
     """
 
     name: str
@@ -78,7 +76,7 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildEvidence(Evidence):
-    """How a kernel file was made runnable."""
+    """The build of a kernel file."""
 
     tool: str
     cached: bool
@@ -112,11 +110,10 @@ Severity = Literal["error", "warning"]
 class Finding:
     """One fault in how a kernel uses memory, at one line.
 
-    An `error` costs points; a `warning` is what no tool of a GPU confirms, or
-    what has honest uses. `line` is None if the tool did not know it;
-    `other_line` is a race's other access. `block` and `thread` are those of
-    the first occurrence of `count` (a Triton program is a block). `element` is
-    where in `buffer` it was, counted from its first element, negative before.
+    An `error` costs points. A `warning` is a fault that no GPU tool confirms, or code that may be
+    correct. `line` is None if unknown; `other_line` is the other access of a race. `block` and
+    `thread` are those of the first of `count` occurrences (a Triton program is a block). `element`
+    is the index in `buffer`, negative before its first element.
     """
 
     kind: FindingKind
@@ -149,10 +146,10 @@ class ToolRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEvidence(Evidence):
-    """What the memory tools found: errors first, at most ten shown.
+    """The findings of the memory tools: errors first, at most ten.
 
-    A clean run counts only with proof that the kernel ran: the outputs were
-    right in the judge's own copy in every one of `cases`.
+    A run without findings counts only if the outputs of all `cases` were right in the judge's own
+    copy, which proves that the kernel ran.
     """
 
     tools: tuple[ToolRun, ...]
@@ -165,12 +162,11 @@ class MemoryEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkTiming:
-    """One benchmark's figures: medians over the rounds, the exchanges' overhead taken off.
+    """The figures of one benchmark: medians over the rounds, without the overhead of the bursts.
 
-    `speedups` are the rounds' ratios, baseline's time ÷ hand-in's; the true
-    median lies between `low` and `high` with 95 %. `roof_share` is the rate as
-    a share of what a copy within the device's memory reaches; None where the
-    host's memory takes part, which is slower.
+    `speedups` are the ratios of the rounds: the baseline's time divided by the submission's. The
+    true median lies between `low` and `high` with a confidence of 95 %. `roof_share` is the rate
+    divided by the copy bandwidth of device memory; None if an array is in host memory.
     """
 
     name: str
@@ -203,10 +199,10 @@ class TierShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerformanceEvidence(Evidence):
-    """How fast, relative to torch: the geometric mean over the benchmarks.
+    """The speedup relative to torch: the geometric mean over the benchmarks.
 
-    `flags` are for staff and change no verdict: faster than the data sheet
-    allows, a GPU that other processes used.
+    `flags` are for staff and change no verdict, for example a rate above the data sheet's, or other
+    processes on the GPU.
     """
 
     benchmarks: tuple[BenchmarkTiming, ...]
@@ -225,10 +221,10 @@ class PerformanceEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterFigure:
-    """One figure over all kernels of a call, and the least that would have done.
+    """One figure over all kernels of a call, and the least possible value.
 
-    `unit` is what `measured` and `least` count. `ratio` is None if there are no
-    such accesses, `allowed` if the assignment sets no bound.
+    `measured` and `least` are in `unit`. `ratio` is None if there are no such accesses, `allowed`
+    if the assignment sets no bound.
     """
 
     name: FigureName
@@ -243,9 +239,9 @@ class CounterFigure:
 class CounterLine:
     """The accesses of one kind in one line.
 
-    `transactions` are sectors of 32 bytes in global memory and wavefronts in
-    shared memory, `least` those that would do for the same requests. In CUDA
-    C++ a request is a warp's, in Triton a whole block's.
+    `transactions` are sectors of 32 bytes in global memory and wavefronts in shared memory; `least`
+    is the least possible number for the same requests. A request is made by a warp in CUDA C++ and
+    by a block in Triton.
     """
 
     file: str
@@ -263,10 +259,10 @@ class CounterLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountersEvidence(Evidence):
-    """What the accesses of one call cost: the worst lines first, at most ten.
+    """The memory accesses of one call: the worst lines first, at most ten.
 
-    They win points only with what the judge saw itself: outputs that are right
-    in that very call, and counted accesses that cover every array.
+    They win points only if the judge saw right outputs in the same call, and if the counted
+    accesses cover every array.
     """
 
     tool: str
@@ -280,12 +276,12 @@ class CountersEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRun:
-    """One run of the student's own program around the student's own kernel.
+    """One run of the student's own program with the student's own kernel.
 
-    `changed` says whether an element of an output was changed after each call
-    of the entry: then the program has to end with another exit code than 0.
-    `element` is that of the first call, one number for each dimension (empty
-    if there was none). `exit_code` is None if a signal or a limit ended it.
+    With `changed`, an element of an output was changed after each call of the entry, so that the
+    program must not end with exit code 0. `element` is its index in the first call, one number for
+    each dimension (empty if there was none). `exit_code` is None if a signal or a limit ended the
+    program.
     """
 
     changed: bool
@@ -302,10 +298,9 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramEvidence(Evidence):
-    """The runs of the student's own program, in the order in which they were made.
+    """The runs of the student's own program, in order; a run that is not accepted is the last.
 
-    The first that is not accepted is the last. `kernel` served, of `runs_total`
-    planned.
+    `kernel` is the kernel that the program is linked with, `runs_total` the number of planned runs.
     """
 
     kernel: str
@@ -322,7 +317,7 @@ RuleName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokenRule:
-    """One rule that the hand-in breaks; `names` are the linked functions that show it."""
+    """One rule that the submission breaks; `names` are the linked functions that prove it."""
 
     rule: RuleName
     message: str
@@ -331,10 +326,10 @@ class BrokenRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesEvidence(Evidence):
-    """What a kernel did that it may not, by what the judge saw itself.
+    """The rules that a kernel breaks, as the judge saw itself.
 
-    `cases` were run with all launches left out, `written` of their output
-    elements were written all the same. `flags` are for staff and decide nothing.
+    `cases` were run with all launches left out; `written` of their output elements were written
+    anyway. `flags` are for staff and decide nothing.
     """
 
     broken: tuple[BrokenRule, ...]

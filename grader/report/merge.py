@@ -1,10 +1,9 @@
 """Merge two reports on one submission: fill in what the first machine could not measure.
 
-The first report is the result. A check that is pending there is replaced by the
-same check of the second report: verdict, points, message and evidence together.
-What both machines judged stays as in the first; a different verdict in the
-second is listed, because both machines saw the same work. Points, verdicts and
-the language that counts are computed anew from the checks.
+The result is the first report, where each pending check is replaced by the same check of the second
+report. Checks that both machines judged stay as in the first; different verdicts are listed,
+because both machines graded the same submission. Points, verdicts and the language that counts are
+computed again from the checks.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from grader.report.verdict import Verdict, aggregate
 from grader.vocabulary import CheckName
 
 Check = dict[str, Any]
-# Keys of the environment that must agree, and how a message calls a difference.
+# Keys of the environment that must agree, and what different values mean.
 _SAME = (
-    ("hand_in_hash", "different hand-ins"),
+    ("hand_in_hash", "different submissions"),
     ("spec_hash", "different specs"),
     ("public_seed", "different seeds (public_seed)"),
     ("secret_seed", "different seeds (secret_seed)"),
@@ -30,7 +29,7 @@ _SAME = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merged:
-    """The merged report, how many checks were filled in, and a sentence for each difference."""
+    """The merged report, the number of checks filled in, and a sentence for each difference."""
 
     report: dict[str, Any]
     filled: int
@@ -40,8 +39,8 @@ class Merged:
 def merge(first: dict[str, Any], second: dict[str, Any], names: str) -> Merged:
     """Return the first report with its pending points filled in from the second.
 
-    `names` says in messages which two reports these are. Raises UsageError if they
-    are not of the same submission, spec and seeds, or if the grader failed in either.
+    `names` names both reports in messages. Raises UsageError if they are not of the same
+    submission, spec and seeds, or if the grader failed in either.
     """
     _check_same(first, second, names)
     others = {(k["name"], k["language"]): k for k in second["kernels"]}
@@ -51,14 +50,14 @@ def merge(first: dict[str, Any], second: dict[str, Any], names: str) -> Merged:
         if other is None or kernel["language"] is None:
             kernels.append(kernel)
             continue
-        checks = _merged_checks(kernel["checks"], other["checks"])
+        checks = _merge_checks(kernel["checks"], other["checks"])
         known = set(map(id, kernel["checks"]))
         filled += sum(id(check) not in known for check in checks)
         differences += list(_differences(kernel, other))
-        kernels.append(_rescored(kernel, checks))
-    kernels = _counted(kernels)
+        kernels.append(_rescore(kernel, checks))
+    kernels = _mark_counted(kernels)
     counting = [kernel for kernel in kernels if kernel["counted"]]
-    environment = {**first["environment"], "filled_in_by": _machine(second["environment"])}
+    environment = {**first["environment"], "filled_in_by": _machine_name(second["environment"])}
     report = {
         **first,
         "verdict": aggregate(Verdict(kernel["verdict"]) for kernel in counting).value,
@@ -78,20 +77,20 @@ def _check_same(first: dict[str, Any], second: dict[str, Any], names: str) -> No
         values = [report["environment"].get(key) for report in (first, second)]
         if None in values:
             raise UsageError(
-                f"{names}: one does not tell its `{key}`", tip="grade it anew with this version"
+                f"{names}: one report has no `{key}`", tip="grade again with this version"
             )
         if values[0] != values[1]:
             raise UsageError(
                 f"{names}: they are of {difference}: {values[0]} and {values[1]}",
-                tip="grade the same hand-in on both machines with the same --seed",
+                tip="grade the same submission on both machines with the same --seed",
             )
     for report in (first, second):
         checks = (check for kernel in report["kernels"] for check in kernel["checks"])
         if report["score"] is None or any(check["score"] is None for check in checks):
-            raise UsageError(f"{names}: in one of them the grader failed", tip="grade it again")
+            raise UsageError(f"{names}: the grader failed in one of them", tip="grade it again")
 
 
-def _merged_checks(first: list[Check], second: list[Check]) -> list[Check]:
+def _merge_checks(first: list[Check], second: list[Check]) -> list[Check]:
     """Return the first report's checks of a kernel, the unmeasured ones replaced."""
     beyond_build = [check for check in first if check["check"] != CheckName.BUILD]
     if all(_open(check) or _skipped(check) for check in beyond_build):
@@ -100,16 +99,16 @@ def _merged_checks(first: list[Check], second: list[Check]) -> list[Check]:
     others = _by_check(second)
     merged = []
     for name, entries in _by_check(first).items():
-        merged += _filled(entries, others.get(name, []))
+        merged += _fill_in(entries, others.get(name, []))
     correctness = [c for c in merged if c["check"] == CheckName.CORRECTNESS]
     if all(Verdict(check["verdict"]).earns_points for check in correctness):
-        # Checks that waited here for unmeasured cases have been judged there.
+        # Checks that the first machine skipped after unmeasured cases come from the second.
         measured = {_identity(check): check for check in second if _measured(check)}
         merged = [measured.get(_identity(c), c) if _skipped(c) else c for c in merged]
     return merged
 
 
-def _filled(first: list[Check], second: list[Check]) -> list[Check]:
+def _fill_in(first: list[Check], second: list[Check]) -> list[Check]:
     """Return the first report's entries for one check, the unmeasured ones replaced."""
     names = {check["name"] for check in second}
     if names != {check["name"] for check in first} and all(map(_open, first)):
@@ -153,8 +152,8 @@ def _differences(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]
             yield f"{first['name']}, {check['name']}: {phrases}"
 
 
-def _rescored(kernel: dict[str, Any], checks: list[Check]) -> dict[str, Any]:
-    """Return the kernel with these checks, and with the verdict and points they make."""
+def _rescore(kernel: dict[str, Any], checks: list[Check]) -> dict[str, Any]:
+    """Return the kernel with these checks, and with the verdict and points that follow."""
     built = (CheckName.BUILD, Verdict.ACCEPTED.value)
     # A successful build decides the verdict only if nothing else was checked.
     deciding = [c for c in checks if (c["check"], c["verdict"]) != built] or checks
@@ -172,8 +171,8 @@ def _sum(entries: list[dict[str, Any]], key: str) -> float:
     return total
 
 
-def _counted(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the kernels with the better language of each marked as the one that counts."""
+def _mark_counted(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the kernels, with the better language of each marked as counted."""
     marked = []
     for _, group in groupby(kernels, key=lambda kernel: kernel["name"]):
         languages = list(group)
@@ -182,7 +181,7 @@ def _counted(kernels: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return marked
 
 
-def _machine(environment: dict[str, Any]) -> str:
+def _machine_name(environment: dict[str, Any]) -> str:
     parts = [str(environment.get("gpu") or environment.get("device") or "unknown")]
     versions = ("driver", "torch", "grader")
     parts += [f"{key} {environment[key]}" for key in versions if environment.get(key)]

@@ -1,11 +1,10 @@
-"""The result of grading one hand-in for one assignment, and its JSON form.
+"""The result of grading one submission for one assignment, and its JSON form.
 
     Report ─ KernelResult… ─ CheckResult… ─ evidence
 
-`docs/report.md` documents every key; `schemas/report.schema.json` is the same
-contract for machines, and a test holds the three together. Numbers that are
-unknown are null, never a sentinel; the floats that JSON lacks are the strings
-"nan", "inf" and "-inf".
+`docs/report.md` documents every key, and `schemas/report.schema.json` is the same contract for
+machines; a test compares the three. Unknown numbers are null, never a sentinel. The floats that
+JSON lacks are the strings "nan", "inf" and "-inf".
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from typing import Any
 from grader.errors import GraderError
 from grader.report.evidence import Evidence
 from grader.report.verdict import Verdict
-from grader.system.umask import give_to_user
+from grader.system.umask import apply_user_umask
 from grader.vocabulary import CheckName, Language, Visibility
 
 FORMAT = 1
@@ -37,10 +36,10 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One check of one kernel: the line a student reads.
+    """One check of one kernel: the line that a student reads.
 
-    `score` is null if the grader failed. `pending` points are neither won nor
-    lost: this machine could not measure.
+    `score` is null if the grader failed. `pending` points are neither won nor lost, because this
+    machine could not measure them.
     """
 
     check: CheckName
@@ -54,16 +53,16 @@ class CheckResult:
     hint: str = ""
     wall_s: float = 0.0
     evidence: Evidence | None = None
-    # Not graded yet: known while grading goes on, and not written.
+    # True while the check has not run yet; not written to JSON.
     waiting: bool = field(default=False, metadata={_UNWRITTEN: True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelResult:
-    """One kernel in one language, or one that was not handed in (no language).
+    """One kernel in one language, or a kernel that was not handed in (no language).
 
-    Where both languages were handed in both appear and `counted` marks the
-    better one, whose points count.
+    If both languages were handed in, there is a result for each, and `counted` marks the better
+    one, whose points count.
     """
 
     name: str
@@ -80,7 +79,7 @@ class KernelResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All that was found out about one hand-in for one assignment."""
+    """The result of grading one submission for one assignment."""
 
     assignment: str
     title: str
@@ -104,20 +103,20 @@ def keys(record: Any) -> list[str]:
 
 def to_json(report: Report) -> dict[str, Any]:
     """Return the report as JSON values, `format` first."""
-    return {"format": FORMAT, **_plain(report)}
+    return {"format": FORMAT, **_to_json(report)}
 
 
-def _plain(value: object) -> Any:
+def _to_json(value: object) -> Any:
     if isinstance(value, Enum):
         return value.value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: _plain(getattr(value, name)) for name in keys(type(value))}
+        return {name: _to_json(getattr(value, name)) for name in keys(type(value))}
     if isinstance(value, dict):
-        return {_plain(str(key)): _plain(item) for key, item in value.items()}
+        return {_to_json(str(key)): _to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, str):
-        # Half a surrogate pair, as in a file name that is not UTF-8, is no JSON text.
+        # JSON text has no lone surrogates, which a file name that is not UTF-8 contains.
         return _LONE_SURROGATE.sub("\ufffd", value)
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
@@ -125,14 +124,14 @@ def _plain(value: object) -> Any:
 
 
 def write_report(report: Report, path: Path) -> None:
-    """Write the report so that a reader sees the old file or the whole new one.
+    """Write the report atomically: a reader sees the old file or the complete new one.
 
-    Raises GraderError if it cannot be stored (full disk, no permission, a link
-    or a device in its place); what is there is then untouched.
+    Raises GraderError if it cannot be stored (full disk, no permission, a link or a device in its
+    place); the old file is then unchanged.
     """
     text = json_text(to_json(report))
     try:
-        write_whole(path, text)
+        write_atomically(path, text)
     except OSError as error:
         raise GraderError(
             f"cannot write the report {path}: {error.strerror or error}",
@@ -141,24 +140,24 @@ def write_report(report: Report, path: Path) -> None:
 
 
 def json_text(values: Mapping[str, Any]) -> str:
-    """Return JSON as we write it: indented, in UTF-8, no NaN."""
+    """Return JSON text as all reports have it: indented, not escaped to ASCII, without NaN."""
     return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old one or the whole new one.
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file atomically: a reader sees the old file or the complete new one.
 
-    Raises OSError if it cannot be stored; what is there is then untouched.
+    Raises OSError if it cannot be stored; the old file is then unchanged.
     """
-    # Beside its goal, for a rename must not leave the file system; opened like any new
-    # file, so that it becomes as readable as the umask says.
+    # In the same folder, because a rename works within one file system only; opened like any new
+    # file, so that it has the permissions of the umask.
     scratch = path.with_name(f".{path.stem}-{secrets.token_hex(8)}")
     try:
-        # A rename would put a file in the place of /dev/stdout itself, or of a link.
+        # A rename would replace a link, or a device such as /dev/stdout.
         if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise OSError(errno.EINVAL, "it is there and is not a regular file")
+            raise OSError(errno.EINVAL, "it exists and is not a regular file")
         with scratch.open("xb") as file:
-            give_to_user(file.fileno())
+            apply_user_umask(file.fileno())
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())

@@ -1,7 +1,7 @@
-"""report.json → Report: what `report` wrote, read back with its types.
+"""Read report.json back into a `Report`.
 
-The schema that ships with the package is asked first; what passes it is decoded
-by the annotations of the dataclasses, so that a new key needs no code here.
+The values are validated against the package's schema, then decoded by the annotations of the
+dataclasses, so that a new key needs no code here.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from grader.report.model import FORMAT, Report
 from grader.system import untrusted_json
 from grader.vocabulary import CheckName
 
-MOST_BYTES = 256 << 20  # a report has some kilobytes; of what is larger nothing good can come
+MOST_BYTES = 256 << 20  # a report has some kilobytes
 _MOST_SHOWN = 200
-# Digests of texts that the schema has passed: it costs most of reading a report, and a batch
-# reads each several times.
-_sound: set[bytes] = set()
+# Digests of texts that were validated. Validation takes most of the time of reading a report, and a
+# batch reads each report several times.
+_validated: set[bytes] = set()
 
 
 def read_report(path: Path) -> Report:
     """Read a report that `grade` wrote.
 
-    Raises UsageError, which names the file and the key, if it is none.
+    Raises UsageError, which names the file and the key, if it is not a valid report.
     """
-    return _decoded(read_values(path))
+    return _decode(read_values(path))
 
 
 def read_values(path: Path) -> dict[str, Any]:
-    """Read a report as the JSON values that it is, held against the schema.
+    """Read a report as JSON values, validated against the schema.
 
-    Raises UsageError, which names the file and the key, if it is none.
+    Raises UsageError, which names the file and the key, if it is not a valid report.
     """
     try:
         if path.is_file() and path.stat().st_size > MOST_BYTES:
@@ -64,20 +64,20 @@ def read_values(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{path} is not a report: {error}") from error
     digest = hashlib.sha256(text.encode()).digest()
-    if digest not in _sound:
-        _checked(data, str(path))
-        _sound.add(digest)
+    if digest not in _validated:
+        _validate(data, str(path))
+        _validated.add(digest)
     values: dict[str, Any] = data
     return values
 
 
 def from_json(data: Any, source: str) -> Report:
-    """Return the report that these JSON values are; `source` names them in an error."""
-    return _decoded(_checked(data, source))
+    """Return the report with these JSON values; `source` names them in an error."""
+    return _decode(_validate(data, source))
 
 
-def _checked(data: Any, source: str) -> dict[str, Any]:
-    """Return the values if they are a report. Raises UsageError."""
+def _validate(data: Any, source: str) -> dict[str, Any]:
+    """Return the values. Raises UsageError if they are not a valid report."""
     version = data.get("format") if isinstance(data, dict) else FORMAT
     if isinstance(version, int) and version != FORMAT:
         raise UsageError(
@@ -90,7 +90,7 @@ def _checked(data: Any, source: str) -> dict[str, Any]:
     except RecursionError as error:
         raise UsageError(f"{source} is not a report: it is nested too deeply") from error
     except UnicodeEncodeError as error:
-        raise UsageError(f"{source} is not a report: half a surrogate pair is in it") from error
+        raise UsageError(f"{source} is not a report: it has a lone surrogate") from error
     if wrong is not None:
         shown = wrong.message if len(wrong.message) < _MOST_SHOWN else "does not fit the schema"
         raise UsageError(
@@ -101,9 +101,9 @@ def _checked(data: Any, source: str) -> dict[str, Any]:
     return values
 
 
-def _decoded(values: dict[str, Any]) -> Report:
+def _decode(values: dict[str, Any]) -> Report:
     fields = {key: value for key, value in values.items() if key != "format"}
-    report: Report = _record(Report, fields)
+    report: Report = _decode_record(Report, fields)
     return report
 
 
@@ -111,7 +111,7 @@ def _decoded(values: dict[str, Any]) -> Report:
 def _validator(checks: tuple[CheckName, ...]) -> Any:
     text = resources.files("grader").joinpath("schemas/report.schema.json").read_text("utf-8")
     schema = json.loads(text)
-    # Registered checks beside those of the schema; what evidence they have, their class says.
+    # The schema lists the shipped checks; registered ones are valid, too.
     schema["$defs"]["check"]["properties"]["check"]["enum"] = list(checks)
     return jsonschema.Draft202012Validator(schema)
 
@@ -121,9 +121,9 @@ def _place(path: Iterable[str | int]) -> str:
     return text.removeprefix(".") or "report"
 
 
-def _record(kind: Any, data: dict[str, Any]) -> Any:
+def _decode_record(kind: Any, data: dict[str, Any]) -> Any:
     hints = _hints(kind)
-    return kind(**{name: _value(hints[name], value) for name, value in data.items()})
+    return kind(**{name: _decode_value(hints[name], value) for name, value in data.items()})
 
 
 @functools.cache
@@ -131,29 +131,29 @@ def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def _value(kind: Any, value: Any) -> Any:
+def _decode_value(kind: Any, value: Any) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         member = next(one for one in arguments if one is not type(None))
-        return None if value is None else _value(member, value)
+        return None if value is None else _decode_value(member, value)
     if origin is tuple:
         if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return tuple(_value(arguments[0], item) for item in value)
-        return tuple(_value(one, item) for one, item in zip(arguments, value, strict=True))
+            return tuple(_decode_value(arguments[0], item) for item in value)
+        return tuple(_decode_value(one, item) for one, item in zip(arguments, value, strict=True))
     if origin in (dict, Literal):
         return value
     if kind is Evidence:
-        return _record(_evidence_class(value), value)
+        return _decode_record(_evidence_class(value), value)
     if dataclasses.is_dataclass(kind):
-        return _record(kind, value)
+        return _decode_record(kind, value)
     if isinstance(kind, type) and issubclass(kind, Enum | CheckName):
         return kind(value)
     return float(value) if kind is float else value
 
 
 def _evidence_class(value: dict[str, Any]) -> type[Evidence]:
-    """Return the class that has just these keys: evidence does not name its type."""
-    # A class with slots is made from one without, which may still be among them, before it.
+    """Return the class of evidence with exactly these keys, as evidence does not name its type."""
+    # The class without slots that a slotted dataclass is made from may still exist; it comes first.
     by_keys = {
         frozenset(getattr(kind, "__dataclass_fields__", ())): kind
         for kind in Evidence.__subclasses__()

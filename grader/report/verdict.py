@@ -11,10 +11,10 @@ from enum import Enum
 
 
 class Verdict(str, Enum):
-    """What became of a check, a kernel or a submission.
+    """The verdict on a check, a kernel or a submission.
 
-    Members are declared mild to severe; the first twelve aggregate by severity,
-    the last four say that nothing was judged and never aggregate.
+    Members are declared from mild to severe. The first twelve aggregate by severity; the last four
+    mean that nothing was judged and never aggregate.
     """
 
     ACCEPTED = "accepted"
@@ -40,7 +40,7 @@ class Verdict(str, Enum):
 
     @property
     def phrase(self) -> str:
-        """The words a person reads in a table."""
+        """The verdict as text for tables."""
         return self.value.replace("_", " ")
 
     @property
@@ -50,12 +50,12 @@ class Verdict(str, Enum):
 
     @property
     def earns_points(self) -> bool:
-        """Accepted, or within timing noise of it: in the student's favour."""
+        """True if accepted, or within timing noise of it, which counts in the student's favour."""
         return self in (Verdict.ACCEPTED, Verdict.INCONCLUSIVE)
 
     @property
     def pending(self) -> bool:
-        """True if this machine could not measure: points neither won nor lost."""
+        """True if this machine could not measure: points are neither won nor lost."""
         return self is Verdict.NOT_MEASURED
 
 
@@ -68,10 +68,8 @@ _SEVERITY = {verdict: rank for rank, verdict in enumerate(Verdict) if verdict.ju
 def aggregate(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict of a group: its most severe member.
 
-    `grader_error` anywhere makes the group's result unknown and therefore
-    wins. `not_submitted` is the group's verdict only if nothing was handed in,
-    `not_measured` only if nothing else was found out. A `skipped` member says
-    nothing: the check it waited for already does.
+    A `grader_error` makes the group's result unknown, so it takes precedence. Without a judged
+    member the verdict is `not_measured`, `skipped` or `not_submitted`, in this order.
     """
     members = set(verdicts)
     if Verdict.GRADER_ERROR in members:

@@ -33,7 +33,7 @@ _NAME = "gpu-grade"
 # The kernel counts more than the program's own pages, and coarsely: with this slack the polling
 # in `grader.sandbox.process` decides about a program near its limit.
 _SLACK_MIB = 64
-# Interpreter, driver and toolkit, before student code runs; `start_here` replaces it.
+# Memory of interpreter, driver and toolkit before student code runs; `start_here` replaces it.
 _START_MIB = 4096
 _REMOVE_S = 1.0
 _POLL_S = 0.005
@@ -62,7 +62,7 @@ class Group:
     _granted_mib: float = 0.0
 
     @property
-    def entrances(self) -> list[str]:
+    def procs_files(self) -> list[str]:
         """The files to which a process writes a 0 to enter the group."""
         return [str(folder / "cgroup.procs") for _, folder in self.folders]
 

@@ -1,10 +1,10 @@
 """Reuse Triton's compiled kernels: copy them from one worker's folder into those of later workers.
 
-    worker 1 ── its folder ── `keep` ──→ bytes here ── `into` ──→ folder of worker 2, …
+    worker 1 ── its folder ── `collect_from` ──→ bytes here ── `copy_to` ──→ folder of worker 2, …
                    read while the worker waits,          written before the
                    or after it has ended                 submission is loaded
 
-Every worker has a scratch folder of its own, and so a Triton cache of its own. Without this module
+Every worker has its own scratch folder, and so its own Triton cache. Without this module
 each worker would compile all kernels again, which takes about a second per configuration.
 
 The kernels of one built submission stay in memory as long as its `Built` object: they never reach
@@ -60,7 +60,7 @@ class CompiledKernels:
     """The kernels that workers of one built submission have compiled so far."""
 
     def __init__(self) -> None:
-        # Replaced, never changed: other threads may be copying meanwhile.
+        # Replaced, never changed, because other threads may be copying.
         self._folders: Mapping[str, Files] = {}
 
     @property
@@ -68,7 +68,7 @@ class CompiledKernels:
         """The files by folder name and file name."""
         return self._folders
 
-    def into(self, box: Path) -> None:
+    def copy_to(self, box: Path) -> None:
         """Write all kernels into the folder of a worker that has not run student code yet.
 
         The files get the owner of `box`. If `box` already has a cache, nothing is written, and the
@@ -86,7 +86,7 @@ class CompiledKernels:
                         for file, data in (*files.items(), *paths):
                             _write(file, folder, data, owner)
 
-    def keep(self, box: Path) -> None:
+    def collect_from(self, box: Path) -> None:
         """Add the kernels in the folder of a worker that is not compiling now.
 
         Folders that are already known are not replaced. A folder is skipped if its files are not
@@ -168,16 +168,16 @@ class _Reader:
         modules = {name for name in names if _MODULE.fullmatch(name)}
         if len(kernels) + len(modules) != 1:
             return {}
-        wanted = modules or {name for name in names if _KERNEL.fullmatch(name)}
+        names_to_read = modules or {name for name in names if _KERNEL.fullmatch(name)}
         for kernel in kernels:
             # Triton writes the list last: without it, the compilation was interrupted.
             if not {f"{kernel}.json", f"{kernel}.cubin", f"{_LIST}{kernel}.json"} <= names:
                 return {}
-        if len(wanted) > self._files_left:
+        if len(names_to_read) > self._files_left:
             return {}
         left = self._bytes_left
         files: dict[str, bytes] = {}
-        for name in sorted(wanted):
+        for name in sorted(names_to_read):
             files[name] = _read(folder, name, owner, min(left, _MOST_FILE_BYTES))
             left -= len(files[name])
         self._files_left -= len(files)

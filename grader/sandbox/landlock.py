@@ -1,7 +1,7 @@
-"""Which files an untrusted program may read, write and run: the rules for Landlock.
+"""The files that an untrusted program may read, write and run: the rules for Landlock.
 
     read     the system's programs and libraries, the compilers, this Python, the
-             worker programs: what builds and runs a kernel, on any machine
+             worker programs: everything that builds and runs a kernel
     write    the program's own folder, nothing else
     device   /dev/null and similar; on a GPU the driver's device files
 
@@ -66,7 +66,7 @@ class Relaxation:
     why: str
 
 
-# docs/security.md tells how each was found.
+# docs/security.md says how each was found.
 RELAXATIONS = (
     Relaxation(
         grant="change",
@@ -84,13 +84,13 @@ RELAXATIONS = (
         grant="read",
         paths=("/sys", "/run/nvidia-persistenced", "/etc/nvidia*"),
         to="programs on a GPU",
-        why="the driver looks for the GPU on the bus; an H200 was seen to do without",
+        why="the driver looks for the GPU on the bus; an H200 works without this",
     ),
     Relaxation(
         grant="write",
         paths=("$CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"),
         to="programs on a GPU",
-        why="where MPS runs, its clients talk to it through files there",
+        why="with MPS, its clients talk to it through files there",
     ),
 )
 
@@ -126,7 +126,7 @@ def interpreter_files() -> list[str]:
 
 def _expanded(pattern: str) -> list[str]:
     path = os.path.expandvars(pattern)
-    # A variable that is not set stays as it is.
+    # `expandvars` leaves an unset variable as it is.
     return sorted(map(str, Path("/").glob(path[1:]))) if path.startswith("/") else []
 
 

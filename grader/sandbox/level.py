@@ -22,10 +22,10 @@ class Level(str, Enum):
     def __str__(self) -> str:
         return self.value
 
-    def reaches(self, wanted: Level) -> bool:
-        """True if this is `wanted` or better."""
+    def reaches(self, required: Level) -> bool:
+        """True if this is `required` or better."""
         order = list(Level)
-        return order.index(self) <= order.index(wanted)
+        return order.index(self) <= order.index(required)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Isolation:
         }
 
     def lesser(self, other: Isolation) -> Isolation:
-        """Return the isolation where both count: the lower level, and all that is missing."""
+        """Return the combination of both: the lower level, and everything that is missing."""
         least = self if other.level.reaches(self.level) else other
         return replace(
             least,
@@ -61,11 +61,11 @@ class Isolation:
         )
 
 
-def require(wanted: Level, found: Isolation) -> None:
-    """Raise ToolError if the level that was found is below `wanted`."""
-    if not found.level.reaches(wanted):
+def require(required: Level, found: Isolation) -> None:
+    """Raise ToolError if the measured level is below `required`."""
+    if not found.level.reaches(required):
         raise ToolError(
-            f"the sandbox reaches the level {found.level} here, not {wanted}: "
+            f"the sandbox reaches the level {found.level} here, not {required}: "
             f"{'; '.join(found.missing)}",
             tip="`grade doctor` says what is missing",
         )

@@ -1,4 +1,4 @@
-"""Which protections an untrusted program runs under: the layers, and one program's confinement.
+"""The protections of untrusted programs: the layers, and one program's confinement.
 
     Landlock       which files it may read, write and run (`grader.sandbox.landlock`)
     seccomp        which system calls it may not make (`grader.sandbox.seccomp`)
@@ -26,17 +26,17 @@ from grader.sandbox.users import TemporaryUser
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layers:
-    """The protections of a program. Without any of them it has limits and a session only."""
+    """The protections of a program. Without any of them it has only limits and a session."""
 
     landlock: bool = True
     filter: bool = True
     own_user: bool = False
     own_group: bool = False
-    powers: bool = False  # keep the capabilities of root, where the judge has them
+    capabilities: bool = False  # keep the capabilities of root, if the judge has them
 
     @property
-    def words(self) -> str:
-        """The layers, for people."""
+    def description(self) -> str:
+        """The layers in words."""
         names = (
             (self.landlock, "fenced files"),
             (self.filter, "filtered system calls"),
@@ -48,7 +48,7 @@ class Layers:
 
 # For a program that runs no student code and starts programs that do: a child can change its
 # user only if its parent could.
-UNCONFINED = Layers(landlock=False, filter=False, powers=True)
+UNCONFINED = Layers(landlock=False, filter=False, capabilities=True)
 
 # By whether the program uses a GPU.
 _layers: dict[bool, Layers] = {False: Layers(), True: Layers()}
@@ -79,8 +79,8 @@ class Confinement:
         code = seccomp.program(gpu=self.gpu) if self.layers.filter else b""
         return {
             "user": None if self.user is None else self.user.uid,
-            "groups": [] if self.group is None else self.group.entrances,
-            "powers": self.layers.powers,
+            "groups": [] if self.group is None else self.group.procs_files,
+            "powers": self.layers.capabilities,
             "landlock": landlock.granted(gpu=self.gpu) if self.layers.landlock else None,
             "seccomp": base64.b64encode(code).decode() if code else None,
         }
@@ -103,8 +103,8 @@ def confinement(
     tasks, that is processes and threads.
     """
     layers = _layers[gpu] if layers is None else layers
-    user = users.take() if layers.own_user else None
+    user = users.claim() if layers.own_user else None
     if user is not None:
-        users.hand_over(cwd, user.uid)
+        users.give_folder(cwd, user.uid)
     group = cgroup.make(memory_mib, tasks) if layers.own_group else None
     return Confinement(folder=cwd, layers=layers, gpu=gpu, user=user, group=group)

@@ -6,9 +6,9 @@
 
 `isolation` starts the program `grader.worker.escape_attempts` like a submission, once as a program
 on the CPU and once as one on a GPU, and tells `grader.sandbox.policy` which layers work. It tries
-the most layers first. A user of its own needs a judge that is root, and must be able to read this
+the most layers first. A temporary user needs a judge that is root, and must be able to read this
 Python; Landlock must not stop what a submission needs. A layer that would stop an honest kernel is
-left out and named, so that no student is blamed for it; the level shows what that costs.
+left out and noted, so that no student is blamed for it; the level shows the effect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from grader.protocol.landlock import landlock_abi
 from grader.sandbox import cgroup, landlock, seccomp, spawn
 from grader.sandbox.level import Isolation, Level
 from grader.sandbox.policy import Layers, use_layers
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import process_tree
 
 _PROBE_S = 60.0  # the probe takes a tenth of a second; starting CUDA can take some seconds
@@ -74,7 +74,7 @@ def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
     if not readable:
         return found
     names = " and ".join(map(str, readable))
-    missing = f"{names} can be read, for a folder around it holds programs: move it"
+    missing = f"a submission can read {names}, which is in a folder of programs: move it"
     return replace(found, level=Level.NONE, missing=(missing, *found.missing))
 
 
@@ -82,7 +82,7 @@ def with_hidden(found: Isolation, hidden: Sequence[Path]) -> Isolation:
 def _measured(gpu: bool) -> Isolation:
     available, notes = _available()
     for layers in _candidates(available):
-        result = try_out(layers, gpu=gpu)
+        result = run_probe(layers, gpu=gpu)
         problem = result if isinstance(result, str) else _problem(result)
         if problem is None and not isinstance(result, str):
             use_layers(layers, gpu=gpu)
@@ -92,8 +92,8 @@ def _measured(gpu: bool) -> Isolation:
     use_layers(layers, gpu=gpu)
     return Isolation(
         level=Level.NONE,
-        layers=layers.words,
-        missing=("a hand-in can do whatever this user can",),
+        layers=layers.description,
+        missing=("a submission can do whatever this user can",),
         notes=tuple(notes),
     )
 
@@ -105,9 +105,9 @@ def _available() -> tuple[Layers, list[str]]:
     )
     notes = []
     if not layers.landlock:
-        notes.append("no fence: Landlock is not in this kernel, or not allowed")
+        notes.append("no Landlock: it is not in this kernel, or not allowed")
     if not layers.filter:
-        notes.append(f"no filter: it is not written for {os.uname().machine}")
+        notes.append(f"no seccomp filter: the grader has none for {os.uname().machine}")
     return layers, notes
 
 
@@ -122,7 +122,7 @@ def _left_out(layers: Layers) -> str:
     """Name the layer that the next candidate does without."""
     if layers.own_user:
         return "no user of its own"
-    return "no control group" if layers.own_group else "no fence and no filter"
+    return "no control group" if layers.own_group else "no Landlock and no seccomp filter"
 
 
 def _problem(result: dict[str, Any]) -> str | None:
@@ -135,24 +135,24 @@ def _problem(result: dict[str, Any]) -> str | None:
 
 
 def _judged(layers: Layers, outcomes: dict[str, str | None], notes: tuple[str, ...]) -> Isolation:
-    ways_out = [name for name, outcome in outcomes.items() if outcome is not None]
-    level = Level.PARTIAL if ways_out else Level.FULL
-    if _SEVERE & set(ways_out):
+    escapes = [name for name, outcome in outcomes.items() if outcome is not None]
+    level = Level.PARTIAL if escapes else Level.FULL
+    if _SEVERE & set(escapes):
         level = Level.NONE
     return Isolation(
         level=level,
-        layers=layers.words,
-        missing=tuple(f"a hand-in can {name}" for name in ways_out),
+        layers=layers.description,
+        missing=tuple(f"a submission can {name}" for name in escapes),
         notes=notes,
     )
 
 
-def try_out(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
+def run_probe(layers: Layers, *, gpu: bool) -> dict[str, Any] | str:
     """Run the probe; return its JSON result, or why it could not run."""
     with contextlib.ExitStack() as undo:
-        hidden = undo.enter_context(box("grade-hidden-"))
+        hidden = undo.enter_context(scratch_folder("grade-hidden-"))
         (hidden / "secret").write_text(secrets.token_hex())
-        here = undo.enter_context(box("grade-probe-"))
+        here = undo.enter_context(scratch_folder("grade-probe-"))
         about = {
             "judge": os.getpid(),
             "secret": str(hidden / "secret"),

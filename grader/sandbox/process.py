@@ -232,7 +232,7 @@ class Program:
 
     def _let_tool_report(self) -> None:
         """Kill the processes below a tool, and wait until the tool has written its report."""
-        for pid in process_tree.below(self.pid):
+        for pid in process_tree.descendants(self.pid):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         self.wait_for(None, time.monotonic() + self.limits.report_s)

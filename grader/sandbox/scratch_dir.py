@@ -21,13 +21,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 _MOST_FILES = 50_000  # compilers and caches make hundreds
 
 
 @contextmanager
-def box(prefix: str) -> Iterator[Path]:
+def scratch_folder(prefix: str) -> Iterator[Path]:
     """Make a folder that exists for the duration of the block."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
@@ -45,7 +45,7 @@ def remove(folder: Path) -> None:
         # The folder stays if the machine cannot start a process.
         with contextlib.suppress(GraderError):
             command = ["/bin/sh", "-c", script, str(folder)]
-            patiently(lambda: subprocess.run(command, check=False, capture_output=True))
+            retry_start(lambda: subprocess.run(command, check=False, capture_output=True))
 
 
 def size_mib(folder: Path) -> float:

@@ -21,7 +21,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# What the kernel calls the machine (linux/audit.h).
+# The kernel's numbers of the architectures (linux/audit.h).
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 # Calls of the x32 ABI carry this bit; on aarch64 there is no such ABI.
 _X32 = 0x4000_0000
@@ -72,7 +72,7 @@ REFUSED = (
         calls=("io_uring_setup", "io_uring_enter", "io_uring_register"),
         error=errno.ENOSYS,
     ),
-    Refused(why="parts of the kernel with a history", calls=("bpf", "userfaultfd")),
+    Refused(why="parts of the kernel with many known exploits", calls=("bpf", "userfaultfd")),
     Refused(
         why="the machine as a whole",
         calls=(
@@ -109,7 +109,7 @@ REFUSED = (
     ),
     # The memory limit does not count this memory until it is mapped. GPU drivers may use it.
     Refused(
-        why="memory that nobody counts", calls=("memfd_create", "memfd_secret"), on_gpu=False
+        why="memory that no limit counts", calls=("memfd_create", "memfd_secret"), on_gpu=False
     ),
     # Sockets with a path: Landlock restricts only those without. MPS uses one on a GPU.
     Refused(
@@ -164,7 +164,7 @@ BOUNDED = (
         equal=False,
     ),
     Bounded(
-        why="a signal to everybody", calls=("kill",), argument=0, value=_EVERYTHING, equal=True
+        why="a signal to all processes", calls=("kill",), argument=0, value=_EVERYTHING, equal=True
     ),
     Bounded(
         why="limits and priorities of other processes",

@@ -98,7 +98,7 @@ def adopt(
 ) -> Program:
     """Take charge of a worker that a fork server orphaned to the judge.
 
-    Call it inside `process_tree.hold`.
+    Call it inside `process_tree.delay_sweeps`.
     """
     process_tree.register(pid)
     return Program(

@@ -1,4 +1,4 @@
-"""Temporary users: where the judge is root, each untrusted program can run as a user of its own.
+"""Temporary users: if the judge is root, each untrusted program can run as its own user.
 
 Such a program can neither read the judge's files nor signal its processes, whatever else fails.
 Killing every process of the user ends all that the program started, however it hid.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.system.process_tree import kill_until_none
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 # Assigned to nobody by Debian, Fedora and systemd, and below 65,536: unprivileged containers
 # have no more user ids than that.
@@ -49,7 +49,7 @@ class TemporaryUser:
     _claim: socket.socket
 
     def end(self) -> None:
-        """Kill every process of the user, and let another program have the user id.
+        """Kill every process of the user, and release the user id.
 
         Raises GraderError if the processes multiply faster than they can be killed, or if the
         machine cannot start the process that kills them.
@@ -57,32 +57,32 @@ class TemporaryUser:
         command = [sys.executable, "-I", "-S", "-c", _KILL, str(self.uid)]
 
         def kill() -> int:
-            patiently(lambda: subprocess.run(command, check=False))
+            retry_start(lambda: subprocess.run(command, check=False))
             return len(processes_of(self.uid))
 
         with self._claim:
             kill_until_none(kill, _POLL_S)
 
 
-def take() -> TemporaryUser:
+def claim() -> TemporaryUser:
     """Claim a user that has no process and that no other judge uses.
 
     Raises GraderError if there is none.
     """
     for uid in random.sample(_UIDS, len(_UIDS)):
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            claim.bind(f"\0gpu-grade-user-{uid}")
+            name.bind(f"\0gpu-grade-user-{uid}")
         except OSError:
-            claim.close()
+            name.close()
             continue
         if not processes_of(uid):
-            return TemporaryUser(uid, claim)
-        claim.close()
-    raise GraderError("there is no user left to run a hand-in as")
+            return TemporaryUser(uid, name)
+        name.close()
+    raise GraderError("no unused user id is left to run a submission")
 
 
-def hand_over(folder: Path, uid: int) -> None:
+def give_folder(folder: Path, uid: int) -> None:
     """Make the user own a folder and all in it, which must not come from untrusted code."""
     for path in (folder, *folder.rglob("*")):
         os.lchown(path, uid, uid)

@@ -54,12 +54,12 @@ def content_key(*parts: str | bytes) -> str:
 
 
 def cached_folder(
-    kind: str, key: str, make: Callable[[Path], None], *, alone: bool = False
+    kind: str, key: str, make: Callable[[Path], None], *, exclusive: bool = False
 ) -> Path:
     """Return the folder of an entry, calling `make(folder)` if it does not exist.
 
     `kind` groups entries for a reader of the cache ("host-runtime", "nvcc"). If `make` raises,
-    nothing is stored and the exception propagates. With `alone`, other runs that need the same
+    nothing is stored and the exception propagates. With `exclusive`, other runs that need the same
     entry wait for it: for an expensive entry that all runs need at once.
     """
     entry = cache_root() / kind / key
@@ -68,7 +68,7 @@ def cached_folder(
     scratch = _scratch(entry)
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, scratch, ignore_errors=True)
-        if alone:
+        if exclusive:
             stack.enter_context(_locked(entry))
         if not entry.is_dir():
             make(scratch)
@@ -111,7 +111,7 @@ def _scratch(entry: Path) -> Path:
     except OSError as error:
         raise GraderError(
             f"the cache {cache_root()} cannot be written: {error.strerror}",
-            tip=f"name a folder that can be with the variable {CACHE_DIR_VARIABLE}",
+            tip=f"set the variable {CACHE_DIR_VARIABLE} to a folder that can be written",
         ) from error
 
 

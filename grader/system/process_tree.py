@@ -6,7 +6,7 @@
       └── daemon                 left its session; its parent died, so it is the judge's child
 
 A stray process is a child that the judge did not start and that is not in the judge's session:
-`sweep` kills strays until there are none. `hold` delays sweeps while a child that is not
+`sweep` kills strays until there are none. `delay_sweeps` delays sweeps while a child that is not
 registered yet is being started. The set of registered children belongs to this process, as its
 children do, and so is module state.
 """
@@ -27,7 +27,7 @@ from pathlib import Path
 import psutil
 
 from grader.errors import GraderError
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -73,7 +73,7 @@ def start(
     actions += [(os.POSIX_SPAWN_DUP2, high + i, target) for i, (_, target) in enumerate(moves)]
 
     def spawn() -> int:
-        with hold():
+        with delay_sweeps():
             pid = os.posix_spawn(
                 command[0], tuple(command), dict(environment), file_actions=actions
             )
@@ -81,20 +81,20 @@ def start(
         return pid
 
     try:
-        return patiently(spawn)
+        return retry_start(spawn)
     finally:
         os.close(null)
 
 
 @contextlib.contextmanager
-def hold() -> Iterator[None]:
+def delay_sweeps() -> Iterator[None]:
     """Delay sweeps until the child started in the block is registered."""
     with _lock:
         yield
 
 
 def register(pid: int) -> None:
-    """Mark a child as started by the judge; call it inside `hold`."""
+    """Mark a child as started by the judge; call it inside `delay_sweeps`."""
     _started.add(pid)
 
 
@@ -125,7 +125,7 @@ def kill_until_none(kill: Callable[[], int], poll_s: float = 0.0) -> int:
     while count := kill():
         total += count
         if time.monotonic() > deadline_s:
-            raise GraderError("a hand-in's processes multiply faster than they can be ended")
+            raise GraderError("a submission starts processes faster than they can be killed")
         time.sleep(poll_s)
     return total
 
@@ -177,10 +177,14 @@ def children(pid: int) -> list[int]:
 
 def members(pid: int) -> list[int]:
     """Return the process, its descendants, and all stray processes with their descendants."""
-    return [pid, *below(pid), *(each for stray in strays() for each in (stray, *below(stray)))]
+    return [
+        pid,
+        *descendants(pid),
+        *(each for stray in strays() for each in (stray, *descendants(stray))),
+    ]
 
 
-def below(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """Return the descendants of a process, [] if it is gone."""
     found: list[int] = []
     waiting = children(pid)

@@ -1,7 +1,7 @@
 """Retry the start of a process or thread that the kernel refuses for the moment.
 
 A fork bomb in another grading makes the kernel refuse new processes until that grading's judge
-kills it. `patiently` retries for some seconds; `Pool` is a thread pool that does the same.
+kills it. `retry_start` retries for some seconds; `Pool` is a thread pool that does the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 from grader.errors import GraderError
 
-PATIENCE_S = 5.0
+RETRY_S = 5.0
 _FIRST_WAIT_S = 0.02
 _LONGEST_WAIT_S = 0.5
 # EAGAIN: a limit on processes. ENOMEM: no memory for another one.
@@ -30,12 +30,12 @@ def refused(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
-def patiently(start: Callable[[], _Result]) -> _Result:
+def retry_start(start: Callable[[], _Result]) -> _Result:
     """Call `start`, and retry while the kernel refuses the process or thread that it starts.
 
-    Raises GraderError if the kernel still refuses after PATIENCE_S. Other exceptions propagate.
+    Raises GraderError if the kernel still refuses after RETRY_S. Other exceptions propagate.
     """
-    deadline_s = time.monotonic() + PATIENCE_S
+    deadline_s = time.monotonic() + RETRY_S
     wait_s = _FIRST_WAIT_S
     while True:
         try:
@@ -45,9 +45,8 @@ def patiently(start: Callable[[], _Result]) -> _Result:
                 raise
             if time.monotonic() + wait_s > deadline_s:
                 raise GraderError(
-                    "this machine has no room for more processes: "
-                    "for some seconds it refused to start one",
-                    tip="end what fills it (`ps -eL | wc -l` counts processes and threads), or "
+                    f"this machine refused to start a process for {RETRY_S:g} s",
+                    tip="end other processes (`ps -eL | wc -l` counts processes and threads), or "
                     "raise the limit: `ulimit -u`, or pids.max of the container",
                 ) from error
         time.sleep(wait_s)
@@ -57,9 +56,9 @@ def patiently(start: Callable[[], _Result]) -> _Result:
 class Pool(ThreadPoolExecutor):
     """A thread pool that retries when the kernel refuses it a thread.
 
-    A pool that has a thread does without another one: the work only waits. Before each piece of
-    work the same thread calls `first`, which should be slow at most once. An exception of
-    `first` is the exception of the piece of work.
+    If the pool already has a thread, it does not retry, and the work waits for that thread. Before
+    each piece of work the same thread calls `first`, which should be slow at most once; an
+    exception of `first` becomes the exception of the work.
     """
 
     def __init__(
@@ -98,4 +97,4 @@ class Pool(ThreadPoolExecutor):
             if not refused(error):
                 raise
             if not self._threads:
-                patiently(super()._adjust_thread_count)
+                retry_start(super()._adjust_thread_count)

@@ -38,7 +38,7 @@ def terminable() -> Iterator[None]:
     try:
         yield
     except Exception:
-        check()  # an interrupted import fails with exceptions of its own
+        check()  # an interrupted import may fail with any exception
         raise
     finally:
         # After a signal all of them stay ignored until the process ends.

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 # A cold nvcc on a network file system takes seconds; a hanging wrapper takes for ever.
 PROBE_TIMEOUT_S = 20.0
@@ -76,8 +76,8 @@ class Search:
     broken: tuple[Broken, ...] = ()
 
 
-class _UnfitError(Exception):
-    """Why a candidate is not the tool that is searched for."""
+class _UnusableError(Exception):
+    """A candidate cannot be used; the message says why."""
 
 
 def find_cxx() -> Tool | None:
@@ -136,7 +136,7 @@ def search_ncu() -> Search:
     return _first_that_works("ncu", _cuda_candidates("ncu"), _version_after("Version"))
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Clear the cached results: for tests, and after something was installed."""
     searches = (search_cxx, search_nvcc, search_compute_sanitizer, search_ncu)
     for cached in (*searches, nvcc_link_flags, nvcc_architectures):
@@ -225,8 +225,8 @@ def _first_that_works(
         try:
             tool = Tool(name=name, path=path, version=version_of(path))
             break
-        except _UnfitError as unfit:
-            broken[path] = Broken(path=path, reason=str(unfit))
+        except _UnusableError as error:
+            broken[path] = Broken(path=path, reason=str(error))
     return Search(tool=tool, broken=tuple(broken.values()))
 
 
@@ -238,10 +238,10 @@ def _gnu_version(path: Path) -> str:
     """
     text = _output([str(path), "-dM", "-E", "-x", "c++", os.devnull])
     if "#define __clang__ " in text:
-        raise _UnfitError("it is clang, not the GNU compiler")
+        raise _UnusableError("it is clang, not the GNU compiler")
     numbers = dict(_MACRO.findall(text))
     if len(numbers) != 3:
-        raise _UnfitError("it is not the GNU compiler")
+        raise _UnusableError("it is not the GNU compiler")
     return ".".join(
         numbers[macro] for macro in ("__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__")
     )
@@ -252,13 +252,12 @@ def _nvcc_version(path: Path) -> str:
     # "Cuda compilation tools, release 13.0, V13.0.88"
     found = re.search(r"release \d+\.\d+, V(\d+\.\d+\.\d+)", text)
     if found is None:
-        raise _UnfitError("its version cannot be read")
-    # nvcc prints its version without the parts that do the work; on PyPI those are separate
-    # packages, and easily forgotten.
+        raise _UnusableError("its version cannot be read")
+    # nvcc prints its version even without its other programs, which are separate packages on PyPI.
     toolkit = path.parent.parent
     from_pypi = toolkit.parent.name == "nvidia"
     if from_pypi and not (toolkit / "nvvm" / "bin" / "cicc").exists():
-        raise _UnfitError("its other half is missing (the package nvidia-nvvm)")
+        raise _UnusableError("the package nvidia-nvvm with its compiler proper is missing")
     return found.group(1)
 
 
@@ -268,7 +267,7 @@ def _version_after(word: str) -> Callable[[Path], str]:
     def version_of(path: Path) -> str:
         found = pattern.search(_output([str(path), "--version"]))
         if found is None:
-            raise _UnfitError("its version cannot be read")
+            raise _UnusableError("its version cannot be read")
         return found.group(1)
 
     return version_of
@@ -285,14 +284,14 @@ def _sanitizer_version(path: Path) -> str:
         (package / folder / _LAUNCHER).is_file() for folder in ("compute-sanitizer", "lib")
     )
     if package.parent.name == "nvidia" and not complete:
-        raise _UnfitError(f"its package lacks {_LAUNCHER}, by which it starts programs")
+        raise _UnusableError(f"its package lacks {_LAUNCHER}, by which it starts programs")
     return _version_after("Version")(path)
 
 
 def _output(command: list[str], *, accept_failure: bool = False) -> str:
     """Run a command and return what it printed on both streams; `_UnfitError` if it failed."""
     try:
-        done = patiently(
+        done = retry_start(
             lambda: subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -305,13 +304,13 @@ def _output(command: list[str], *, accept_failure: bool = False) -> str:
     except subprocess.TimeoutExpired:
         if accept_failure:
             return ""
-        raise _UnfitError(f"it gave no answer within {PROBE_TIMEOUT_S:.0f} s") from None
+        raise _UnusableError(f"it did not end within {PROBE_TIMEOUT_S:.0f} s") from None
     except OSError as error:
         if accept_failure:
             return ""
-        raise _UnfitError(f"it cannot be started: {error.strerror or error}") from None
+        raise _UnusableError(f"it cannot be started: {error.strerror or error}") from None
     text = done.stdout.decode(errors="replace")
     if done.returncode != 0 and not accept_failure:
         last = text.strip().splitlines()[-1:] or ["it printed nothing"]
-        raise _UnfitError(f"it failed with exit code {done.returncode}: {last[0][:200]}")
+        raise _UnusableError(f"it failed with exit code {done.returncode}: {last[0][:200]}")
     return text

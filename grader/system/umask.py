@@ -37,7 +37,7 @@ def private_files() -> Iterator[None]:
                 os.umask(_user_umask)
 
 
-def give_to_user(descriptor: int) -> None:
+def apply_user_umask(descriptor: int) -> None:
     """Give a new file the mode that it would have outside of `private_files`."""
     with _lock:
         if _entered:

@@ -21,9 +21,9 @@ def parse(text: str, *, strict: bool = False) -> Any:
     """Return the value of a JSON text.
 
     A number that is not finite, or an integer of more than 64 bits, becomes None, so that a
-    forged record stays recognisable. With `strict` it is a ValueError that names the number.
-    Everything else that is wrong with the text is a ValueError, a JSONDecodeError where the
-    syntax is wrong.
+    forged record stays recognisable; with `strict` it raises a ValueError that names the number.
+    Raises JSONDecodeError, which is a ValueError, for wrong syntax, and ValueError for values that
+    are nested too deeply.
     """
 
     def too_large(digits: str) -> Any:

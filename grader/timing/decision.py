@@ -39,19 +39,19 @@ class Tier:
 class Decision:
     """Which tier is reached.
 
-    `tier` is the best one reached, None if none is; `open` is a tier inside the interval. With
+    `tier` is the best one reached, None if none is; `undecided` is a tier inside the interval. With
     `certain`, no tier is inside the interval, so that repeating the measurement would change the
     decision in at most 5 % of cases.
     """
 
     tier: Tier | None
-    open: Tier | None = None
+    undecided: Tier | None = None
     certain: bool = True
 
     @property
-    def again(self) -> bool:
+    def too_wide(self) -> bool:
         """True if the interval is too wide for any verdict."""
-        return not self.certain and self.open is None
+        return not self.certain and self.undecided is None
 
 
 def decide(found: Estimate, tiers: Sequence[Tier]) -> Decision:
@@ -62,11 +62,11 @@ def decide(found: Estimate, tiers: Sequence[Tier]) -> Decision:
     """
     ordered = sorted(tiers, key=lambda tier: tier.speedup)
     reached = [tier for tier in ordered if tier.speedup <= found.low]
-    unsure = [tier for tier in ordered if found.holds(tier.speedup)]
+    unsure = [tier for tier in ordered if found.contains(tier.speedup)]
     if any(abs(tier.speedup / found.median - 1) > NOISE for tier in unsure):
         return Decision(tier=reached[-1] if reached else None, certain=False)
     if unsure:
-        return Decision(tier=unsure[-1], open=unsure[-1], certain=False)
+        return Decision(tier=unsure[-1], undecided=unsure[-1], certain=False)
     return Decision(tier=reached[-1] if reached else None)
 
 

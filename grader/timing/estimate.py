@@ -35,7 +35,7 @@ class Estimate:
         """The interval's width divided by the median."""
         return (self.high - self.low) / self.median
 
-    def holds(self, speedup: float) -> bool:
+    def contains(self, speedup: float) -> bool:
         """True if `speedup` lies inside the interval.
 
         A ratio that equals a tier reaches it, and so the interval excludes its lower end.
@@ -55,9 +55,9 @@ def estimate(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Estimat
     finite: a measured time never gives one.
     """
     if len(ratios) < fewest_rounds(confidence):
-        raise ValueError(f"{len(ratios)} rounds say too little")
+        raise ValueError(f"{len(ratios)} rounds are too few")
     if not all(math.isfinite(ratio) and ratio > 0 for ratio in ratios):
-        raise ValueError("a ratio of times is positive and finite")
+        raise ValueError("a ratio of times must be positive and finite")
     ordered = sorted(ratios)
     rank = _rank(len(ordered), confidence)
     return Estimate(

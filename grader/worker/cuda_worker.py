@@ -35,7 +35,7 @@ class Buffer:
         self.slot: int = fields[0]
         self.where: int = fields[1]
         self.writable = bool(fields[2] & wire.WRITABLE)
-        self.bare = bool(fields[2] & wire.BARE)
+        self.bare = bool(fields[2] & wire.UNINITIALISED)
         self.file_bytes: int = fields[5]
         self.offset: int = fields[6]
         self.size: int = fields[7]
@@ -280,10 +280,10 @@ class Worker:
 
 def serve(channel: socket.socket, worker: Worker) -> None:
     """Carry out commands until the judge closes the channel."""
-    eager_s = 0.0
+    poll_s = 0.0
     while True:
-        number, command, payload, descriptors = wire.receive(channel, eager_s)
-        eager_s = wire.EAGER_S if command == wire.PREPARE else 0.0
+        number, command, payload, descriptors = wire.receive(channel, poll_s)
+        poll_s = wire.POLL_S if command == wire.PREPARE else 0.0
         status, code = wire.OK, 0
         if command == wire.LOAD:
             status = worker.load()

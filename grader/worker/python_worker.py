@@ -139,11 +139,11 @@ class Worker:
             whole = self._torch.frombuffer(array, dtype=self._torch.uint8)
         tensor = whole[offset : offset + size].view(torch_type).view(shape)
         if where == wire.PRIVATE:
-            self._files[slot] = (tensor, writable, bool(flags & wire.BARE))
+            self._files[slot] = (tensor, writable, bool(flags & wire.UNINITIALISED))
             tensor = self._torch.empty_like(tensor, device=self._device)
         self._tensors[slot] = tensor
         name = rest[4].rstrip(b"\0").decode(errors="replace")
-        self._buffers[slot] = name, tensor, writable, bool(flags & wire.BARE)
+        self._buffers[slot] = name, tensor, writable, bool(flags & wire.UNINITIALISED)
 
     def call(self, payload: bytes) -> int:
         """Call the entry with tensors and numbers in the signature's order."""
@@ -250,13 +250,13 @@ def serve(
     worker = Worker(file, entry, device, checks, tuning=tuning, idle=idle)
     if prestart:
         worker.open_device()
-    eager_s = 0.0
+    poll_s = 0.0
     while True:
         try:
-            number, command, payload, descriptors = wire.receive(channel, eager_s)
+            number, command, payload, descriptors = wire.receive(channel, poll_s)
         except EOFError:
             os._exit(0)  # the submission's exit handlers must not run
-        eager_s = wire.EAGER_S if command == wire.PREPARE else 0.0
+        poll_s = wire.POLL_S if command == wire.PREPARE else 0.0
         status = wire.OK
         if command == wire.LOAD:
             status = worker.load()

@@ -1,4 +1,4 @@
-"""What the interpreter runs and a GPU's compiler rejects is a compile error."""
+"""Code that the interpreter runs and a GPU's compiler rejects is a compile error."""
 
 from __future__ import annotations
 
@@ -89,16 +89,16 @@ def test_the_assembler_says_why(tmp_path: Path) -> None:
     assert build.evidence.diagnostics[0].message.startswith("ptxas: Modifier")
 
 
-def test_an_argument_that_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
+def test_an_argument_that_cannot_be_rebuilt_is_reported(tmp_path: Path) -> None:
     text = KERNEL.format(odd="").replace("n, BLOCK: tl", "n, unused, BLOCK: tl")
     text = text.replace("output, n, BLOCK=256", "output, n, object(), BLOCK=256")
     (tmp_path / "silu.py").write_text(text)
-    for _ in range(2):  # the second time it is remembered
+    for _ in range(2):  # the second time it comes from the cache
         (warning,) = warnings(graded_file(tmp_path))
-        assert warning.endswith("is not known: `unused` is of type object")
+        assert warning.endswith("compiles for a GPU: `unused` is of type object")
 
 
-def test_what_cannot_be_compiled_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_compiled_is_reported(tmp_path: Path) -> None:
     odd = "\n\nimport os\nif 'TRITON_INTERPRET' not in os.environ:\n    raise OSError('no GPU')\n"
     text = KERNEL.format(odd="")
     (tmp_path / "silu.py").write_text(text + odd)

@@ -1,4 +1,4 @@
-"""From a compiler's page to a student's line: g++ and nvcc, and Python's parser."""
+"""Compiler output becomes messages at the student's lines: g++, nvcc and Python's parser."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.build.artifact import Rejected
 from grader.build.compiler import Compiler, compile_file
 from grader.build.entry_mismatch import entry_problem, kernel_entry
 from grader.build.host_compiler import host_compiler, prepare
-from grader.build.kernel_file import last_word
+from grader.build.kernel_file import decide_with_nvcc
 from grader.build.nvcc import nvcc_gate
 from grader.build.trampoline import trampoline
 from grader.report.evidence import BuildEvidence, Diagnostic
@@ -40,26 +40,26 @@ def compiler_called(name: str) -> Compiler:
     return nvcc_gate(nvcc)
 
 
-WANTED = "wanted: void silu(const float* input, float* output, int n)"
+WANTED = "expected: void silu(const float* input, float* output, int n)"
 ENTRIES = [
     ("entry_missing.cu", "silu.cu defines no function `silu`"),
     ("entry_misspelt.cu", "silu.cu defines no function `silu`; did you mean `sliu`?"),
     (
         "entry_with_other_parameters.cu",
-        "silu.cu:8: `silu` has another parameter list; found: void silu(int, const float*)",
+        "silu.cu:8: `silu` has a wrong parameter list; found: void silu(int, const float*)",
     ),
     (
         "entry_with_a_wrong_type.cu",
-        "silu.cu:8: `silu` has another parameter list; "
+        "silu.cu:8: `silu` has a wrong parameter list; "
         "found: void silu(const double*, double*, int)",
     ),
     (
         "entry_in_a_namespace.cu",
-        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+        "silu.cu:9: `silu` is inside a namespace or class; move it out",
     ),
     (
         "entry_static_method.cu",
-        "silu.cu:9: `silu` is inside a namespace or class; it must stand outside",
+        "silu.cu:9: `silu` is inside a namespace or class; move it out",
     ),
     ("entry_twice.cu", "silu.cu:8: `silu` is defined more than once, see line 13"),
     ("syntax_error.cu", None),
@@ -123,7 +123,7 @@ LAUNCHER = "void silu(const float* a, float* b, int n) { kernel<<<1, 1>>>(a, b, 
         ("// " + KERNEL + LAUNCHER, None),
         (KERNEL.replace("silu", "silu_kernel") + LAUNCHER, None),
         (KERNEL.replace("silu", "kernel") + LAUNCHER, None),
-        (KERNEL + LAUNCHER, None),  # two of the name: the compiler says that
+        (KERNEL + LAUNCHER, None),  # two definitions, which the compiler reports
         ('const char* s = "__global__ void silu(";\n' + LAUNCHER, None),
     ],
 )
@@ -173,7 +173,7 @@ def test_the_messages_of_nvcc() -> None:
     ]
 
 
-def test_a_column_in_a_line_that_was_rewritten_is_not_told() -> None:
+def test_a_column_in_a_line_that_was_rewritten_is_not_reported() -> None:
     output = "silu.cu:1:9: error: one\nsilu.cu:2:112: error: two\n"
     text = "int i;\n(::grader::Launch(1, 256))\n"
     found = diagnostics.parse(output, "silu.cu", text)
@@ -199,7 +199,7 @@ def test_a_column_in_a_line_that_was_rewritten_is_not_told() -> None:
             '__global__ function("k") is not allowed',
             "printf",
         ),
-        ("cannot convert ‘float’ to ‘const float*’", "one by one"),
+        ("cannot convert ‘float’ to ‘const float*’", "each argument"),
         ("silu.cu:7: expected ‘,’ or ‘;’ before ‘output’", "a semicolon or bracket"),
         ('silu.cu:7: expected a ";"', "a semicolon or bracket"),
         ('silu.cu:7: expected a ")"', "a semicolon or bracket"),
@@ -259,13 +259,13 @@ def test_a_library_that_is_forbidden_on_a_gpu_is_no_way_out() -> None:
         ("#include <cutlass/a.h>\n", 1, "cutlass/a.h: No such file or directory", False),
         ("#include <cutlass/a.h>\n", 1, 'cannot open source file "cutlass/a.h"', False),
         ("auto c = cg::this_cluster();\n", 1, "no member this_cluster", False),
-        ("int f();\n", 3, 'expected a ";"', False),  # what g++ says of it
+        ("int f();\n", 3, 'expected a ";"', False),  # g++'s message
     ],
 )
 def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
     text: str, line: int | None, message: str, wins: bool
 ) -> None:
-    """Only a header that is not here, or a GPU newer than the gate's, leaves it open."""
+    """Only a missing header, or code for a newer GPU than the gate's, leaves it undecided."""
     ours = prepare(SourceFile(path="silu.cu", text=text))
     found = Diagnostic(file="silu.cu", line=line, severity="error", message=message)
     evidence = BuildEvidence(tool="nvcc", cached=False, diagnostics=(found,), diagnostics_total=1)
@@ -276,4 +276,4 @@ def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
     )
     if isinstance(ours, str):
         ours = replace(theirs, message="g++ says so")
-    assert last_word(ours, theirs, "silu.cu") is (theirs if wins else ours)
+    assert decide_with_nvcc(ours, theirs, "silu.cu") is (theirs if wins else ours)

@@ -1,7 +1,7 @@
-"""Timed bursts: what the judge draws, hides, reads and verifies around them.
+"""Timed bursts: what the judge draws, masks, reads and verifies around them.
 
-The worker is a function in this process that is given the very memory a worker
-would map; so an attack is a few lines, and every one of them is certain.
+The worker is a function in this process that gets the same memory that a worker would map, so an
+attack takes a few lines and always happens.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_how_many_sets_are_called_is_random_and_most_of_them(pool: BufferPool) -
 
 
 def test_work_for_calls_that_never_came_is_seen(pool: BufferPool) -> None:
-    """One launch for all sets it knows, at the first call: deferring work, the other way."""
+    """Make one launch for all sets of earlier calls at the first call: deferred work, reversed."""
     timed_session: FakeSession
 
     def eager(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
@@ -93,11 +93,11 @@ def test_work_for_calls_that_never_came_is_seen(pool: BufferPool) -> None:
 
     timed_session = FakeSession(pool, eager)
     timed = timed_worker(pool, timed_session)
-    assert timed.burst(ALL) > 0  # all were asked for
+    assert timed.burst(ALL) > 0  # all sets were called
     with pytest.raises(StoppedError) as caught:
         timed.burst(ALL[:-1])
     assert caught.value.diagnosis.verdict is Verdict.TAMPERED
-    assert "no call had been given" in caught.value.diagnosis.message
+    assert "that no call was given" in caught.value.diagnosis.message
 
 
 def test_work_left_to_a_last_call_that_never_came_is_seen(pool: BufferPool) -> None:
@@ -105,7 +105,7 @@ def test_work_left_to_a_last_call_that_never_came_is_seen(pool: BufferPool) -> N
 
     def deferring(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         waiting.append((input, output))
-        if len(waiting) == SETS:  # as many as a burst has: so it was in the last one
+        if len(waiting) == SETS:  # as many calls as a burst has, so the set was in the last burst
             while waiting:
                 right(*waiting.pop(), n)
 
@@ -228,11 +228,11 @@ def test_there_is_nothing_to_work_on_before_the_clock_is_about_to_start(pool: Bu
         pool.refresh(order, SETS)
         covered = [data.clone() for data in given]
         assert pool.arm() is None
-        # Not only in a few cells, which a result could be put right for; whether called or not.
+        # Not only in a few cells, which a submission could correct; in called sets and in others.
         for before, after in zip(covered, given, strict=True):
             differing.append(before ^ after)
             assert float((differing[-1] != 0).float().mean()) > 0.98
-    # What was learned of the cover in one burst is worth nothing in the next.
+    # What a submission learned of the mask in one burst does not help in the next.
     first, second, third = differing[0], differing[SETS], differing[2 * SETS]
     for one, other in ((first, second), (second, third), (first, third)):
         assert float((one != other).float().mean()) > 0.98
@@ -258,7 +258,7 @@ def test_some_cells_are_wrong_until_the_last_moment(pool: BufferPool) -> None:
 def test_what_an_oracle_keeps_of_its_inputs_stays_as_it_was(
     pool: BufferPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As row pointers would, of which every one must be larger than the last."""
+    """Draw values like row pointers, each of which must be larger than the one before."""
 
     def first_only(case: Case, inputs: dict[str, torch.Tensor], generator: torch.Generator) -> None:
         inputs["input"][0].normal_(generator=generator)
@@ -278,13 +278,13 @@ def test_outputs_written_after_the_clock_stopped_are_seen(pool: BufferPool) -> N
     order = list(range(SETS))
     pool.refresh(ALL)
     assert pool.arm() is None
-    sample = pool.sample(order)  # "done", says the worker, and works on
+    sample = pool.sample(order)  # the worker answers "done" and continues to work
     for input, output in zip(pool.buffers[::2], pool.buffers[1::2], strict=True):
         right(input.values, output.values, N)
     sentence = pool.judge(sample)
     assert sentence is not None
     assert sentence.verdict is Verdict.TAMPERED
-    assert "after the worker had said" in sentence.message
+    assert "after the worker had answered" in sentence.message
 
 
 @pytest.mark.parametrize("place", [0, N // 2, N - 1])
@@ -341,7 +341,7 @@ def test_inputs_changed_in_such_a_way_that_their_sum_stays_are_seen(
 ) -> None:
     def forging(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
         words = input[: n // 2 * 2].view(bits)
-        # Of many words that are next to nothing, two that make up for the others.
+        # Two of many tiny words whose changes cancel in a sum.
         rest = words.sum(dtype=torch.int64)
         words.zero_()
         words[0], words[1] = rest // 2, rest - rest // 2

@@ -1,7 +1,7 @@
-"""Access counters as a check: bounds kept and broken, told with line and number, never forged.
+"""The counters check: bounds kept and broken, messages with line and figure, forged records.
 
-The hand-ins in `counted_hand_ins/` are transposes, each named for how it uses
-memory; `turn/` is their assignment.
+The submissions in `counted_hand_ins/` are transposes, each named for how it uses memory; `turn/` is
+their assignment.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from grader.build.kernel_file import Checked, build_checked
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.counters.count import (
-    Terms,
+    CounterScoring,
     check_host_counters,
     counting_case,
     not_built,
     not_counted,
 )
-from grader.checks.counters.totals import Counted, read_host, read_interpreter
+from grader.checks.counters.totals import AccessCounts, read_host, read_interpreter
 from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
@@ -51,13 +51,13 @@ TURN = read_assignment(HAND_INS / "turn")
 
 @pytest.fixture(autouse=True)
 def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """nvcc would say the same of each, a second later."""
+    """Hide nvcc, which would take a second for each file."""
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
 @pytest.fixture
 def graded(tmp_path: Path) -> Callable[..., KernelResult]:
-    """Return what grades a hand-in, with other bounds or without their points if asked."""
+    """Return a function that grades a submission, with other bounds or points if asked."""
 
     def grade_one(name: str, *, options: Options | None = None, **changes: Any) -> KernelResult:
         source = HAND_INS / name
@@ -86,7 +86,7 @@ def ratios(check: CheckResult) -> dict[FigureName, float | None]:
 
 
 def bounds(**most: float) -> dict[str, Any]:
-    """Return the change that sets these bounds alone."""
+    """Return the change of a kernel that sets only these bounds."""
     assert set(most) <= set(FIGURES)
     sizes = {"rows": 256, "cols": 232}
     return {"counters": CounterBounds(sizes=sizes, most={n: most[n] for n in FIGURES if n in most})}
@@ -151,7 +151,7 @@ def test_a_broken_bound_names_the_line_and_the_number(
     assert check.hint
     worst = evidence(check).lines[0]
     assert (worst.file, worst.line, worst.kernel) == ("turn.cu", line, "turn_kernel")
-    # The comment at the head of each hand-in says where its fault is.
+    # The comment at the head of each submission says where its fault is.
     assert f"line {line})" in (HAND_INS / name).read_text().splitlines()[0]
 
 
@@ -194,19 +194,19 @@ def test_another_check_by_itself_counts_nothing(graded: Callable[..., KernelResu
     assert [check.check for check in kernel.checks] == [CheckName.BUILD, CheckName.CORRECTNESS]
 
 
-# --- what wins no points ---------------------------------------------------------------------
+# --- no points -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("name", "verdict", "message"),
     [
         ("no_kernel.cu", "wrong_answer", "no kernel was launched in this run"),
-        ("kernel_for_show.cu", "wrong_answer", "the counted accesses read 0 bytes, the arrays to"),
-        ("silent.cu", "wrong_answer", "the counters' report breaks off before its end"),
-        ("forged_instead.cu", "wrong_answer", "the counters' report breaks off before its end"),
-        ("forged_twice.cu", "tampered", "the hand-in wrote into the counters' report"),
-        ("forged_beside.cu", "tampered", "the hand-in wrote into the counters' report"),
-        ("nonsense.cu", "tampered", "the hand-in wrote into the counters' report"),
+        ("kernel_for_show.cu", "wrong_answer", "kernels read 0 bytes, but the arrays to"),
+        ("silent.cu", "wrong_answer", "the counters' report is incomplete"),
+        ("forged_instead.cu", "wrong_answer", "the counters' report is incomplete"),
+        ("forged_twice.cu", "tampered", "the submission wrote into the counters' report"),
+        ("forged_beside.cu", "tampered", "the submission wrote into the counters' report"),
+        ("nonsense.cu", "tampered", "the submission wrote into the counters' report"),
     ],
 )
 def test_no_points_without_proof(
@@ -231,7 +231,7 @@ def test_outputs_that_are_wrong_in_the_counted_run_alone_win_nothing(
 ) -> None:
     check = counters(graded("wrong_where_large.cu"))
     assert (check.verdict, check.score) == (Verdict.WRONG_ANSWER, 0)
-    assert "outputs were wrong in the run that counts" in check.message
+    assert "outputs were wrong in the run that counts accesses" in check.message
 
 
 def test_a_crash_in_the_counted_run_wins_nothing(graded: Callable[..., KernelResult]) -> None:
@@ -240,12 +240,12 @@ def test_a_crash_in_the_counted_run_wins_nothing(graded: Callable[..., KernelRes
     assert "ended the program with exit code 0" in check.message
 
 
-# --- told only -------------------------------------------------------------------------------
+# --- shown without points --------------------------------------------------------------------
 
 POINTS = {CheckName.CORRECTNESS: 60.0}
 
 
-def test_bounds_without_points_are_told_only(graded: Callable[..., KernelResult]) -> None:
+def test_bounds_without_points_are_shown_only(graded: Callable[..., KernelResult]) -> None:
     kernel = graded("uncoalesced_stores.cu", points=POINTS)
     check = counters(kernel)
     assert (kernel.verdict, kernel.score, kernel.max_score) == (Verdict.ACCEPTED, 60, 60)
@@ -266,7 +266,7 @@ def test_a_kernel_without_bounds_is_counted_on_its_largest_small_case(
 
 
 @pytest.mark.parametrize("name", ["no_kernel.cu", "silent.cu", "exits_where_large.cu"])
-def test_what_is_told_only_costs_nothing(name: str, graded: Callable[..., KernelResult]) -> None:
+def test_what_is_shown_only_costs_nothing(name: str, graded: Callable[..., KernelResult]) -> None:
     kernel = graded(name, points=POINTS)
     assert (kernel.verdict, kernel.score) == (Verdict.ACCEPTED, 60)
     assert counters(kernel).verdict is Verdict.SKIPPED
@@ -284,13 +284,13 @@ def test_a_wrong_kernel_without_points_has_no_entry(graded: Callable[..., Kernel
 @pytest.mark.parametrize(
     ("name", "line", "stores"), [("a_tile.py", None, 1.0), ("a_column.py", 11, 8.0)]
 )
-def test_in_triton_figures_are_told_and_no_bound_binds(
+def test_in_triton_figures_are_reported_and_no_bound_binds(
     name: str, line: int | None, stores: float, graded: Callable[..., KernelResult]
 ) -> None:
     kernel = graded(name)
     check = counters(kernel)
     assert (kernel.verdict, check.score) == (Verdict.ACCEPTED, 40)
-    assert check.message.startswith("bounds are for CUDA C++, in Triton these points come with")
+    assert check.message.startswith("bounds apply to CUDA C++ only: a Triton kernel gets")
     assert ratios(check)["store_sectors"] == stores
     assert evidence(check).tool == "checked interpreter"
     assert [figure.allowed for figure in evidence(check).figures] == [None] * 4
@@ -301,15 +301,15 @@ def test_on_a_gpu_triton_has_its_points_and_no_figures() -> None:
     (kernel,) = TURN.kernels
     assert not_counted(kernel).diagnosis.verdict is Verdict.ACCEPTED
     assert not_counted(kernel).evidence is None
-    told = not_counted(replace(kernel, points=POINTS))
-    assert told.diagnosis.verdict is Verdict.NOT_MEASURED
+    outcome = not_counted(replace(kernel, points=POINTS))
+    assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
 
 
 # --- on a machine with a GPU -----------------------------------------------------------------
 
 
 def counted_for_a_gpu(name: str, tmp_path: Path) -> CheckOutcome[CountersEvidence]:
-    """Count as on a machine with a GPU, where the processor only stands in."""
+    """Count as on a machine with a GPU, where the CPU is only used for counting."""
     shutil.copyfile(HAND_INS / name, tmp_path / "turn.cu")
     (kernel,) = TURN.kernels
     product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
@@ -317,8 +317,8 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CheckOutcome[CountersEvidenc
     case = counting_case(TURN, kernel, Language.CUDA, 0)
     data = Oracle(TURN).data(case, Language.CUDA)
     bench = RunSetup(assignment=TURN, built=product.built, server=None, driver=None, private=False)
-    terms = Terms.of(kernel, Device.CUDA)
-    return check_host_counters(bench, product.text, (case, data), terms)
+    scoring = CounterScoring.of(kernel, Device.CUDA)
+    return check_host_counters(bench, product.text, (case, data), scoring)
 
 
 @pytest.mark.parametrize(
@@ -327,15 +327,13 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CheckOutcome[CountersEvidenc
         ("padded_tile.cu", Verdict.ACCEPTED),
         ("uncoalesced_stores.cu", Verdict.TOO_SLOW),
         ("forged_beside.cu", Verdict.TAMPERED),
-        # What fails on the stand-in alone may be its own fault.
+        # A failure of the emulation alone may be the emulation's own fault.
         ("wrong_where_large.cu", Verdict.NOT_MEASURED),
         ("exits_where_large.cu", Verdict.NOT_MEASURED),
         ("no_kernel.cu", Verdict.NOT_MEASURED),
     ],
 )
-def test_for_a_gpu_the_processor_only_stands_in(
-    name: str, verdict: Verdict, tmp_path: Path
-) -> None:
+def test_for_a_gpu_the_cpu_only_stands_in(name: str, verdict: Verdict, tmp_path: Path) -> None:
     assert counted_for_a_gpu(name, tmp_path).diagnosis.verdict is verdict
 
 
@@ -346,14 +344,14 @@ def test_without_a_compiler_the_points_are_pending(
     monkeypatch.setattr(toolchain, "find_cxx", lambda: None)
     product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
     assert not isinstance(product, Checked)
-    outcome = not_built(product, Terms.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(product, CounterScoring.of(TURN.kernels[0], Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
     assert "g++ is not on this machine" in outcome.diagnosis.message
     hidden = replace(product, verdict=Verdict.FORBIDDEN)
-    outcome = not_built(hidden, Terms.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(hidden, CounterScoring.of(TURN.kernels[0], Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.FORBIDDEN
     broken = replace(product, verdict=Verdict.COMPILE_ERROR)
-    outcome = not_built(broken, Terms.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(broken, CounterScoring.of(TURN.kernels[0], Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
 
 
@@ -428,21 +426,21 @@ SUMMARY = {"record": "summary", "accesses": 64, "launches": 1, "copied_bytes": 0
 HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
 
 
-def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> Counted:
+def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> AccessCounts:
     return read_host(called, [*called, *then], Path("/nowhere.so"), "turn.cu", "")
 
 
 def test_honest_records_are_read() -> None:
     counted = read(HONEST, [SUMMARY])
-    assert (counted.whole, counted.problem, counted.launches) == (True, None, 1)
+    assert (counted.complete, counted.problem, counted.launches) == (True, None, 1)
     (line,) = counted.lines
     assert (line.file, line.line, line.per_request, line.ratio) == ("turn.cu", None, 4.0, 1.0)
-    assert not read(HONEST, []).whole
-    assert not read([], [SUMMARY]).whole
+    assert not read(HONEST, []).complete
+    assert not read([], [SUMMARY]).complete
 
 
 @pytest.mark.parametrize("change", [{"truncated": True}, {"counted_blocks": 0}])
-def test_what_was_not_counted_is_nobodys_fault(change: dict[str, Any]) -> None:
+def test_what_was_not_counted_is_not_the_submissions_fault(change: dict[str, Any]) -> None:
     counted = read([{**KERNEL, **change}, ACCESS, SUMMARY], [SUMMARY])
     assert counted.problem is not None
 
@@ -474,7 +472,7 @@ def test_a_record_that_the_runtime_cannot_have_written_is_refused(change: dict[s
 
 
 @pytest.mark.parametrize("again", [KERNEL, ACCESS, SUMMARY], ids=lambda r: str(r["record"]))
-def test_what_is_told_twice_is_refused(again: dict[str, Any]) -> None:
+def test_what_is_reported_twice_is_refused(again: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         read([*HONEST, again], [SUMMARY])
     with pytest.raises(ValueError):
@@ -512,7 +510,7 @@ def test_what_the_interpreter_cannot_have_written_is_refused(records: list[Any])
         read_interpreter(records, "turn.py")
 
 
-def test_every_hand_in_is_used() -> None:
+def test_every_submission_is_used() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     files = {path.name for path in HAND_INS.iterdir() if path.is_file()}
     assert {name for name in files if not re.search(rf'"{name}"', text)} == set()

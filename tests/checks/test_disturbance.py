@@ -1,4 +1,4 @@
-"""`grade local` disturbed: by signals, by a second run beside it, by a full disk."""
+"""`grade local` under signals, beside a second run, and with a full disk."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def wait_until(
             if stage(process):
                 return
         except (psutil.Error, OSError):
-            pass  # a child ended while it was looked at
+            pass  # a child ended during the search
         time.sleep(0.01)
     pytest.fail(f"never came to the stage {stage.__name__}")
 
@@ -133,12 +133,12 @@ def test_a_signal(
         started = below(process)
         process.send_signal(number)
         time.sleep(0.02)
-        process.send_signal(number)  # the impatient second one
+        process.send_signal(number)  # the second signal
         _, errors = process.communicate(timeout=_PATIENCE_S)
     assert process.returncode == code
     assert b"Traceback" not in errors
     assert ("interrupted" in errors.decode()) == (number is signal.SIGINT)
-    # One that is dead and waits for the system's first process to notice is gone.
+    # A zombie that the system's first process has not reaped yet has ended.
     assert [child for child in started if alive(child)] == []
     assert list(scratch.iterdir()) == []
 
@@ -159,7 +159,7 @@ def test_a_terminal_is_given_back_as_it_was(tmp_path: Path) -> None:
         while data := os.read(ours, 65536):
             shown += data
     except OSError as error:
-        assert error.errno == errno.EIO  # nobody holds the other end any more
+        assert error.errno == errno.EIO  # no process holds the other end any more
     os.close(ours)
     assert before == after
     assert shown.rfind(b"\x1b[?25l") < shown.rfind(b"\x1b[?25h"), "the cursor is hidden still"
@@ -173,8 +173,8 @@ def test_two_runs_beside_each_other(tmp_path: Path) -> None:
     more = ("--json", str(file))
     with grading(source, scratch, *more) as one, grading(source, scratch, *more) as other:
         codes = one.wait(_PATIENCE_S), other.wait(_PATIENCE_S)
-        told = [done.communicate()[1].decode() for done in (one, other)]
-    assert codes == (0, 0), told
+        errors = [done.communicate()[1].decode() for done in (one, other)]
+    assert codes == (0, 0), errors
     assert json.loads(file.read_text())["verdict"] == "accepted"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hand_in", "report.json", "scratch"]
     assert list(scratch.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Findings of every tool in one wording: folded, in order, each with a hint."""
+"""Findings of every tool: merged, sorted, each with a hint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.checks.common import emulation_findings
-from grader.checks.common.findings import SHOWN, describe, folded, hint
+from grader.checks.common.findings import SHOWN, describe, hint, merged_findings
 from grader.emulation.cuda_cpp.compile_commands import RUNTIME_DIR
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.report.evidence import Finding, FindingKind, Severity
@@ -38,7 +38,7 @@ LINES = st.none() | st.integers(1, 4)
 
 @st.composite
 def drawn_findings(draw: st.DrawFn) -> list[Finding]:
-    """Findings as tools tell them: a race alone has another line."""
+    """Draw findings as tools report them: only a race has another line."""
     findings = []
     for kind in draw(st.lists(st.sampled_from(KINDS), max_size=12)):
         line = draw(LINES)
@@ -59,22 +59,22 @@ def drawn_findings(draw: st.DrawFn) -> list[Finding]:
 FINDINGS = drawn_findings()
 
 
-# --- folded ----------------------------------------------------------------------------------
+# --- merged ----------------------------------------------------------------------------------
 
 
 def test_nothing_is_found_in_nothing() -> None:
-    assert folded([]) == ()
+    assert merged_findings([]) == ()
 
 
 def test_repeats_at_one_line_are_one_with_their_count() -> None:
-    assert folded([finding(count=2), finding(), finding(count=4)]) == (finding(count=7),)
+    assert merged_findings([finding(count=2), finding(), finding(count=4)]) == (finding(count=7),)
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_first_occurrence_is_the_one_shown(severity: Severity) -> None:
     first = finding(severity=severity, block=(1, 0, 0), thread=(2, 0, 0))
     later = replace(first, block=(7, 0, 0), thread=(8, 0, 0), message="the same again")
-    assert folded([first, later]) == (replace(first, count=2),)
+    assert merged_findings([first, later]) == (replace(first, count=2),)
 
 
 @pytest.mark.parametrize("error_first", [True, False])
@@ -82,7 +82,7 @@ def test_error_is_shown_for_a_warning_of_the_same_line(error_first: bool) -> Non
     error = finding(message="an error", count=2)
     warning = finding(severity="warning", message="a warning", count=3)
     both = (error, warning) if error_first else (warning, error)
-    assert folded(both) == (replace(error, count=5),)
+    assert merged_findings(both) == (replace(error, count=5),)
 
 
 @pytest.mark.parametrize(
@@ -95,28 +95,28 @@ def test_error_is_shown_for_a_warning_of_the_same_line(error_first: bool) -> Non
         finding(other_line=4),
     ],
 )
-def test_other_kinds_lines_and_files_are_told_apart(other: Finding) -> None:
-    assert len(folded([finding(), other])) == 2
+def test_other_kinds_lines_and_files_are_distinguished(other: Finding) -> None:
+    assert len(merged_findings([finding(), other])) == 2
 
 
 def test_several_buffers_at_one_line_are_one() -> None:
-    assert folded([finding(), finding(buffer="input")]) == (finding(count=2),)
+    assert merged_findings([finding(), finding(buffer="input")]) == (finding(count=2),)
 
 
-def test_without_a_line_buffers_are_told_apart() -> None:
+def test_without_a_line_buffers_are_distinguished() -> None:
     leaks = [finding(None, kind="leak", buffer=name) for name in ("a", "b", "a")]
-    assert [(f.buffer, f.count) for f in folded(leaks)] == [("a", 2), ("b", 1)]
+    assert [(f.buffer, f.count) for f in merged_findings(leaks)] == [("a", 2), ("b", 1)]
 
 
 def test_race_seen_from_either_side_is_one() -> None:
     here = finding(3, kind="race", other_line=8)
     there = finding(8, kind="race", other_line=3)
-    assert folded([here, there]) == (replace(here, count=2),)
+    assert merged_findings([here, there]) == (replace(here, count=2),)
 
 
 def test_race_of_a_line_with_itself_is_one_however_the_tool_says_so() -> None:
     bare = finding(3, kind="race")
-    assert folded([bare, replace(bare, other_line=3)]) == (replace(bare, count=2),)
+    assert merged_findings([bare, replace(bare, other_line=3)]) == (replace(bare, count=2),)
 
 
 def test_errors_come_first_then_lines_in_order_and_unknown_lines_last() -> None:
@@ -127,7 +127,7 @@ def test_errors_come_first_then_lines_in_order_and_unknown_lines_last() -> None:
         finding(None, severity="warning"),
         finding(4),
     ]
-    assert [(f.severity, f.line) for f in folded(mixed)] == [
+    assert [(f.severity, f.line) for f in merged_findings(mixed)] == [
         ("error", 4),
         ("error", 30),
         ("error", None),
@@ -139,62 +139,64 @@ def test_errors_come_first_then_lines_in_order_and_unknown_lines_last() -> None:
 def test_read_beyond_an_array_is_no_uninitialized_read_as_well() -> None:
     outside, unwritten = finding(), finding(kind="uninitialized")
     elsewhere = finding(9, kind="uninitialized")
-    assert folded([unwritten, outside, elsewhere]) == (outside, elsewhere)
+    assert merged_findings([unwritten, outside, elsewhere]) == (outside, elsewhere)
 
 
 def test_faults_whose_lines_are_unknown_do_not_explain_each_other() -> None:
     outside, unwritten = finding(None), finding(None, kind="uninitialized")
-    assert folded([outside, unwritten]) == (outside, unwritten)
+    assert merged_findings([outside, unwritten]) == (outside, unwritten)
 
 
 def test_warning_of_a_row_does_not_hide_an_uninitialized_read() -> None:
-    """The row's end is inside the array: what is read there may well be unwritten."""
+    """The end of the row is inside the array, so memory there may be uninitialized."""
     row, unwritten = finding(severity="warning"), finding(kind="uninitialized")
-    assert folded([row, unwritten]) == (unwritten, row)
+    assert merged_findings([row, unwritten]) == (unwritten, row)
 
 
 @given(FINDINGS)
 def test_no_occurrence_is_lost(findings: list[Finding]) -> None:
-    told = folded(findings)
-    outside = {f.line for f in told if f.kind == "out_of_bounds" and f.severity == "error"}
+    reported = merged_findings(findings)
+    outside = {f.line for f in reported if f.kind == "out_of_bounds" and f.severity == "error"}
     for kind in KINDS:
-        found, kept = (sum(f.count for f in some if f.kind == kind) for some in (findings, told))
+        found, kept = (
+            sum(f.count for f in some if f.kind == kind) for some in (findings, reported)
+        )
         assert found == kept or (kind == "uninitialized" and found > kept and outside)
 
 
 @given(FINDINGS)
 def test_folding_twice_changes_nothing(findings: list[Finding]) -> None:
-    assert folded(folded(findings)) == folded(findings)
+    assert merged_findings(merged_findings(findings)) == merged_findings(findings)
 
 
 @given(FINDINGS)
 def test_no_error_is_hidden_by_a_warning(findings: list[Finding]) -> None:
     error = any(f.severity == "error" for f in findings)
-    assert error == any(f.severity == "error" for f in folded(findings))
+    assert error == any(f.severity == "error" for f in merged_findings(findings))
 
 
 @given(FINDINGS, st.randoms())
-def test_order_of_the_tool_does_not_change_what_is_told_apart(
+def test_order_of_the_tool_does_not_change_what_is_distinguished(
     findings: list[Finding], random: typing.Any
 ) -> None:
     shuffled = findings.copy()
     random.shuffle(shuffled)
-    counts = [sorted(f.count for f in folded(some)) for some in (findings, shuffled)]
+    counts = [sorted(f.count for f in merged_findings(some)) for some in (findings, shuffled)]
     assert counts[0] == counts[1]
 
 
 def test_ten_thousand_findings_fold_at_once() -> None:
     many = [finding(1 + n % 20, block=(n, 0, 0)) for n in range(10_000)]
-    few = folded(many)
+    few = merged_findings(many)
     assert [(f.line, f.count, f.block) for f in few] == [(n + 1, 500, (n, 0, 0)) for n in range(20)]
     assert SHOWN == 10
 
 
-# --- sentence --------------------------------------------------------------------------------
+# --- description -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "reported"),
     [
         (finding(message="it leaks"), "silu.cu:3: it leaks"),
         (finding(None, message="it leaks"), "silu.cu: it leaks"),
@@ -202,8 +204,8 @@ def test_ten_thousand_findings_fold_at_once() -> None:
         (finding(None, message="it leaks", count=40), "silu.cu: it leaks (40 times)"),
     ],
 )
-def test_sentence_is_place_message_and_count(found: Finding, told: str) -> None:
-    assert describe(found) == told
+def test_sentence_is_place_message_and_count(found: Finding, reported: str) -> None:
+    assert describe(found) == reported
 
 
 # --- hints -----------------------------------------------------------------------------------
@@ -240,7 +242,7 @@ def test_hint_names_what_to_look_for(kind: FindingKind, phrase: str) -> None:
 
 @pytest.mark.parametrize("message", emulation_findings._HINTS)
 def test_hint_of_a_message_belongs_to_one_of_the_runtime(message: str) -> None:
-    """A message that is worded anew would lose its hint without a sign."""
+    """A message that changes its wording would silently lose its hint."""
     text = emulation_findings._HINTS[message]
     assert any(f'"{message}"' in source.read_text() for source in RUNTIME_DIR.glob("*.cpp"))
     assert 20 < len(text) < 160
@@ -262,7 +264,7 @@ def test_only_a_blocks_barrier_is_about_syncthreads(message: str, phrase: str) -
     assert ("__syncthreads" in emulation_findings._hint(found)) == ("__syncthreads" in phrase)
 
 
-def test_warp_without_syncwarp_is_told_of_syncwarp() -> None:
+def test_the_finding_of_a_missing_syncwarp_names_it() -> None:
     message = "threads of one warp access one location without __syncwarp between"
     found = HostFinding(kind="race", severity="error", message=message)
     assert "`__syncwarp()`" in emulation_findings._hint(found)

@@ -1,7 +1,7 @@
-"""A GPU without memory for the judge: whose fault it is, and in which words.
+"""A GPU without memory for the judge: the cause, and the message.
 
-The GPU is played: the driver is a fake, and memory is missing for as long as
-the hand-in's worker lives, which is what a hand-in that keeps it brings about.
+The GPU is simulated: the driver is a fake, and memory is missing as long as the submission's worker
+lives, as with a submission that does not free its memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grader.assignment.model import Limits
 from grader.assignment.signature import ElementType
 from grader.build.artifact import Built
 from grader.checks.common import case_run
-from grader.checks.common.diagnosis import Doing, explain
+from grader.checks.common.diagnosis import Phase, explain
 from grader.checks.performance import measurement
 from grader.checks.performance.buffer_pool import BufferPool
 from grader.errors import GraderError
@@ -41,7 +41,7 @@ GRANULE = 2 << 20
 
 
 class FakeDriver:
-    """A driver whose `create_shared` fails with these codes, one after another."""
+    """A driver whose `create_shared` fails with these codes, one after the other."""
 
     def __init__(self, *codes: int) -> None:
         self.codes = list(codes)
@@ -66,18 +66,18 @@ def make(driver: FakeDriver) -> None:
     )
 
 
-def test_a_full_gpu_is_told_in_words() -> None:
+def test_a_full_gpu_has_a_clear_message() -> None:
     driver = FakeDriver(2, 2)
     with pytest.raises(
-        GpuOutOfMemoryError, match="not enough memory left: the grader wanted 10 MiB"
+        GpuOutOfMemoryError, match="too little memory left: the grader needs 10 MiB"
     ) as no:
         make(driver)
     assert "nvidia-smi" in (no.value.tip or "")
     assert driver.codes == [], "tried again after torch had given back what it kept"
 
 
-def test_a_gpu_that_fails_is_told_in_words() -> None:
-    with pytest.raises(GraderError, match="the GPU failed the grader: cuMemCreate returned 999"):
+def test_a_gpu_that_fails_has_a_clear_message() -> None:
+    with pytest.raises(GraderError, match="of the grader failed: cuMemCreate returned 999"):
         make(FakeDriver(999))
 
 
@@ -86,20 +86,23 @@ def test_a_gpu_that_fails_is_told_in_words() -> None:
     [
         (
             torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has …"),
-            "the grader wanted 20.00 MiB",
+            "the grader needs 20.00 MiB",
         ),
-        (torch.OutOfMemoryError("CUDA out of memory."), "the grader wanted some"),
-        (torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors …"), "wanted some"),
+        (torch.OutOfMemoryError("CUDA out of memory."), "too little memory left for the grader"),
+        (
+            torch.AcceleratorError("CUDA error: out of memory\nCUDA kernel errors …"),
+            "too little memory left",
+        ),
     ],
 )
-def test_torch_without_memory_is_told_in_words(error: Exception, words: str) -> None:
+def test_torch_without_memory_has_a_clear_message(error: Exception, words: str) -> None:
     with pytest.raises(GpuOutOfMemoryError, match=words), gpu_errors():
         raise error
 
 
-def test_torch_on_a_gpu_that_fails_is_told_in_words() -> None:
+def test_torch_on_a_gpu_that_fails_has_a_clear_message() -> None:
     with (
-        pytest.raises(GraderError, match="the GPU failed the grader: CUDA error: unspecified") as e,
+        pytest.raises(GraderError, match="of the grader failed: CUDA error: unspecified") as e,
         gpu_errors(),
     ):
         raise torch.AcceleratorError("CUDA error: unspecified launch failure\nCompile with …")
@@ -112,7 +115,7 @@ def test_a_full_gpu_does_not_look_like_one_that_cannot_share() -> None:
     assert not buffers._sharing_works(cast(Driver, FakeDriver(801)))
 
 
-# --- whose fault -------------------------------------------------------------------------------
+# --- the cause ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -127,15 +130,15 @@ def bench(
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], bool]], None]]:
-    """Let memory be missing whenever the function that is given says so."""
+    """Make memory missing whenever the given function returns True."""
 
     def fill(missing: Callable[[], bool]) -> None:
         make_buffer = buffers.make_buffer
 
-        def made(**wanted: Any) -> buffers.Buffer:
+        def made(**arguments: Any) -> buffers.Buffer:
             if missing():
-                raise gpu_out_of_memory._no_room("2 MiB")
-            return make_buffer(**wanted)
+                raise gpu_out_of_memory._out_of_memory("2 MiB")
+            return make_buffer(**arguments)
 
         monkeypatch.setattr(case_run, "make_buffer", made)
 
@@ -143,7 +146,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[], boo
 
 
 class Watched:
-    """The sessions there were, and what has been called in the one that lives."""
+    """All sessions, and the commands in the session that is alive."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.living: list[Session] = []
@@ -162,7 +165,7 @@ class Watched:
         monkeypatch.setattr(Session, "close", closed)
 
 
-def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_hand_in(
+def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_submission(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Callable[[Callable[[], bool]], None]
 ) -> None:
     watched = Watched(monkeypatch)
@@ -170,23 +173,23 @@ def test_memory_that_comes_back_with_the_workers_end_was_held_by_the_hand_in(
     graded = bench.grade_file(HAND_INS / "right.cu")
     assert graded.verdict == "memory_limit"
     verdicts = [case["verdict"] for c in graded.checks for case in c["evidence"].get("cases", ())]
-    # A worker of its own for every other case, until there are two that filled the GPU.
+    # A new worker for every other case, until two of them have filled the GPU.
     assert verdicts[:4] == ["accepted", "memory_limit", "accepted", "memory_limit"], verdicts
     assert "kept so much of the GPU's memory" in graded.failed["message"]
-    assert "frees what it allocates (cudaFree" in graded.failed["hint"]
+    assert "allocates (cudaFree" in graded.failed["hint"]
 
 
-def test_memory_that_stays_away_is_not_the_hand_ins_fault(
+def test_memory_that_stays_away_is_not_the_submissions_fault(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, full: Callable[[Callable[[], bool]], None]
 ) -> None:
     watched = Watched(monkeypatch)
     full(lambda: watched.calls >= 1)
     graded = bench.grade_file(HAND_INS / "right.cu")
     assert (graded.verdict, graded.report["score"]) == ("grader_error", None)
-    assert "the GPU has not enough memory left" in graded.failed["message"]
+    assert "the GPU has too little memory left" in graded.failed["message"]
 
 
-def test_memory_that_is_missing_from_the_beginning_is_not_the_hand_ins_fault(
+def test_memory_that_is_missing_from_the_beginning_is_not_the_submissions_fault(
     bench: Bench, full: Callable[[Callable[[], bool]], None]
 ) -> None:
     full(lambda: True)
@@ -200,7 +203,7 @@ def pool(tmp_path: Path) -> Iterator[BufferPool]:
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_memory_is_missing_while_a_hand_in_is_timed(
+def test_memory_is_missing_while_a_submission_is_timed(
     pool: BufferPool,
     monkeypatch: pytest.MonkeyPatch,
     held: bool,
@@ -268,7 +271,7 @@ def test_memory_is_missing_while_a_hand_in_is_timed(
             measured()
 
 
-# --- a worker that cannot open it --------------------------------------------------------------
+# --- a worker that cannot open the GPU ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("language", list(Language))
@@ -296,7 +299,7 @@ def test_who_is_to_be_graded_is_not_blamed_for_a_gpu_that_cannot_be_opened(
     server = PythonServer(Device.CUDA)
     with closing(server), Session(built, limits, server) as session:
         outcome = session.load()
-        sentence = explain(outcome, built, limits, Doing.LOADING)
+        sentence = explain(outcome, built, limits, Phase.LOADING)
     assert sentence.verdict is Verdict.NOT_MEASURED, sentence
     assert sentence.message.startswith(f"no GPU could be opened for {built.file}: ")
     assert "nvidia-smi" in sentence.hint

@@ -1,4 +1,4 @@
-"""The mask over inputs: off again bit by bit, whatever the size, and random until then."""
+"""The mask over inputs: unmasking restores every bit, for every size; masked data looks random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory check on the CPU: what a student reads of it."""
+"""The memory check on the CPU: the messages that a student reads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def silu() -> Assignment:
 
 @pytest.fixture(autouse=True)
 def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no say here, and takes a second for each hand-in."""
+    """Hide nvcc, which does not matter here and takes a second for each submission."""
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
@@ -83,7 +83,7 @@ extern "C" void silu(const float* input, float* output, int n)
         ("float* scratch; cudaMalloc(&scratch, n * 4);", "cudaFree(scratch);", 0),
         ("float* scratch; cudaMalloc(&scratch, n * 4);", "", 3),
         ("float* scratch; cudaMalloc(&scratch, n * 4);", "if (n != 33) cudaFree(scratch);", 1),
-        # Kept: once for all, in several pieces, for each size, replaced by every call.
+        # Kept memory: allocated once, in several pieces, for each size, replaced by every call.
         ("static float* scratch; if (!scratch) cudaMalloc(&scratch, 5000);", "", 0),
         (
             "static float* kept[3]; if (!kept[0]) for (auto& p : kept) cudaMalloc(&p, 5000);"
@@ -118,7 +118,7 @@ def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
     assert check.verdict is (Verdict.MEMORY_ERROR if leaks else Verdict.ACCEPTED), check.message
 
 
-# ---- what never ends ----
+# ---- calls that never end ----
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def test_what_every_call_leaves_behind_is_a_leak_what_is_kept_is_not(
 def test_what_never_ended_is_not_waited_for_again(
     silu: Assignment, tmp_path: Path, loops: str, verdict: Verdict
 ) -> None:
-    """In the case that does end there is something to look at: then the others are, too."""
+    """One case ends, so there is something to check: then the other cases run, too."""
     hand_in = (REPOSITORY / "reference/silu/silu.py").read_text()
     around = f"\n\nlaunch = silu\n\n\ndef silu(input, output, n):\n    while {loops}: pass\n"
     (tmp_path / "silu.py").write_text(f"{hand_in}{around}    launch(input, output, n)\n")

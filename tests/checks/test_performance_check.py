@@ -1,4 +1,4 @@
-"""From rounds to a verdict on speed: combination over benchmarks, sentence, memory."""
+"""From rounds to a verdict on speed: combination over benchmarks, message, memory."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def judged(low: float, median: float, high: float) -> tuple[Verdict, str, str]:
 
 
 def test_benchmarks_are_combined_round_by_round() -> None:
-    chooser = random.Random(3)
-    weather = [chooser.lognormvariate(0, 0.1) for _ in range(21)]
-    # One size is twice as fast, one half as fast; what disturbs both cancels out of neither.
+    rng = random.Random(3)
+    weather = [rng.lognormvariate(0, 0.1) for _ in range(21)]
+    # One size is twice as fast, one half as fast; a disturbance of both does not cancel.
     found = combine([[2 * w for w in weather], [0.5 / w for w in weather]])
     assert found is not None
     assert (found.low, found.median, found.high) == pytest.approx((1.0, 1.0, 1.0))
@@ -67,10 +67,10 @@ def checked(
 ) -> check.SpeedOutcome:
     """Check the speed of three benchmarks, without a GPU."""
     around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
-    monkeypatch.setattr(check, "alone", lambda uuid: contextlib.nullcontext())
-    monkeypatch.setattr(check, "Watch", lambda uuid: around)
+    monkeypatch.setattr(check, "exclusive_use", lambda uuid: contextlib.nullcontext())
+    monkeypatch.setattr(check, "GpuMonitor", lambda uuid: around)
     monkeypatch.setattr(check, "copy_rate_gb_s", lambda: 1.0)
-    monkeypatch.setattr(copy_bandwidth, "waits", waits)
+    monkeypatch.setattr(copy_bandwidth, "kernel_waits", waits)
     monkeypatch.setattr(copy_bandwidth, "_LOOK_AGAIN_S", 0.0)
     monkeypatch.setattr(check, "gpu_errors", lambda room=0: contextlib.nullcontext())
     monkeypatch.setattr(check, "_measure_one", one)
@@ -93,15 +93,15 @@ def as_fast_as_torch(*_: Any) -> Measured:
 
 
 def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one worker was shown may reach a later one: it must not tell what that is shown."""
+    """Later workers may learn what an earlier one saw, which must not reveal their own inputs."""
     seeds: list[int] = []
 
     def one(*arguments: Any) -> Measured:
         seeds.append(next(a for a in arguments if isinstance(a, int)))
         return as_fast_as_torch()
 
-    uncertain = SimpleNamespace(again=True, tier=None)
-    monkeypatch.setattr(check, "decide", lambda *_: uncertain)  # it is asked for once more
+    uncertain = SimpleNamespace(too_wide=True, tier=None)
+    monkeypatch.setattr(check, "decide", lambda *_: uncertain)  # so the measurement is repeated
     for _ in range(2):
         checked(monkeypatch, one)
     assert len(set(seeds[:6])) == 6, "three benchmarks, each measured twice"
@@ -114,7 +114,7 @@ def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -
         ((QUICK, QUICK), Verdict.ACCEPTED),
         ((SLOW_WAITS, QUICK, SLOW_WAITS, QUICK), Verdict.ACCEPTED),  # for a moment only
         ((SLOW_WAITS, SLOW_WAITS), Verdict.NOT_MEASURED),
-        ((QUICK, SLOW_WAITS, SLOW_WAITS), Verdict.NOT_MEASURED),  # it began meanwhile
+        ((QUICK, SLOW_WAITS, SLOW_WAITS), Verdict.NOT_MEASURED),  # another process began meanwhile
     ],
 )
 def test_a_gpu_is_looked_at_before_and_after(
@@ -123,18 +123,18 @@ def test_a_gpu_is_looked_at_before_and_after(
     looks = iter(waits)
     found = checked(monkeypatch, as_fast_as_torch, lambda: next(looks))
     assert found.diagnosis.verdict is verdict, found
-    told = "something else keeps the GPU busy" in found.diagnosis.message
-    assert told == (verdict is Verdict.NOT_MEASURED)
-    assert found.share == (0.0 if told else 1.0)
+    busy_reported = "another process keeps the GPU busy" in found.diagnosis.message
+    assert busy_reported == (verdict is Verdict.NOT_MEASURED)
+    assert found.share == (0.0 if busy_reported else 1.0)
 
 
 @pytest.mark.parametrize(
     ("needed", "tuning_s", "shares"),
     [
-        # All take what they are given, and their workers 0.3 s to end; 0.5 s stay for the end.
+        # All benchmarks take their whole share, and their workers 0.3 s to end; 0.5 s are reserved.
         ((9.0, 9.0, 9.0), 0.0, (2.2, 2.2, 2.2)),
-        ((1.0, 9.0, 9.0), 0.0, (2.2, 2.8, 2.8)),  # what one has left over is for the others
-        ((9.0, 9.0, 9.0), 4.0, (2.2, 2.2, 2.2)),  # its own compiler and tuner come on top
+        ((1.0, 9.0, 9.0), 0.0, (2.2, 2.8, 2.8)),  # time that one leaves over goes to the others
+        ((9.0, 9.0, 9.0), 4.0, (2.2, 2.2, 2.2)),  # compiling and tuning are added on top
     ],
 )
 def test_all_benchmarks_share_a_budget_that_leaves_time_for_the_rest(
@@ -185,7 +185,7 @@ def test_a_second_try_has_as_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return as_fast_as_torch()
 
     monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
-    uncertain = SimpleNamespace(again=True, tier=None, open=None)
+    uncertain = SimpleNamespace(too_wide=True, tier=None, undecided=None)
     monkeypatch.setattr(check, "decide", lambda *_: uncertain)
     assert checked(monkeypatch, one).diagnosis.verdict is Verdict.NOT_MEASURED
     assert budgets == pytest.approx([2.2] * 6)
@@ -232,20 +232,20 @@ def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     monkeypatch.setattr(check, "measure", measured)
     anything: Any = SimpleNamespace(language=Language.CUDA, memory_free_mib=1 << 14)
     bench: Any = SimpleNamespace(assignment=assignment, built=anything)
-    watch: Any = SimpleNamespace(disturbances=lambda: ())
+    monitor: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
-    check._measure_one(bench, anything, anything, anything, benchmark, watch, 7, 8.0, 0.01, TIERS)
+    check._measure_one(bench, anything, anything, anything, benchmark, monitor, 7, 8.0, 0.01, TIERS)
     assert asked == [tolerance]
 
 
-def test_a_gpu_that_works_for_others_too_is_told() -> None:
+def test_a_gpu_that_works_for_others_too_is_reported() -> None:
     quick = [1.2e-5, 1.3e-5, 1.5e-5] * 30
     assert busy_diagnosis(quick) is None
     assert busy_diagnosis([*quick, 3e-3, 4e-3]) is None, "a few prove nothing"
-    busy = busy_diagnosis(quick + [2e-3] * 30)  # behind a neighbour's slices of time
+    busy = busy_diagnosis(quick + [2e-3] * 30)  # behind the time slices of another process
     assert busy is not None
     assert busy.verdict is Verdict.NOT_MEASURED
-    assert "done after 2.0 ms: something else keeps the GPU busy" in busy.message
+    assert "done after 2.0 ms: another process keeps the GPU busy" in busy.message
 
 
 def test_the_fewest_rounds_of_a_benchmark_are_taken() -> None:
@@ -263,8 +263,8 @@ def test_too_few_rounds_say_nothing(ratios: list[list[float]]) -> None:
     ("interval", "verdict"),
     [
         ((0.30, 0.31, 0.32), Verdict.TOO_SLOW),  # no tier
-        ((0.60, 0.61, 0.62), Verdict.TOO_SLOW),  # a tier that earns a share, below the accepted
-        ((0.49, 0.50, 0.51), Verdict.TOO_SLOW),  # open, but about a tier that is not accepted
+        ((0.60, 0.61, 0.62), Verdict.TOO_SLOW),  # a tier that earns a share, below the accepted one
+        ((0.49, 0.50, 0.51), Verdict.TOO_SLOW),  # undecided about a tier that is not accepted
         ((0.98, 0.99, 1.01), Verdict.INCONCLUSIVE),
         ((1.01, 1.02, 1.03), Verdict.ACCEPTED),
         ((0.80, 1.00, 1.30), Verdict.INCONCLUSIVE),
@@ -309,7 +309,7 @@ def test_what_the_host_takes_part_in_has_no_roof_of_the_gpus(
     assignment = read_assignment(REPOSITORY / "assignments" / name)
     benchmark = assignment.benchmarks[0]
     values = {**benchmark.sizes, "size": 4}
-    submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes a second
+    submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes per second
     rounds = (Round(baseline_s=1.0, submission_s=submission_s),) * 9
     found = figures.timing_of(
         assignment, Language.CUDA, benchmark, Measured(rounds=rounds), 4 * 0.123456789

@@ -1,4 +1,4 @@
-"""Timing on a real GPU: torch against torch, one hand-in again, attacks, a neighbour."""
+"""Timing on a real GPU: torch against torch, one submission twice, attacks, a busy neighbour."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ATTACKS = [
     for sample in samples_of(REPOSITORY / "reference" / "silu")
     if about_time(sample)
 ]
-# What disturbs the measurement from a thread while torch runs; the work itself is honest.
+# A thread that disturbs the measurement while torch runs; the work itself is correct.
 HOGS = {
     "gpu": "for (;;) { burn<<<64, 256, 0, aside>>>(); cudaStreamSynchronize(aside); }",
     "processor": "for (volatile long long i = 0;; i = i + 1) {}",
@@ -71,7 +71,7 @@ def test_torch_is_as_fast_as_torch(first_gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize("language", list(Language))
-def test_one_hand_in_gets_one_figure(first_gpu: Gpu, language: Language) -> None:
+def test_one_submission_gets_one_figure(first_gpu: Gpu, language: Language) -> None:
     text = reference(language)
     found = [timed(first_gpu, language, text, seed=seed, assignment=silu()) for seed in range(3)]
     assert {verdict.diagnosis.verdict for verdict, _ in found} == {Verdict.ACCEPTED}
@@ -93,12 +93,12 @@ def test_hogging_gains_nothing(first_gpu: Gpu, what: str) -> None:
         for text in (HOG.replace("WORK", "return;"), HOG.replace("WORK", HOGS[what]))
     )
     (ratio,) = speedups([honest])
-    # A figure may be told of what is not scored.
+    # A figure may be shown although it is not scored.
     if hogging[0].diagnosis.verdict is not Verdict.NOT_MEASURED:
         assert max(speedups([hogging])) <= ratio * 1.03
 
 
-def test_a_busy_neighbour_is_told_of(first_gpu: Gpu) -> None:
+def test_a_busy_neighbour_is_reported(first_gpu: Gpu) -> None:
     with neighbour():
         verdict, _ = timed(
             first_gpu,

@@ -1,8 +1,8 @@
-"""A whole measurement with real workers on the processor, under a clock of the test's own.
+"""A whole measurement with real workers on the CPU, under a simulated clock.
 
-The workers are those of a GPU but for the device: a host build of CUDA C++, a
-Python hand-in, torch's baseline. The clock moves only by what a burst is said
-to cost, so that every figure is exact and nothing depends on the machine.
+The workers are those of a GPU except for the device: a host build of CUDA C++, a Python submission,
+torch's baseline. Only the assumed cost of a burst advances the clock, so every figure is exact and
+nothing depends on the machine.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SETS = 4
 OVERHEAD_S = 0.0005
 TORCH_S, HAND_IN_S = 0.0020, 0.0008
 REFERENCE = (REPOSITORY / "reference" / "silu" / "silu.cu").read_text()
-# Of a burst: which number of calls takes how long.
+# A function of the number of calls: the seconds of a burst.
 Cost = Callable[[int], float]
 
 
@@ -65,13 +65,15 @@ AS_EVER, TORCH = constant(HAND_IN_S), constant(TORCH_S)
 
 @dataclass
 class Clock:
-    """Time that passes only when told to."""
+    """A clock that only the test advances."""
 
     now_s: float = 0.0
     bursts: list[tuple[str, int]] = field(default_factory=list)
-    ended: dict[str, int] = field(default_factory=dict)  # which worker, after how many bursts
+    ended: dict[str, int] = field(
+        default_factory=dict
+    )  # the worker, and the number of bursts before
     prepared: list[str] = field(default_factory=list)
-    sides: dict[int, str] = field(default_factory=dict)  # by process
+    sides: dict[int, str] = field(default_factory=dict)  # by process id
 
     def perf_counter(self) -> float:
         return self.now_s
@@ -81,7 +83,7 @@ class Clock:
 
 
 class Clocked(Session):
-    """A session whose bursts take what `cost` says; the worker really works."""
+    """A session whose bursts take the time that `cost` returns; the worker really works."""
 
     clock: Clock
     cost: Cost
@@ -115,7 +117,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PythonServer]:
-    process_tree.become_subreaper()  # the server's workers are ours when it dies
+    process_tree.become_subreaper()  # the server's orphaned workers become children of this process
     made = PythonServer(Device.CPU)
     yield made
     made.close()
@@ -179,13 +181,13 @@ def test_overhead_and_speedup_are_found_whatever_the_number_of_calls(
     assert measured.found is not None
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
     assert measured.found.width == pytest.approx(0, abs=1e-9)
-    # Warm, alone, and only then beside the hand-in, whose first call is one by itself.
+    # Torch warm and alone first, then beside the submission, whose first call is its own burst.
     first = clock.bursts.index(("hand-in", 1))
     assert {side for side, _ in clock.bursts[:first]} == {"torch"}
     assert {calls for side, calls in clock.bursts[first:] if side == "torch"} == {1, 3, 4}
 
 
-def test_a_python_hand_in_is_timed_alike(timed: Callable[..., Measured]) -> None:
+def test_a_python_submission_is_timed_alike(timed: Callable[..., Measured]) -> None:
     text = """
 import torch
 
@@ -205,7 +207,7 @@ def test_being_slow_in_short_bursts_gains_nothing(timed: Callable[..., Measured]
     assert measured.found.median == pytest.approx(TORCH_S / HAND_IN_S)
 
 
-def test_a_dearer_overhead_beside_the_hand_in_is_believed_within_bounds(
+def test_a_larger_overhead_beside_the_submission_is_believed_within_bounds(
     timed: Callable[..., Measured], clock: Clock
 ) -> None:
     def beside(more_s: float) -> Cost:
@@ -227,15 +229,15 @@ def test_hogging_the_machine_while_torch_runs_is_not_measured(
 
     verdict, message = failed(timed(REFERENCE, torch_cost=beside))
     assert verdict is Verdict.NOT_MEASURED
-    assert message.startswith("torch took 2000.0 us alone and 2100.0 us beside the hand-in")
+    assert message.startswith("torch took 2000.0 us alone and 2100.0 us beside the submission")
 
 
 def drifting(clock: Clock, beside: float, after: float) -> Cost:
-    """Torch, so many times as slow beside the hand-in, and when its worker has ended."""
+    """Torch, slower by these factors beside the submission and after the submission's worker."""
 
     def cost(calls: int) -> float:
         begun = [n for n, (side, _) in enumerate(clock.bursts) if side == "hand-in"]
-        # Of the last round's three bursts torch has two.
+        # Two of the three bursts of the last round are torch's.
         ended = begun and len(clock.bursts) - begun[-1] > 2
         return constant(TORCH_S * (after if ended else beside if begun else 1.0))(calls)
 
@@ -274,18 +276,18 @@ def test_both_workers_take_turns_on_one_core(
     woken: list[tuple[str, str, int]] = []
 
     @contextmanager
-    def waking_on(pid: int, core: str) -> Iterator[None]:
+    def pinned_to(pid: int, core: str) -> Iterator[None]:
         prepared = len(clock.prepared)
         yield
         assert clock.prepared[prepared:] == [clock.sides[pid]]
         woken.append((clock.sides[pid], core, len(clock.bursts)))
 
-    monkeypatch.setattr("grader.checks.performance.timed_worker.waking_on", waking_on)
+    monkeypatch.setattr("grader.checks.performance.timed_worker.pinned_to", pinned_to)
     monkeypatch.setattr(
         "grader.checks.performance.timed_worker.core_of", lambda pid: f"{clock.sides[pid]}'s core"
     )
     assert timed(REFERENCE).failure is None
-    # Each of the hand-in's bursts, from the first, and none of torch's.
+    # Each of the submission's bursts, from the first, and none of torch's.
     bursts = [n for n, (side, _) in enumerate(clock.bursts) if side == "hand-in"]
     assert woken == [("hand-in", "torch's core", n) for n in bursts]
 
@@ -325,7 +327,7 @@ def test_rounds_of_a_throttled_gpu_are_thrown_away(timed: Callable[..., Measured
 def test_a_gpu_that_is_always_throttled_is_given_up(timed: Callable[..., Measured]) -> None:
     verdict, message = failed(timed(REFERENCE, throttled=lambda: ["hardware slowdown"]))
     assert verdict is Verdict.NOT_MEASURED
-    assert "were thrown away" in message
+    assert "were discarded" in message
 
 
 def test_rounds_end_with_the_budget(timed: Callable[..., Measured], clock: Clock) -> None:
@@ -382,7 +384,7 @@ def test_torch_alone_is_timed_for_a_while(
 ) -> None:
     timed(REFERENCE, torch_cost=constant(call_s))
     alone = [calls for side, calls in clock.bursts[: clock.bursts.index(("hand-in", 1))]]
-    # After warming up: single calls in turn with several.
+    # After warming up: bursts of one call alternate with longer ones.
     turns = "".join("1" if calls == 1 else "+" for calls in alone).rsplit("++", 1)[-1]
     assert turns.count("1+") == pytest.approx(pairs, abs=3)
 
@@ -394,7 +396,7 @@ def test_what_takes_torch_long_is_not_hopeless(timed: Callable[..., Measured]) -
     assert measured.found.median == pytest.approx(0.6)
 
 
-def test_a_slow_hand_in_makes_fewer_calls(timed: Callable[..., Measured], clock: Clock) -> None:
+def test_a_slow_submission_makes_fewer_calls(timed: Callable[..., Measured], clock: Clock) -> None:
     measured = timed(REFERENCE, cost=constant(0.022))
     assert measured.found is not None
     assert measured.found.median == pytest.approx(TORCH_S / 0.022)
@@ -405,7 +407,7 @@ def test_a_slow_hand_in_makes_fewer_calls(timed: Callable[..., Measured], clock:
 def test_being_slow_at_first_gains_no_short_bursts(
     timed: Callable[..., Measured], clock: Clock, slow_bursts: int
 ) -> None:
-    """Two bursts: by chance. Five: all of the warm-up. A dozen: the first rounds, too."""
+    """Two slow bursts: by chance. Five: all of the warm-up. Twelve: the first rounds, too."""
 
     def slow_at_first(calls: int) -> float:
         before = sum(side == "hand-in" for side, _ in clock.bursts)
@@ -516,14 +518,14 @@ extern "C" void silu(const float* input, float* output, int n) {{
 @pytest.mark.parametrize(
     ("kept", "skip", "answer", "keep"),
     [
-        (  # the last output once more
+        (  # the last output again
             "float* last = nullptr", "last",
             "cudaMemcpy(output, last, n * sizeof(float), cudaMemcpyDeviceToDevice)",
             "last = output",
         ),
         ("int calls = 0", "++calls > 3", "", ""),  # working in the warm-up only
         ("int calls = 0", "++calls % 2 == 0", "", ""),  # every other call
-        (  # by pointer: it has been here, so the answer is there already
+        (  # by pointer: a known address means that the answer is there already
             "std::vector<const float*> seen",
             "[&]{ for (auto p : seen) if (p == input) return true; return false; }()",
             "", "seen.push_back(input)",

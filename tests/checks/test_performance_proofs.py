@@ -1,4 +1,4 @@
-"""The proofs' script without a GPU: its tables, and the session's limits."""
+"""The script of the proofs, without a GPU: its tables, and the limits of a session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def script(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(Path(path).stem + "_script", REPOSITORY / path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
+    sys.modules[spec.name] = module  # where dataclasses look for the module
     spec.loader.exec_module(module)
     return module
 
@@ -95,7 +95,7 @@ def test_every_proof_is_a_part_of_the_session(tmp_path: Path) -> None:
     commands = [" ".join(part.argv) for part in SESSION.parts(tmp_path)]
     for name in PROOFS.PARTS:
         assert any(f"performance.py --part {name}" in command for command in commands)
-    # None is longer than one call may be.
+    # No part is longer than one call may be.
     assert all(part.limit_s <= 600 for part in SESSION.parts(tmp_path))
 
 
@@ -110,7 +110,7 @@ def test_a_part_that_does_not_end_is_ended(tmp_path: Path) -> None:
     assert done.wall_s < 30
 
 
-def test_a_parts_code_and_last_lines_are_told(tmp_path: Path) -> None:
+def test_a_parts_code_and_last_lines_are_reported(tmp_path: Path) -> None:
     part = SESSION.Part(
         name="bad", argv=(sys.executable, "-c", "print('why'); raise SystemExit(3)"), limit_s=60
     )

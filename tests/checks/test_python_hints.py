@@ -1,4 +1,4 @@
-"""What Python and Triton's interpreter raise → a hint that a beginner can use."""
+"""Exceptions of Python and of Triton's interpreter have hints for beginners."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from grader.checks.common.python_hints import advice
 
-# As triton 3.7 and Python 3.11 word them.
+# The messages of triton 3.7 and Python 3.11.
 MESSAGES = {
     "arange's range must be a power of 2": "powers of two",
     "arange's arguments must be of type tl.constexpr": "BLOCK: tl.constexpr",
@@ -17,7 +17,7 @@ MESSAGES = {
     "'int' object is not iterable": "tl.load(pointer + offsets)",
     "'builtin_function_or_method' object has no attribute 'scalar'": "name its grid",
     "'NoneType' object has no attribute 'to_tensor'": "tl.exp",
-    "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "leave it out",
+    "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "remove it from",
 }
 WITHOUT_GPU = {
     "Torch not compiled with CUDA enabled": "device=input.device",

@@ -35,7 +35,7 @@ NAME = "brevity"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brevity(Evidence):
-    """How long the file is."""
+    """The number of lines of the file."""
 
     source_lines: int
 
@@ -107,11 +107,11 @@ def test_a_registered_check_is_graded_scored_reported_and_formatted(
     assert (report.score, report.max_score) == (100.0, 100.0)
     assert isinstance(line.evidence, Brevity)
 
-    # Before it has run its points are pending.
+    # Its points are pending before it has run.
     first = line_of(partial[0])
     assert (first.waiting, first.pending) == (True, 10.0)
 
-    # What is written is read back with its types.
+    # A report is read back with its types.
     written = json.loads(json.dumps(to_json(report)))
     assert from_json(written, "report.json") == report
 

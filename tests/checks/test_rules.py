@@ -1,4 +1,4 @@
-"""The rules check: symbols of what was built, outputs written without a launch, points lost."""
+"""The rules check: symbols of the library, outputs written without a launch, lost points."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from grader.build.elf import read_symbols
-from grader.build.libc_overrides import taken_names
+from grader.build.libc_overrides import overridden_names
 from grader.checks.rules.inspection import _changed
-from grader.checks.rules.symbol_rules import broken_rules, worth_a_look
+from grader.checks.rules.symbol_rules import broken_rules, suspicious_text
 from grader.grading import check_results
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
@@ -42,7 +42,7 @@ def test_symbols_are_read(compiler: str, tmp_path: Path) -> None:
     )
     symbols = read_symbols(library(compiler, tmp_path, text))
     assert "theirs" in symbols.needed
-    assert "mine" in symbols.defined  # hidden, and so a local name by now
+    assert "mine" in symbols.defined  # a hidden name, which linking has made local
     assert "mine" not in symbols.needed
     assert "maybe" in symbols.optional
 
@@ -96,17 +96,17 @@ def test_words_break_no_rule(compiler: str, tmp_path: Path, text: str) -> None:
     assert broken_rules(library(compiler, tmp_path, text), on_gpu=False) == ()
 
 
-def test_words_are_worth_a_look() -> None:
-    assert worth_a_look("// dlopen(") == ("the text says `dlopen`",)
-    assert worth_a_look("out[i] = in[i];") == ()
+def test_words_are_suspicious() -> None:
+    assert suspicious_text("// dlopen(") == ("the source contains `dlopen`",)
+    assert suspicious_text("out[i] = in[i];") == ()
     pastes = "// a##b\n# define CAT(a, b) a##b\n"
-    assert worth_a_look(pastes) == ("line 2: a macro pastes names together",)
+    assert suspicious_text(pastes) == ("line 2: a macro pastes names together",)
 
 
-def test_copying_back_is_worth_a_look_where_all_is_on_the_device() -> None:
+def test_copying_back_is_suspicious_where_all_is_on_the_device() -> None:
     text = "cudaMemcpy(x, input, n * sizeof(float), cudaMemcpyDeviceToHost);"
-    assert worth_a_look(text) == ()
-    assert worth_a_look(text, all_on_device=True) == ("the text says `DeviceToHost`",)
+    assert suspicious_text(text) == ()
+    assert suspicious_text(text, all_on_device=True) == ("the source contains `DeviceToHost`",)
 
 
 def test_names_of_the_c_library_are_taken(compiler: str, tmp_path: Path) -> None:
@@ -115,8 +115,11 @@ def test_names_of_the_c_library_are_taken(compiler: str, tmp_path: Path) -> None
         compiler, tmp_path / "runtime", "#include <sys/mman.h>\nint f() { return munmap(0, 1); }"
     )
     own = library(compiler, tmp_path, 'extern "C" int munmap(void*, unsigned long) { return 0; }')
-    assert taken_names(own, runtime) == ("munmap",)
-    assert taken_names(library(compiler, tmp_path, "int munmap(int) { return 0; }"), runtime) == ()
+    assert overridden_names(own, runtime) == ("munmap",)
+    assert (
+        overridden_names(library(compiler, tmp_path, "int munmap(int) { return 0; }"), runtime)
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,15 +151,15 @@ def check(verdict: Verdict, score: float | None, pending: float = 0.0) -> CheckR
 
 def test_a_forbidden_kernel_earns_no_points_in_any_check() -> None:
     won = [check(Verdict.ACCEPTED, 10.0), check(Verdict.NOT_MEASURED, 0.0, 10.0)]
-    assert check_results.forbidden(won) == won
-    lost = check_results.forbidden([*won, check(Verdict.FORBIDDEN, 0.0)])
+    assert check_results.without_forbidden_points(won) == won
+    lost = check_results.without_forbidden_points([*won, check(Verdict.FORBIDDEN, 0.0)])
     assert [(one.score, one.pending) for one in lost] == [(0.0, 0.0)] * 3
     assert [one.message for one in lost[:2]] == ["said; no points: the kernel breaks a rule"] * 2
     assert lost[2].message == "said"
 
 
 def test_what_the_grader_failed_at_stays_unknown() -> None:
-    checks = check_results.forbidden(
+    checks = check_results.without_forbidden_points(
         [check(Verdict.GRADER_ERROR, None), check(Verdict.FORBIDDEN, 0.0)]
     )
     assert checks[0].score is None

@@ -1,4 +1,4 @@
-"""Workers that wait under a sanitizer's tools, with a stand-in for the sanitizer."""
+"""Prestarted workers under a sanitizer's tools, with a fake sanitizer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ extern "C" void silu(const float* input, float* output, int n)
 """
 MANY = 8  # cores
 
-pytestmark = pytest.mark.usefixtures("unfenced", "no_nvcc")  # the stand-in is a file of the test's
+pytestmark = pytest.mark.usefixtures("unfenced", "no_nvcc")  # the fake is a file of the test
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def build(silu: Assignment, tmp_path: Path) -> Future[Built | Rejected]:
 
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Session]]:
-    """All workers that a test's pool starts, in whatever order."""
+    """All workers that a test's pool starts, in any order."""
     process_tree.become_subreaper()
     made: list[Session] = []
     start = sanitizer_prestart.start
@@ -95,7 +95,7 @@ def pool(begun: list[Session]) -> Iterator[Pool]:
 
 
 def running(begun: list[Session]) -> set[int]:
-    """Return the numbers of those that have not been ended, and waited for."""
+    """Return the numbers of the workers that have not been ended and reaped."""
     return {session.pid for session in begun if psutil.pid_exists(session.pid)}
 
 
@@ -105,7 +105,7 @@ def finished(product: Built | Rejected) -> Future[Built | Rejected]:
     return future
 
 
-def test_they_wait_without_the_hand_in_and_then_run_it(
+def test_they_wait_without_the_submission_and_then_run_it(
     silu: Assignment,
     tool: Tool,
     build: Future[Built | Rejected],

@@ -1,8 +1,7 @@
-"""The memory check under a stand-in for compute-sanitizer: what its ends are made of.
+"""The memory check under a fake compute-sanitizer: the outcomes of its runs.
 
-The stand-in runs the worker as the real tool does and then writes what a test
-wants, so that no GPU is needed; the worker is a host build. Marked gpu: the same
-hand-ins under the real tools.
+The fake runs the worker as the real tool does and then writes what a test specifies, so no GPU is
+needed; the worker is a host build. Tests marked gpu run the same submissions under the real tools.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ SAMPLES = REPOSITORY / "reference" / "silu" / "samples"
 NO_DRIVER = Path(__file__).parent / "sanitizer_xml" / "2025.2.1" / "no-driver.memcheck.log"
 
 
-# As compute-sanitizer: options, then the program; the child inherits the channel.
+# Like compute-sanitizer: options, then the program; the child inherits the channel.
 @pytest.fixture(scope="module")
 def silu() -> Assignment:
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
@@ -48,7 +47,7 @@ def silu() -> Assignment:
     return dataclasses.replace(assignment, cases=cases, limits=limits)
 
 
-pytestmark = pytest.mark.usefixtures("unfenced")  # the stand-in is a file of the test's
+pytestmark = pytest.mark.usefixtures("unfenced")  # the fake is a file of the test
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +60,7 @@ def no_nvcc(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 def check(
     assignment: Assignment, tmp_path: Path, body: str, hand_in: Path | str = "accepted/grid-stride"
 ) -> CheckOutcome[MemoryEvidence]:
-    """Check a sample, or a text, under a stand-in that does `body`."""
+    """Check a sample, or a text, under a fake that executes `body`."""
     folder = SAMPLES / hand_in if (SAMPLES / hand_in).is_dir() else tmp_path / "hand_in"
     if folder.parent == tmp_path:
         folder.mkdir()
@@ -133,13 +132,13 @@ def test_a_report_that_ends_early_counts_as_far_as_it_goes(
     assert [finding.line for finding in evidence(judged).findings] == [7]
 
 
-# ---- a tool that does not ----
+# ---- a tool that fails ----
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        # What 2025.2.1 does without a driver, or with one that is newer, whatever the program.
+        # What 2025.2.1 does without a driver, or with a newer one, for every program.
         (
             f"open(log, 'w').write({NO_DRIVER.read_text()!r})\nsys.exit(255)",
             "could not run: Error: Target application terminated before first instrumented",
@@ -150,15 +149,15 @@ def test_a_report_that_ends_early_counts_as_far_as_it_goes(
         ),
         ("sys.exit(255)", "could not run: loading silu.cu ended the program with exit code 255"),
         ("os.kill(os.getpid(), 9)", "could not run: loading silu.cu crashed: killed"),
-        ("run()\nsys.exit(255)", "could not run (exit code 255): it said nothing"),
+        ("run()\nsys.exit(255)", "could not run (exit code 255): it printed nothing"),
         ("run()\nprint('no memory')\nsys.exit(3)", "could not run (exit code 3): no memory"),
-        ("run()\nos.kill(os.getpid(), 9)", "could not run (ended by signal 9): it said nothing"),
+        ("run()\nos.kill(os.getpid(), 9)", "could not run (ended by signal 9): it printed nothing"),
         ("run()\nopen(xml, 'w').write('<Comp')", "its report is not XML"),
         ("run()\nopen(xml, 'w').write('\\0nonsense')", "its report is not XML"),
-        ("run()\nreport()\nsys.exit(86)", "found errors outside the hand-in's code"),
+        ("run()\nreport()\nsys.exit(86)", "found errors outside the submission's code"),
     ],
 )
-def test_a_tool_that_cannot_run_is_nobodys_fault(
+def test_a_tool_that_cannot_run_is_not_the_submissions_fault(
     silu: Assignment, tmp_path: Path, body: str, reason: str
 ) -> None:
     judged = check(silu, tmp_path, body)
@@ -184,12 +183,12 @@ FOREIGN = "record(7).replace('silu.cu', 'worker.cpp')"
 def test_an_exit_code_for_what_is_no_error_is_none(
     silu: Assignment, tmp_path: Path, records: str, message: str
 ) -> None:
-    """The tool's exit code counts warnings and memory that is kept (seen on an H200)."""
+    """The tool's exit code also counts warnings and kept memory (as on an H200)."""
     judged = check(silu, tmp_path, f"run()\nreport({records})\nsys.exit(86)")
     assert (judged.diagnosis.verdict, judged.diagnosis.message) == (Verdict.ACCEPTED, message)
     judged = check(silu, tmp_path, f"run()\nreport({records} + {FOREIGN})\nsys.exit(86)")
     assert judged.diagnosis.verdict is Verdict.NOT_MEASURED
-    assert judged.diagnosis.message.endswith("found errors outside the hand-in's code")
+    assert judged.diagnosis.message.endswith("found errors outside the submission's code")
 
 
 def test_one_tool_that_cannot_run_leaves_the_findings_of_the_others(
@@ -201,7 +200,7 @@ def test_one_tool_that_cannot_run_leaves_the_findings_of_the_others(
     assert evidence(judged).findings[0].line == 9
 
 
-# ---- hand-ins ----
+# ---- submissions ----
 
 CRASH = kernel(RIGHT, host="if (n > 1) *(volatile int*)16 = 1;")
 PRINTS = kernel(
@@ -248,19 +247,23 @@ def test_a_tool_that_outlives_its_program_is_ended(
     assert judged.diagnosis.verdict is Verdict.TIME_LIMIT
 
 
-def test_a_crash_before_the_first_kernel_is_the_hand_ins(silu: Assignment, tmp_path: Path) -> None:
+def test_a_crash_before_the_first_kernel_is_the_submissions(
+    silu: Assignment, tmp_path: Path
+) -> None:
     judged = check(silu, tmp_path, CLEAN, CRASH)
     assert judged.diagnosis.verdict is Verdict.RUNTIME_ERROR
     assert "calling silu on n=33" in judged.diagnosis.message
 
 
-def test_a_hand_in_that_launches_nothing_proves_nothing(silu: Assignment, tmp_path: Path) -> None:
+def test_a_submission_that_launches_nothing_proves_nothing(
+    silu: Assignment, tmp_path: Path
+) -> None:
     judged = check(silu, tmp_path, CLEAN, "wrong_answer/no-launch")
     assert judged.diagnosis.verdict is Verdict.WRONG_ANSWER
     assert "outputs were wrong in this run" in judged.diagnosis.message
 
 
-def test_what_a_hand_in_prints_is_no_finding(silu: Assignment, tmp_path: Path) -> None:
+def test_what_a_submission_prints_is_no_finding(silu: Assignment, tmp_path: Path) -> None:
     judged = check(silu, tmp_path, CLEAN, PRINTS)
     assert judged.diagnosis.verdict is Verdict.ACCEPTED, judged.diagnosis
     assert not evidence(judged).findings
@@ -270,9 +273,9 @@ def test_what_a_hand_in_prints_is_no_finding(silu: Assignment, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("body", "verdict"),
     [
-        (CLEAN, Verdict.ACCEPTED),  # the tool writes its own over it
+        (CLEAN, Verdict.ACCEPTED),  # the tool overwrites it with its own
         ("run()\nreport(record(7))\nsys.exit(86)", Verdict.MEMORY_ERROR),
-        ("run()\nsys.exit(86)", Verdict.NOT_MEASURED),  # errors, and a report that hides them
+        ("run()\nsys.exit(86)", Verdict.NOT_MEASURED),  # errors, and a report that leaves them out
     ],
 )
 def test_a_forged_report_wins_nothing(
@@ -312,7 +315,7 @@ MANY_FAULTS = kernel(
     ],
     ids=["never-ends", "many-faults", "crashes", "launches-nothing", "prints", "forges"],
 )  # fmt: skip
-def test_bad_hand_ins_under_the_real_tools(
+def test_bad_submissions_under_the_real_tools(
     first_gpu: Gpu, silu: Assignment, tmp_path: Path, text: str, verdict: Verdict, phrase: str
 ) -> None:
     (tmp_path / "silu.cu").write_text(text)

@@ -1,4 +1,4 @@
-"""compute-sanitizer's XML, as captured on an H200, read into findings."""
+"""compute-sanitizer's XML, as captured on an H200, is read into findings."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from grader.checks.common.findings import folded
-from grader.checks.memory.sanitizer import TOOLS, last_words, read_report, tool_command
+from grader.checks.common.findings import merged_findings
+from grader.checks.memory.sanitizer import TOOLS, last_log_line, read_report, tool_command
 from grader.checks.memory.sanitizer_xml import ReportError, ToolReport, parse
 from grader.emulation.cuda_cpp.symbols import Place
 from grader.report.evidence import Finding
 from grader.system.toolchain import Tool
 from grader.vocabulary import Language
 
-# Records that repeat a fault are cut: capture_sanitizer.py's `cut` says from which files.
+# Records that repeat a fault are cut; `cut` in capture_sanitizer.py lists the files.
 XML = Path(__file__).parent / "sanitizer_xml"
 CAPTURED = XML / "2025.3.1"  # of the CUDA 13.0 toolkit, on workers
 NEWER = XML / "2026.4.0"  # of PyPI's 13.5.25, on programs with a main
-# Another version, without a driver, and the same words on an H200 whose driver (580, CUDA 13) is
-# newer than it: no XML, exit code 255.
+# Another version, without a driver, and the same message on an H200 whose driver (580, CUDA 13)
+# is newer than it: no XML, exit code 255.
 NO_DRIVER = Path(__file__).parent / "sanitizer_xml" / "2025.2.1" / "no-driver.memcheck.log"
 
 
@@ -35,11 +35,11 @@ def read(
     xml = (captured / f"{name}.xml").read_bytes()
     if name.startswith("leaked-scratch"):
         xml = called_twice(xml)
-    return folded(parse(xml, name.rsplit(".", 1)[1], file, copy, nowhere).findings)
+    return merged_findings(parse(xml, name.rsplit(".", 1)[1], file, copy, nowhere).findings)
 
 
 def called_twice(xml: bytes) -> bytes:
-    """Captured when cases were called once: give every second record the frame of a repeat."""
+    """Captured with one call per case: give every second record the frame of a repeated call."""
     records = xml.split(b"<record>")
     for number in range(2, len(records), 2):
         records[number] = records[number].replace(b">grader_call<", b">grader_call_again<")
@@ -69,14 +69,14 @@ def test_a_captured_fault_is_read(
     if captured == CAPTURED:
         (found,) = read(name)
     else:
-        # A program's own main is not told from the hand-in, with its lines.
+        # The lines of a program's own main count as the submission's.
         found, *of_main = read(name, "program", captured=captured)
         assert len(of_main) == (name == "double-free.memcheck")
         line = {"leaked-scratch.memcheck": 23, "double-free.memcheck": 27}.get(name, line)
     assert (found.kind, found.severity, found.line) == (kind, severity, line)
     assert phrase in found.message
     assert found.hint
-    # No `__syncthreads()` is missing there.
+    # This warp error does not miss a `__syncthreads()`.
     assert ("`__syncwarp`" in found.hint) == (kind == "barrier")
     assert found.tool == f"compute-sanitizer {name.rsplit('.', 1)[1]}"
 
@@ -113,11 +113,11 @@ def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
     path = CAPTURED / "leaked-scratch.memcheck.xml"
 
     def locate(addresses: set[int]) -> Mapping[int, Place]:
-        assert 0x9257 in addresses  # one before where the call returns to
+        assert 0x9257 in addresses  # one byte before the return address
         return {0x9257: Place(function="silu", file="silu.cu", line=23)}
 
     xml = called_twice(path.read_bytes())
-    (found,) = folded(parse(xml, "memcheck", "silu.cu", "silu.so", locate).findings)
+    (found,) = merged_findings(parse(xml, "memcheck", "silu.cu", "silu.so", locate).findings)
     assert (found.line, found.count) == (23, 2)
 
 
@@ -126,10 +126,10 @@ def test_a_line_on_the_hosts_stack_is_found_by_its_address() -> None:
     [
         (("grader_call",), 0),  # allocated once and kept
         (("grader_call",) * 4, 0),  # an array of them, or one for each size
-        (("grader_call_again",), 0),  # replaced by each call; the last one is still there
+        (("grader_call_again",), 0),  # replaced by each call; the last one is still allocated
         (("grader_call", "grader_call_again"), 2),
         (("grader_call", "grader_call_again") * 3, 6),
-        (("_init",), 1),  # by neither call
+        (("_init",), 1),  # from neither call
     ],
 )
 def test_memory_that_is_kept_is_no_leak(frames: tuple[str, ...], leaks: int) -> None:
@@ -141,7 +141,7 @@ def test_memory_that_is_kept_is_no_leak(frames: tuple[str, ...], leaks: int) -> 
     assert report.blames_submission
 
 
-def test_what_follows_an_error_is_nobodys_record() -> None:
+def test_what_follows_an_error_is_not_a_record() -> None:
     xml = (NEWER / "write-one-past-the-end.memcheck.xml").read_text()
     report = parse(xml.encode(), "memcheck", "silu.cu", "silu.so", nowhere)
     assert (len(report.findings), report.foreign) == (1, 0)
@@ -161,7 +161,7 @@ def test_a_report_that_ends_early_is_refused_and_its_whole_records_are_kept(name
     cut = xml[: xml.index(b"</record>") + 30]
     with pytest.raises(ReportError, match="ends early") as caught:
         parse(cut, name.rsplit(".", 1)[1], "silu.cu", "silu.so", nowhere)
-    (found,) = folded(caught.value.report.findings)
+    (found,) = merged_findings(caught.value.report.findings)
     whole = read(name)[0]
     assert (found.kind, found.line) == (whole.kind, whole.line)
     assert 0 < found.count < whole.count
@@ -180,19 +180,19 @@ def test_only_a_file_of_its_own_is_a_report(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_first_error_in_the_log_is_the_reason(tmp_path: Path) -> None:
-    assert last_words(tmp_path) == ""
+    assert last_log_line(tmp_path) == ""
     log = NO_DRIVER.read_text()
     (tmp_path / "sanitizer.log").write_text(log)
-    assert last_words(tmp_path) == (
+    assert last_log_line(tmp_path) == (
         "Error: Target application terminated before first instrumented API call"
     )
     (tmp_path / "sanitizer.log").write_text("========= COMPUTE-SANITIZER\n========= killed\n")
-    assert last_words(tmp_path) == "killed"
+    assert last_log_line(tmp_path) == "killed"
 
 
 def test_uninitialised_memory_past_the_end_is_one_fault() -> None:
     both = (*read("missing-guard.initcheck"), *read("missing-guard.memcheck"))
-    assert [found.kind for found in folded(both)] == ["out_of_bounds"]
+    assert [found.kind for found in merged_findings(both)] == ["out_of_bounds"]
 
 
 @pytest.mark.parametrize("xml", [b"", b"no xml", b"<ComputeSanitizerOutput>", b"\0\xff"])

@@ -1,4 +1,4 @@
-"""Sums over segments: what changes an array shows, whoever knows how they are made."""
+"""Sums over segments detect changes of an array, also by an attacker who knows how they work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def drawn(elements: int, kind: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def seen(change: Callable[[torch.Tensor], object], elements: int = BIG) -> list[bool]:
-    """Say for each way of cutting whether it shows what `change` did."""
+    """Return for each way of cutting whether it detects `change`."""
     array = drawn(elements)
     before = [way.sums(array) for way in WAYS]
     change(array)
@@ -44,14 +44,14 @@ def words(array: torch.Tensor) -> torch.Tensor:
 
 
 def forged(array: torch.Tensor) -> None:
-    """Keep the sum of all words, and nothing else."""
+    """Keep the sum of all words only."""
     total = words(array).sum()
     words(array).zero_()
     words(array)[0] = total
 
 
 def gathered(count: int, first: int) -> Callable[[torch.Tensor], None]:
-    """Keep the sum of every `count` neighbours, in one of them."""
+    """Keep the sum of every `count` neighbours, by changing one of them."""
 
     def gather(array: torch.Tensor) -> None:
         whole = words(array)[first:]
@@ -71,7 +71,7 @@ def test_a_sum_that_was_kept_is_not_enough() -> None:
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
 @pytest.mark.parametrize("first", [0, 1])
 def test_sums_of_neighbours_that_were_kept_are_soon_seen(count: int, first: int) -> None:
-    # Segments may happen to end where groups do, but not burst after burst.
+    # Segments may end where groups do by chance, but not in burst after burst.
     assert sum(seen(gathered(count, first))) >= len(WAYS) // 2
     assert all(seen(gathered(count, first), 1000))
 

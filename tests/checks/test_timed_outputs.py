@@ -1,4 +1,4 @@
-"""The quick comparison of timed outputs: what it lets through, the tolerance lets through."""
+"""The quick comparison of timed outputs accepts nothing that the tolerance refuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 
 
 def from_bits(pattern: int, kind: torch.dtype) -> torch.Tensor:
-    """One number; the pattern is counted from the end if it is negative."""
+    """Return one number; a negative pattern counts from the end."""
     return torch.tensor([pattern], dtype=BITS[kind.itemsize]).view(kind)
 
 
@@ -59,7 +59,7 @@ def test_whatever_is_near_is_accepted(kind: torch.dtype) -> None:
     [
         ("poison", "zero"),  # one pattern apart
         ("zero", "poison"),
-        ("minus zero", "largest nan"),  # one pattern apart, counted round the end
+        ("minus zero", "largest nan"),  # one pattern apart, across the end
         ("infinity", "largest"),
         ("largest", "infinity"),
         ("infinity", "infinity"),

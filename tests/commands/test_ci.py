@@ -271,7 +271,7 @@ def test_what_does_not_fit_into_the_budget_is_pending(
     if form is registry.GRADESCOPE:
         assert json.loads(text)["score"] == 40
         assert "20 points are pending" in json.loads(text)["output"]
-        assert "the 100 s of this run were over" in text
+        assert "the run ended at its limit of 100 s" in text
 
 
 def test_a_budget_that_ends_before_anything_is_known_is_our_error(
@@ -367,7 +367,7 @@ def test_a_weaker_sandbox_than_required_grades_nothing(
     def graded(hear: Callable[[Report], None]) -> Report:
         raise AssertionError("it was graded")
 
-    weak = Isolation(level=Level.NONE, layers="limits", missing=("a hand-in can read a file",))
+    weak = Isolation(level=Level.NONE, layers="limits", missing=("a submission can read a file",))
     grading(graded)
     monkeypatch.setattr(run, "isolation", lambda *, gpu: weak)
     with pytest.raises(GraderError, match="reaches the level none here, not partial"):
@@ -403,7 +403,7 @@ def test_a_deadline_that_is_kept_raises_nothing() -> None:
 def test_what_had_no_time_says_so_and_stays_pending() -> None:
     report = out_of_time(half_done(), 60)
     last = report.kernels[0].checks[-1]
-    assert last.message == "not graded: the 60 s of this run were over before"
+    assert last.message == "not graded: the run ended at its limit of 60 s"
     assert not is_unfinished(report)
     assert report.pending == 20
 

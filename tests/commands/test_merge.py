@@ -150,11 +150,11 @@ def test_the_better_language_is_chosen_anew() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"hand_in_hash": "other"}, "different hand-ins"),
+        ({"hand_in_hash": "other"}, "different submissions"),
         ({"spec_hash": "other"}, "different specs"),
         ({"secret_seed": 8}, "different seeds"),
         ({"public_seed": 8}, "different seeds"),
-        ({"spec_hash": None}, "does not tell its `spec_hash`"),
+        ({"spec_hash": None}, "has no `spec_hash`"),
     ],
 )
 def test_what_does_not_belong_together_is_refused(changes: dict[str, Any], words: str) -> None:
@@ -196,7 +196,7 @@ def test_the_command_merges_files_and_folders(tmp_path: Path) -> None:
 
     done = grade("merge", tmp_path / "cpu" / ada, tmp_path / "cpu/silu/bob.json")
     assert done.returncode == 2
-    assert "they are of different hand-ins: ada and bob" in done.stderr
+    assert "they are of different submissions: ada and bob" in done.stderr
 
 
 def test_no_report_of_two_folders_is_left_out_in_silence(

@@ -1,4 +1,4 @@
-"""A GPU is shared by those that check and left to one that times, across processes."""
+"""Processes that check share a GPU; a process that times has it exclusively."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from grader.errors import GraderError
 from grader.gpu import lock
 
 UUID = "GPU-test"
-# Says that it waits, and then what it got: in a process of its own, as `grade` is.
+# A separate process, as `grade` is: prints when it waits, and which lock it got.
 OTHER = """
 import sys
 from pathlib import Path
 from grader.gpu import lock
 lock.FOLDER = Path(sys.argv[1])
 print("waits", flush=True)
-with lock.sharing("GPU-test"):
+with lock.shared_use("GPU-test"):
     if sys.argv[2] == "alone":
-        with lock.alone("GPU-test"):
+        with lock.exclusive_use("GPU-test"):
             print("alone", flush=True)
     else:
         print("shares", flush=True)
@@ -56,14 +56,14 @@ def is_locked(path: Path) -> bool:
 
 
 def test_those_that_check_share(folder: Path) -> None:
-    with lock.sharing(UUID), other(folder, "shares") as process:
+    with lock.shared_use(UUID), other(folder, "shares") as process:
         assert process.communicate(timeout=60)[0] == "waits\nshares\n"
 
 
 def test_others_wait_for_who_times(folder: Path) -> None:
-    with lock.sharing(UUID), other(folder, "shares") as process:
+    with lock.shared_use(UUID), other(folder, "shares") as process:
         assert process.stdout is not None
-        with lock.alone(UUID):
+        with lock.exclusive_use(UUID):
             assert process.stdout.readline() == "waits\n"
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(1)
@@ -71,7 +71,7 @@ def test_others_wait_for_who_times(folder: Path) -> None:
 
 
 def test_who_times_waits_for_others(folder: Path) -> None:
-    with lock.sharing(UUID):
+    with lock.shared_use(UUID):
         process = other(folder, "alone")
         assert process.stdout is not None
         assert process.stdout.readline() == "waits\n"
@@ -82,7 +82,7 @@ def test_who_times_waits_for_others(folder: Path) -> None:
 
 
 def test_who_comes_later_does_not_keep_one_waiting_that_times(folder: Path) -> None:
-    with lock.sharing(UUID):
+    with lock.shared_use(UUID):
         first = other(folder, "alone")
         assert first.stdout is not None
         assert first.stdout.readline() == "waits\n"
@@ -98,16 +98,18 @@ def test_who_comes_later_does_not_keep_one_waiting_that_times(folder: Path) -> N
 
 
 def test_two_that_time_get_their_turns(folder: Path) -> None:
-    with lock.sharing(UUID):
+    with lock.shared_use(UUID):
         processes = [other(folder, "alone") for _ in range(2)]
-        with lock.alone(UUID):
+        with lock.exclusive_use(UUID):
             pass
     for process in processes:
         assert process.communicate(timeout=60)[0] == "waits\nalone\n"
 
 
-def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "PATIENCE_S", 0.0)
+def test_a_gpu_that_is_kept_for_ever_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "TIMEOUT_S", 0.0)
     script = OTHER.replace('print("alone", flush=True)', 'print("alone", flush=True); input()')
     root = str(REPOSITORY)
     with subprocess.Popen(
@@ -116,7 +118,7 @@ def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.M
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(2)] == ["waits\n", "alone\n"]
-        with pytest.raises(GraderError, match="has kept the GPU GPU-test"), lock.sharing(UUID):
+        with pytest.raises(GraderError, match="has kept the GPU GPU-test"), lock.shared_use(UUID):
             pass
         process.communicate("\n", timeout=60)
 
@@ -124,8 +126,8 @@ def test_a_gpu_that_is_kept_for_ever_is_told(folder: Path, monkeypatch: pytest.M
 def test_without_a_gpu_or_a_place_for_locks_there_are_no_turns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with lock.sharing(None):
+    with lock.shared_use(None):
         pass
     monkeypatch.setattr(lock, "FOLDER", Path("/proc/nowhere"))
-    with lock.sharing(UUID), lock.alone(UUID):
+    with lock.shared_use(UUID), lock.exclusive_use(UUID):
         assert not lock._held

@@ -1,4 +1,4 @@
-"""What the driver says, on machines made up for the purpose."""
+"""The driver's answers, on fake machines."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_answers_that_are_refused_are_unknown(refusal: Exception) -> None:
 
 
 def test_process_of_unknown_size_and_name() -> None:
-    """WSL tells the process and not its memory; another container's has no name here."""
+    """WSL reports processes without memory; a process of another container has no name here."""
     machine = FakeNvml(
         FakeGpu(compute_pids={FOREIGN_PID: None}),
         refused={"nvmlSystemGetProcessName": error(pynvml.NVML_ERROR_NOT_FOUND)},
@@ -194,9 +194,9 @@ def test_the_real_library_never_raises() -> None:
 
 def test_mps_is_seen_by_its_pipe(tmp_path: Path) -> None:
     environment = {mps.PIPE_VARIABLE: str(tmp_path)}
-    assert not mps.look(environment).pipe_present
+    assert not mps.detect(environment).pipe_present
     (tmp_path / "control").touch()
-    found = mps.look(environment)
+    found = mps.detect(environment)
     assert found.pipe_present
     assert found.active
     assert found.pipe_directory == tmp_path
@@ -204,15 +204,15 @@ def test_mps_is_seen_by_its_pipe(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the service exists on Linux only")
 def test_mps_is_seen_by_its_processes(tmp_path: Path) -> None:
-    """The kernel cuts names to 15 characters: the daemon is known by its whole name."""
+    """The kernel cuts names to 15 characters, so the daemon must be found by its whole name."""
     daemon = tmp_path / "nvidia-cuda-mps-control"
     daemon.symlink_to("/bin/sleep")
     with subprocess.Popen([daemon, "60"]) as running:
         try:
-            # The kernel tells the parent of the new program before it has laid out its arguments.
+            # The parent learns of the new program before the kernel has laid out its arguments.
             while not Path(f"/proc/{running.pid}/cmdline").read_bytes():
                 time.sleep(0.001)
-            found = mps.look({mps.PIPE_VARIABLE: str(tmp_path / "none")})
+            found = mps.detect({mps.PIPE_VARIABLE: str(tmp_path / "none")})
         finally:
             running.kill()
     assert found.control_running

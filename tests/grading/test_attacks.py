@@ -1,4 +1,4 @@
-"""What a hand-in may not do, it cannot: attacks from C++ and from Python, graded for real."""
+"""Attacks from C++ and from Python, graded for real: the sandbox and the judge stop them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from grader.system.cache import cache_root
 from grader.vocabulary import Device
 
 CORPUS = attacks()
-FIND_NVCC = toolchain.find_nvcc  # on the processor the attacks do without nvcc's gate
-# Beside it others would be out of memory, as docs/security.md says.
+FIND_NVCC = toolchain.find_nvcc  # on the CPU the attacks run without nvcc's gate
+# Other tests beside it would run out of memory (docs/security.md).
 FOR_ITSELF = ("gpu_fills_the_memory.cu",)
 PLANTED = (Path("/tmp/grade-planted"), Path("/dev/shm/grade-planted"), cache_root() / "planted")
 
@@ -49,7 +49,7 @@ def server() -> Iterator[None]:
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    # Before anyone counts what a hand-in leaves.
+    # Before processes and files that a submission leaves are counted.
     context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
     with scratch_folder(tmp_path / "scratch") as folder:
         yield folder
@@ -65,7 +65,7 @@ def bench(
     small_silu(tmp_path, on_gpu=request.node.get_closest_marker("gpu") is not None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GRADER_SECRET", "the judge's own secret")
-    # A flood of threads is one at 1,000 too, and costs a quarter of that at 4,000.
+    # Also a flood of threads at 1,000, which costs a quarter of that at 4,000.
     defaults = spawn.Limits.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "threads", 1024)
@@ -74,7 +74,7 @@ def bench(
 
 @pytest.fixture
 def words(tmp_path: Path, bench: Bench) -> Iterator[dict[str, str]]:
-    """What the attacks are told: where everything is that they must not reach."""
+    """The environment of the attacks: the paths and processes that they must not reach."""
     assignment = bench.root / "assignments" / "silu"
     other = tmp_path / "grade-box-other"
     other.mkdir()
@@ -124,20 +124,20 @@ def test_nothing_else_can_be_reached(
     outcomes = dict(line.split(": ", 1) for line in graded.output.splitlines() if ": " in line)
     assert len(outcomes) == text.count('told("' if suffix == ".cu" else '": ')
     assert [name for name, outcome in outcomes.items() if outcome == "worked"] == []
-    # What C++ is linked with tells of it; Python has it all at hand.
+    # Linked symbols reveal this in C++; in Python everything is available.
     expected = "forbidden" if suffix == ".cu" else "wrong_answer"
     assert graded.verdict == expected, graded.failed
     assert (bench.root / "assignments/silu/oracle.py").read_bytes() == oracle
     assert not any(path.exists() for path in PLANTED)
-    # The judge is well, and so is the next hand-in.
+    # The judge still works, and so does the next submission.
     right = (HAND_INS / f"right{suffix}").read_text()
     assert grade_text(bench, f"silu{suffix}", right).verdict == "accepted"
 
 
-# --- while it is built -------------------------------------------------------------------------
+# --- during the build ----------------------------------------------------------------------------
 
 RIGHT = (HAND_INS / "right.cu").read_text()
-# What is tried · the lines before a right hand-in · verdict · what the message says
+# attack · lines before a right submission · verdict · message
 BUILDS = {
     "includes the oracle": ('#include "@HIDDEN@"', "compile_error", "Permission denied"),
     "includes the specification": (
@@ -154,7 +154,7 @@ BUILDS = {
     "includes through the working folder": (
         '#include "../../course/../assignments/silu/oracle.py"', "compile_error", ""
     ),
-    # In one piece, `asm` would be known for what this machine cannot run.
+    # In one piece, `asm` would count as code that this machine cannot run.
     "embeds the oracle": (
         '#define GLUE(a, b) a##b\nGLUE(as, m)(".incbin \\"@HIDDEN@\\"");', "compile_error", ""
     ),
@@ -184,8 +184,8 @@ def test_a_compiler_sees_the_toolchain_only(
         graded = grade_text(bench, "silu.cu", filled(source, words))
     assert graded.verdict == verdict, graded.failed
     assert message in graded.failed["message"], graded.failed
-    told = str(graded.report)
-    assert "def expected" not in told and "somebody else" not in told
+    report = str(graded.report)
+    assert "def expected" not in report and "somebody else" not in report
 
 
 @pytest.mark.slow
@@ -228,7 +228,7 @@ def test_a_link_in_the_place_of_a_product_is_not_followed(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("suffix", [".cu", ".py"])
-def test_a_link_in_a_hand_in_is_not_followed(
+def test_a_link_in_a_submission_is_not_followed(
     bench: Bench, scratch: Path, words: dict[str, str], suffix: str
 ) -> None:
     folder = bench.root / "hand_in"
@@ -256,7 +256,7 @@ def test_the_corpus_is_whole() -> None:
 
 
 def state_of_the_judge() -> tuple[object, ...]:
-    """What somebody could change about this process."""
+    """The state of this process that an attack could change."""
     return (
         os.sched_getaffinity(0),
         os.getpriority(os.PRIO_PROCESS, 0),
@@ -266,7 +266,7 @@ def state_of_the_judge() -> tuple[object, ...]:
 
 
 def is_well_after(bench: Bench, suffix: str, device: str) -> None:
-    """Grade a right hand-in: it must be accepted, whatever came before."""
+    """Grade a right submission, which must be accepted after any attack."""
     folder = bench.root / "next"
     folder.mkdir()
     (folder / f"silu{suffix}").write_text((HAND_INS / f"right{suffix}").read_text())
@@ -274,14 +274,14 @@ def is_well_after(bench: Bench, suffix: str, device: str) -> None:
     assert (graded.verdict, graded.report["score"]) == ("accepted", 100), graded.failed
 
 
-# What these leave would harm whoever comes next: there is one after each of them. The others
-# are about their own verdict, and every verdict is proof that the judge still works: there is
-# a next one after the last of a group in each language.
+# The leftovers of these attacks would harm the next submission, so one is graded after each.
+# The other attacks concern their own verdict, which proves that the judge still works: a next
+# submission is graded after the last attack of a group in each language.
 HARMING_THE_NEXT = frozenset({"fill", "judge", "poison", "survive"})
 LAST = frozenset({(one.group, one.suffix): one for one in CORPUS if not one.gpu}.values())
 
 
-# One or two of each group; `make test-all` tries them all.
+# One or two of each group; `make test-all` runs them all.
 QUICK = (
     "archive_climbs_out.members", "archive_hard_link_to_the_oracle.members",
     "build_includes_the_oracle.cu", "fill_memory.py", "forge_defines_memcpy.cu",
@@ -308,9 +308,9 @@ def test_an_attack(bench: Bench, scratch: Path, words: dict[str, str], attack: A
     won = 100 if graded.verdict == "accepted" else 0
     assert (graded.report["score"], graded.report["pending"]) == (won, 0)
     assert (graded.report["format"], graded.report["assignment"]) == (1, "silu")
-    # It was told nothing that it may not know; nothing has changed, nothing was planted.
-    told = str(graded.report)
-    assert not [word for word in ("def expected", "somebody else", "own secret") if word in told]
+    # It learned no secret; nothing was changed or planted.
+    report = str(graded.report)
+    assert not [word for word in ("def expected", "somebody else", "own secret") if word in report]
     assert not [word for word in ("\x1b", "\x9b", "\x07") if word in graded.printed]
     assert {file: file.read_bytes() for file in assignment.rglob("*") if file.is_file()} == hidden
     assert not any(path.exists() for path in PLANTED)
@@ -333,10 +333,10 @@ def test_an_attack_on_a_gpu(
     monkeypatch.setattr(toolchain, "find_nvcc", FIND_NVCC)
     with ExitStack() as undo:
         if attack.path.name in FOR_ITSELF:
-            undo.enter_context(lock.sharing(first_gpu.uuid))
-            undo.enter_context(lock.alone(first_gpu.uuid))
-            # It has its turn already.
-            monkeypatch.setattr(pipeline, "sharing", lambda uuid: nullcontext())
+            undo.enter_context(lock.shared_use(first_gpu.uuid))
+            undo.enter_context(lock.exclusive_use(first_gpu.uuid))
+            # It has the lock already.
+            monkeypatch.setattr(pipeline, "shared_use", lambda uuid: nullcontext())
         graded = bench.grade(attack.hand_in(bench.root, words), device="cuda")
     assert graded.verdict in attack.verdicts, graded.failed
     is_well_after(bench, attack.suffix, "cuda")

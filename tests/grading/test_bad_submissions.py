@@ -1,7 +1,7 @@
-"""Every bad hand-in ends in a clear sentence, the right verdict, and without a trace.
+"""Every bad submission gets a clear message and the right verdict, and leaves nothing behind.
 
-The files are in `hand_ins/`, each named for what is wrong with it. Messages
-are held by their key phrases: what happened, and where.
+The files are in `hand_ins/`, each named for what is wrong with it. Tests compare the key phrases of
+messages: what happened, and where.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ import grader.checks.correctness.judging  # noqa: F401 # imports torch, before a
 from grader.grading import context
 from grader.vocabulary import Device
 
-# file · verdict · what the message says · what the hint says
+# file · verdict · part of the message · part of the hint
 WROTE_INPUT = "wrote to `input`, an input, in the kernel silu_kernel"
 
 CUDA = [
     ("syntax_error.cu", "compile_error", "silu.cu:7: expected", "semicolon"),
-    ("empty.cu", "compile_error", "silu.cu is empty", "wanted: void silu("),
+    ("empty.cu", "compile_error", "silu.cu is empty", "expected: void silu("),
     ("python_in_it.cu", "compile_error", "silu.cu:1: ‘import’", "misspelt"),
     ("hundred_errors.cu", "compile_error", "silu.cu:12: ‘undeclared_0’", "misspelt"),
     ("missing_header.cu", "compile_error", "silu.cu:2: my_helpers.h", "only this file is graded"),
     ("endless_templates.cu", "time_limit", "compiling took longer than 10 s", ""),
-    ("entry_missing.cu", "compile_error", "defines no function `silu`", "wanted: void silu("),
-    ("entry_misspelt.cu", "compile_error", "did you mean `sliu`?", "wanted: void silu("),
+    ("entry_missing.cu", "compile_error", "defines no function `silu`", "expected: void silu("),
+    ("entry_misspelt.cu", "compile_error", "did you mean `sliu`?", "expected: void silu("),
     (
         "entry_with_other_parameters.cu",
         "compile_error",
-        "silu.cu:8: `silu` has another parameter list; found: void silu(int, const float*)",
-        "wanted: void silu(const float* input, float* output, int n)",
+        "silu.cu:8: `silu` has a wrong parameter list; found: void silu(int, const float*)",
+        "expected: void silu(const float* input, float* output, int n)",
     ),
-    ("entry_with_a_wrong_type.cu", "compile_error", "silu(const double*, double*, int)", "wanted"),
-    ("entry_is_a_kernel.cu", "compile_error", "silu.cu:2: `silu` is a __global__ kernel", "wanted"),
-    ("entry_in_a_namespace.cu", "compile_error", "silu.cu:9: `silu` is inside a namesp", "wanted"),
-    ("entry_static_method.cu", "compile_error", "silu.cu:9: `silu` is inside a namespac", "wanted"),
-    ("entry_twice.cu", "compile_error", "silu.cu:8: `silu` is defined more than once", "wanted"),
-    ("entry_declared_only.cu", "compile_error", "declares `silu` but does not define", "its body"),
-    ("undefined_function.cu", "compile_error", "uses `prepare` but does not define", "its body"),
-    ("segfault_on_host.cu", "runtime_error", "a null pointer was followed (silu.cu:12)", "pointer"),
+    ("entry_with_a_wrong_type.cu", "compile_error", "silu(const double*, double*, int)", "expect"),
+    ("entry_is_a_kernel.cu", "compile_error", "silu.cu:2: `silu` is a __global__ kernel", "expect"),
+    ("entry_in_a_namespace.cu", "compile_error", "silu.cu:9: `silu` is inside a namesp", "expect"),
+    ("entry_static_method.cu", "compile_error", "silu.cu:9: `silu` is inside a namespac", "expect"),
+    ("entry_twice.cu", "compile_error", "silu.cu:8: `silu` is defined more than once", "expected"),
+    ("entry_declared_only.cu", "compile_error", "declares `silu` but does not", "define it in"),
+    ("undefined_function.cu", "compile_error", "uses `prepare` but does not", "define it in"),
+    ("segfault_on_host.cu", "runtime_error", "null pointer was dereferenced (silu.cu:12)", "never"),
     (
         "follows_device_pointer_on_host.cu",
         "runtime_error",
@@ -58,7 +58,7 @@ CUDA = [
     ("asserts_in_kernel.cu", "runtime_error", "in the kernel silu_kernel (silu.cu:7)", ""),
     ("kills_itself.cu", "runtime_error", "crashed: killed", "out of memory"),
     ("dies_of_a_real_time_signal.cu", "runtime_error", "crashed: signal 39", ""),
-    ("keeps_its_sum.cu", "wrong_answer", "", "is something kept from one call to the next"),
+    ("keeps_its_sum.cu", "wrong_answer", "", "state kept between calls"),
     ("copies_elements_not_bytes.cu", "wrong_answer", "in part: 1 of its 4", "count bytes"),
     ("stops_itself.cu", "time_limit", "calling silu did not end within 1 s", ""),
     ("endless_loop_on_host.cu", "time_limit", "calling silu did not end within 1 s", "a loop"),
@@ -67,22 +67,22 @@ CUDA = [
     ("exits_in_constructor.cu", "runtime_error", "loading silu.cu ended the program", "return"),
     ("throws_in_constructor.cu", "runtime_error", "std::runtime_error: not today", "catch"),
     ("endless_loop_in_constructor.cu", "time_limit", "loading silu.cu did not end within 3", ""),
-    ("answers_in_constructor.cu", "tampered", "sent an answer of its own", "descriptor"),
-    ("answers_first.cu", "tampered", "sent an answer of its own", "descriptor"),
+    ("answers_in_constructor.cu", "tampered", "sent a forged answer", "descriptor"),
+    ("answers_first.cu", "tampered", "sent a forged answer", "descriptor"),
     ("answers_twice.cu", "tampered", "wrote on the grader's channel", "descriptor"),
-    ("answers_at_length.cu", "tampered", "sent 100 bytes of its own", "descriptor"),
+    ("answers_at_length.cu", "tampered", "sent a message of 100 bytes", "descriptor"),
     ("closes_the_channel.cu", "runtime_error", "silu closed its channel", "close no descriptor"),
     ("closes_the_channel_and_waits.cu", "runtime_error", "silu closed its channel", "descriptor"),
-    ("steals_commands.cu", "time_limit", "that the hand-in left running kept", "end every thread"),
+    ("steals_commands.cu", "time_limit", "left running blocked the grader", "end every thread"),
     ("dies_between_calls.cu", "runtime_error", "ended the program with exit code 0", ""),
     ("forges_a_report.cu", "runtime_error", "ended the program with exit code 0", "return from"),
     ("floods_the_report.cu", "output_limit", "wrote more than 1 MiB of reports", "descriptor"),
     ("child_writes_after_done.cu", "tampered", "was written to after the call", "end every"),
-    ("starts_many_processes.cu", "forbidden", "starts another process (fork)", "take it out"),
-    ("leaves_a_child.cu", "forbidden", "starts another process (fork)", "take it out"),
-    ("leaves_a_daemon.cu", "forbidden", "starts another process (fork)", "take it out"),
-    ("leaves_a_comet.cu", "forbidden", "starts another process (fork)", "take it out"),
-    ("prints_for_ever.cu", "output_limit", "printed more than 64 KiB", "take out the printing"),
+    ("starts_many_processes.cu", "forbidden", "starts another process (fork)", "remove it"),
+    ("leaves_a_child.cu", "forbidden", "starts another process (fork)", "remove it"),
+    ("leaves_a_daemon.cu", "forbidden", "starts another process (fork)", "remove it"),
+    ("leaves_a_comet.cu", "forbidden", "starts another process (fork)", "remove it"),
+    ("prints_for_ever.cu", "output_limit", "printed more than 64 KiB", "remove the printing"),
     ("uses_gigabytes.cu", "memory_limit", "used more than 256 MiB of memory", "allocation"),
     ("uses_shared_gigabytes.cu", "memory_limit", "used more than 256 MiB of memory", "allocation"),
     ("prints_escapes.cu", "runtime_error", "ended the program with exit code 3", ""),
@@ -95,31 +95,31 @@ CUDA = [
     ("not_a_number.cu", "wrong_answer", "every element is not a number", "0/0"),
     ("zeros.cu", "wrong_answer", "33 of 33 elements are wrong: every element is 0", ""),
     ("copies_the_input.cu", "wrong_answer", "the wrong elements equal the input `input`", ""),
-    ("off_by_one.cu", "wrong_answer", "one element too far on (off by one)", ""),
+    ("off_by_one.cu", "wrong_answer", "one element too far forward (off by one)", ""),
     ("first_block_only.cu", "wrong_answer", "only the last 744 elements: never written", "cover"),
     ("every_second_block.cu", "wrong_answer", "every second block of 256 elements", "cover"),
     ("writes_nothing.cu", "wrong_answer", "nothing was ever written", "is the kernel launched"),
     ("doubles.cu", "wrong_answer", "every element is 2 times the expected value", ""),
     ("counts_on_luck.cu", "wrong_answer", "nothing was ever written", ""),
-    ("launches_no_blocks.cu", "runtime_error", "invalid configuration", "at least 1 each"),
+    ("launches_no_blocks.cu", "runtime_error", "invalid configuration", "at least 1,"),
     ("hides_a_failed_launch.cu", "runtime_error", "invalid configuration", "at most 1024 threads"),
     ("launches_2048_threads.cu", "runtime_error", "invalid configuration", "at most 1024 threads"),
 ]
 PYTHON = [
     ("syntax_error.py", "compile_error", "silu.py:9: syntax error: expected ':'", ""),
     ("mixed_tabs.py", "compile_error", "silu.py:16: syntax error: inconsistent use of tabs", ""),
-    ("empty.py", "compile_error", "silu.py defines no function `silu`", "wanted: def silu("),
-    ("entry_missing.py", "compile_error", "defines no function `silu`", "wanted: def silu("),
-    ("entry_misspelt.py", "compile_error", "did you mean `sliu`?", "wanted: def silu("),
+    ("empty.py", "compile_error", "silu.py defines no function `silu`", "expected: def silu("),
+    ("entry_missing.py", "compile_error", "defines no function `silu`", "expected: def silu("),
+    ("entry_misspelt.py", "compile_error", "did you mean `sliu`?", "expected: def silu("),
     (
         "entry_with_other_parameters.py",
         "compile_error",
-        "silu.py:14: `silu` has another parameter list; found: def silu(input, n)",
-        "wanted: def silu(input, output, n)",
+        "silu.py:14: `silu` has a wrong parameter list; found: def silu(input, n)",
+        "expected: def silu(input, output, n)",
     ),
-    ("entry_is_a_kernel.py", "compile_error", "silu.py:7: `silu` is a @triton.jit ker", "wanted"),
+    ("entry_is_a_kernel.py", "compile_error", "silu.py:7: `silu` is a @triton.jit ker", "expected"),
     ("entry_is_a_wrapped_kernel.py", "compile_error", "is a @triton.jit kernel", "def silu"),
-    ("entry_is_no_function.py", "compile_error", "no function but of the type int", "def silu"),
+    ("entry_is_no_function.py", "compile_error", "not a function: its type is int", "def silu"),
     ("entry_is_conditional.py", "compile_error", "no function `silu` when it is import", "define"),
     ("entry_is_a_class.py", "runtime_error", "TypeError: silu() takes no arguments", ""),
     ("imports_missing_module.py", "compile_error", "'my_helpers' (silu.py:2)", "only silu.py is"),
@@ -128,7 +128,7 @@ PYTHON = [
     ("quits_at_import.py", "runtime_error", "with exit() (silu.py:6)", "return"),
     ("segfaults_at_import.py", "runtime_error", "segmentation fault (silu.py:6)", ""),
     ("endless_loop_at_import.py", "time_limit", "loading silu.py did not end within 3 s", "loop"),
-    ("answers_at_import.py", "tampered", "sent an answer of its own", "descriptor"),
+    ("answers_at_import.py", "tampered", "sent a forged answer", "descriptor"),
     ("raises.py", "runtime_error", "ValueError: odd sizes are too hard (silu.py:15)", ""),
     ("raises_in_kernel.py", "runtime_error", "name 'y' is not defined (silu.py:11)", ""),
     ("misuses_arange.py", "runtime_error", "must be a power of 2 (silu.py:8)", ""),
@@ -141,14 +141,14 @@ PYTHON = [
     ("endless_loop_in_kernel.py", "time_limit", "calling silu did not end", "loop"),
     ("computes_too_much.py", "not_measured", "n=1000: silu.py:17: too much for the int", "a GPU"),
     ("claims_not_to_be_measured.py", "not_measured", "n=1000: silu.py:21: too hard", "a GPU"),
-    ("answers_first.py", "tampered", "sent an answer of its own", "descriptor"),
+    ("answers_first.py", "tampered", "sent a forged answer", "descriptor"),
     ("answers_with_the_right_number.py", "tampered", "wrote on the grader's channel", "descriptor"),
     ("closes_the_channel.py", "runtime_error", "silu closed its channel", "close no descriptor"),
     ("child_writes_after_done.py", "tampered", "was written to after the call", "end every"),
     ("kills_the_server.py", "runtime_error", "crashed: killed", ""),
-    ("prints_for_ever.py", "output_limit", "printed more than 64 KiB", "take out the printing"),
+    ("prints_for_ever.py", "output_limit", "printed more than 64 KiB", "remove the printing"),
     ("uses_gigabytes.py", "memory_limit", "used more than 256 MiB of memory", "allocation"),
-    ("raises_without_a_word.py", "runtime_error", "silu raised an exception, and closed", "close"),
+    ("raises_without_a_word.py", "runtime_error", "silu raised an exception and closed", "close"),
     ("raises_something_odd.py", "runtime_error", "calling silu raised Odd (silu.py:20)", ""),
     ("stores_one_past_the_end.py", "memory_error", "1 element past the last of `output`", "mask"),
     ("stores_one_before_the_start.py", "memory_error", "1 element before the first of", "mask"),
@@ -159,13 +159,13 @@ PYTHON = [
     ("zeros.py", "wrong_answer", "every element is 0", ""),
     ("returns_the_result.py", "wrong_answer", "nothing was ever written", "returned a value"),
     ("copies_the_input.py", "wrong_answer", "the wrong elements equal the input `input`", ""),
-    ("off_by_one.py", "wrong_answer", "one element too far on (off by one)", ""),
+    ("off_by_one.py", "wrong_answer", "one element too far forward (off by one)", ""),
     ("first_block_only.py", "wrong_answer", "only the last 744 elements: never written", "cover"),
     ("every_second_block.py", "wrong_answer", "every second block of 256 elements", "cover"),
     ("writes_nothing.py", "wrong_answer", "nothing was ever written", "is the kernel launched"),
     ("launches_no_programs.py", "wrong_answer", "nothing was ever written", "is the kernel launch"),
 ]
-# Nothing is wrong with their answers, and what they leave behind is cleared away.
+# Correct submissions, whose leftovers are cleaned up.
 RIGHT = [
     "defines_common_names.cu",
     "right.cu",
@@ -183,7 +183,7 @@ def server() -> Iterator[None]:
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    # Before anyone counts what a hand-in leaves.
+    # Before processes and files that a submission leaves are counted.
     context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
     with scratch_folder(tmp_path / "scratch") as folder:
         yield folder
@@ -198,8 +198,8 @@ def bench(
     return Bench(tmp_path, capsys)
 
 
-# A thread that never stops is seen writing, or crashes where the memory has gone,
-# whichever the scheduler lets happen first.
+# A thread that never stops is caught writing, or crashes because the memory was unmapped:
+# that depends on the scheduler.
 SCRIBBLERS = ["thread_writes_after_done.cu", "thread_writes_after_done.py"]
 
 
@@ -220,7 +220,9 @@ def test_nobody_waits_twice_for_a_loop_that_never_ends(
     graded = bench.grade_file(HAND_INS / file)
     first, second, *others = graded.failed["evidence"]["cases"]
     assert first["message"] == "calling silu did not end within 1 s"
-    assert second["message"].endswith("within 0.25 s (of usually 1: one before it never ended)")
+    assert second["message"].endswith(
+        "within 0.25 s (reduced from 1 s because an earlier call did not end)"
+    )
     assert second["wall_s"] < 0.9
     assert {case["verdict"] for case in others} == {"skipped"}
 
@@ -251,7 +253,7 @@ def is_quick(row: tuple[str, str, str, str]) -> bool:
 @pytest.mark.parametrize(
     ("file", "verdict", "message", "hint"), slow_unless(is_quick, CUDA + PYTHON)
 )
-def test_a_bad_hand_in(
+def test_a_bad_submission(
     bench: Bench, scratch: Path, file: str, verdict: str, message: str, hint: str
 ) -> None:
     with nothing_left(scratch):
@@ -261,14 +263,14 @@ def test_a_bad_hand_in(
     assert hint in graded.failed["hint"]
     assert graded.exit_code == 1
     assert graded.report["score"] == 0
-    # What this machine cannot run costs nothing: whoever can run it decides on all points.
+    # Points that this machine cannot measure are pending.
     assert graded.report["pending"] == (100 if verdict == "not_measured" else 0)
     assert "\x1b" not in graded.printed
     assert str(scratch) not in graded.printed
 
 
 @pytest.mark.parametrize("file", RIGHT)
-def test_a_right_hand_in(bench: Bench, scratch: Path, file: str) -> None:
+def test_a_right_submission(bench: Bench, scratch: Path, file: str) -> None:
     with nothing_left(scratch):
         graded = bench.grade_file(HAND_INS / file)
     assert graded.verdict == "accepted", graded.failed

@@ -1,4 +1,4 @@
-"""Grading on a real GPU: both languages, both transports, and what goes wrong there."""
+"""Grading on a real GPU: both languages, both transports, and faults that occur only there."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def grade_on(
     language: Language,
     transport: Transport | None = None,
 ) -> Report:
-    # Speed has tests of its own: how fast this GPU is must not decide here.
+    # Without the performance check, which has its own tests and depends on this GPU.
     checks = frozenset(CheckName.all()) - {CheckName.PERFORMANCE}
     options = Options(gpu=gpu, languages=frozenset({language}), transport=transport, checks=checks)
     return grade(assignment, read_submission(folder, assignment), options, Progress())
@@ -123,7 +123,7 @@ def test_an_endless_kernel_is_ended(first_gpu: Gpu, silu: Assignment, tmp_path: 
     assert after.verdict is Verdict.ACCEPTED
 
 
-def test_a_changed_input_is_told(first_gpu: Gpu, silu: Assignment, tmp_path: Path) -> None:
+def test_a_changed_input_is_reported(first_gpu: Gpu, silu: Assignment, tmp_path: Path) -> None:
     folder = hand_in(
         tmp_path,
         "__global__ void silu_kernel(const float* in, float* out, int n) {"
@@ -135,7 +135,7 @@ def test_a_changed_input_is_told(first_gpu: Gpu, silu: Assignment, tmp_path: Pat
     assert "`input` was changed" in check.message
 
 
-def test_a_bad_launch_is_told(first_gpu: Gpu, silu: Assignment, tmp_path: Path) -> None:
+def test_a_bad_launch_is_reported(first_gpu: Gpu, silu: Assignment, tmp_path: Path) -> None:
     folder = hand_in(
         tmp_path,
         "__global__ void silu_kernel(const float* in, float* out, int n) {}",
@@ -143,7 +143,7 @@ def test_a_bad_launch_is_told(first_gpu: Gpu, silu: Assignment, tmp_path: Path) 
     )
     check = visible_check(grade_on(first_gpu, silu, folder, language=Language.CUDA))
     assert check.verdict is Verdict.RUNTIME_ERROR
-    # Which of the two depends on the driver.
+    # The driver decides which of the two.
     assert "CUDA error 1:" in check.message or "CUDA error 9:" in check.message
     assert "1024 threads" in check.hint
 

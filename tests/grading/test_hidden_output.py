@@ -1,4 +1,4 @@
-"""What a hand-in prints during hidden cases is not shown: it may print their sizes."""
+"""What a submission prints during hidden cases is not shown: it may print their sizes."""
 
 from __future__ import annotations
 

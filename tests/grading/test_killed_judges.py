@@ -1,4 +1,4 @@
-"""What a killed judge leaves behind, and the next one on the machine ends."""
+"""The next judge on the machine ends what a killed judge leaves behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from grader.sandbox import cgroup
 
-# A hand-in whose daemon has left its session: the kernel ends only the judge's own children.
+# A submission whose daemon has left its session, so it does not end with the judge.
 _DAEMON = """
 import os, time
 if os.fork() == 0:
@@ -57,7 +57,7 @@ def test_the_next_judge_ends_what_a_killed_one_has_left(tmp_path: Path) -> None:
     ) as judge:
         assert judge.stdout is not None
         daemon = psutil.Process(int(judge.stdout.readline()))
-        # A living judge's is nobody else's to end.
+        # Processes of a living judge are left alone.
         subprocess.run([sys.executable, "-c", _NEXT], check=True)
         assert daemon.is_running()
         assert groups_of(judge.pid)

@@ -1,4 +1,4 @@
-"""Progress is told where somebody reads it, and costs nobody a result where it cannot be."""
+"""Progress is shown on consoles, and its failures do not affect a result."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_kind_suits_the_console(
 
 
 class GoneStream(io.StringIO):
-    """A terminal that was closed while we worked."""
+    """A terminal that is closed during the work."""
 
     def write(self, _text: str) -> int:
         raise OSError(5, "Input/output error")
 
 
 class SmallStream(io.StringIO):
-    """A stream that claims to take everything and does not."""
+    """A stream that claims to accept everything and does not."""
 
     def write(self, text: str) -> int:
         text.encode("ascii")
@@ -139,7 +139,7 @@ with progress_on(Console(stderr=True)) as progress:
 
 
 def on_terminal(seconds: float, *, interrupt: bool, encoding: str = "utf-8") -> str:
-    """Return all that the program sent to its terminal."""
+    """Return everything that the program sent to its terminal."""
     master, slave = pty.openpty()
     environment = {
         **os.environ,
@@ -181,9 +181,9 @@ def test_terminal_is_left_clean(interrupt: bool) -> None:
     sent = on_terminal(30.0 if interrupt else 0.5, interrupt=interrupt)
     assert TITLE in sent
     assert "1/2" in sent
-    assert "n=[red]{step}" in sent  # neither markup nor a format
-    assert sent.rindex("\x1b[?25h") > sent.rindex("\x1b[?25l")  # the cursor is back
-    # The display takes its lines away: what follows the last erasure is nothing of ours.
+    assert "n=[red]{step}" in sent  # neither markup nor a format string
+    assert sent.rindex("\x1b[?25h") > sent.rindex("\x1b[?25l")  # the cursor is visible again
+    # The display removes its lines: the output after the last erasure is not from it.
     last = sent[sent.rindex("\x1b[2K") :].partition("Traceback")[0]
     assert SEQUENCE.sub("", last).strip() == ""
 

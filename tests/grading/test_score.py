@@ -1,4 +1,4 @@
-"""The rules that turn verdicts into points: nothing lost, nothing won twice."""
+"""The rules that turn verdicts into points: no point is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_was_not_measured_is_neither_won_nor_lost() -> None:
     assert score.points(Verdict.NOT_MEASURED, 40.0) == (0.0, 40.0)
 
 
-def test_our_own_error_has_no_points_and_not_zero() -> None:
+def test_an_error_of_the_grader_has_no_points_and_not_zero() -> None:
     assert score.points(Verdict.GRADER_ERROR, 40.0) == (None, 0.0)
 
 
@@ -378,7 +378,7 @@ def test_counters_beyond_a_bound_lose_their_points_alone() -> None:
     assert counters(Verdict.NOT_MEASURED, correct=True) == (0.0, 10.0, 10.0)
 
 
-def test_counters_without_points_are_told_only() -> None:
+def test_counters_without_points_are_shown_only() -> None:
     assert counters(Verdict.ACCEPTED, correct=True, of=KERNEL) == (0.0, 0.0, 0.0)
 
 
@@ -388,7 +388,7 @@ def test_a_build_alone_does_not_make_a_kernel_accepted() -> None:
     assert kernel(check_results.build_result(BUILT)).verdict is Verdict.ACCEPTED
 
 
-def test_our_own_error_names_the_check_it_broke() -> None:
+def test_an_error_of_the_grader_names_the_check_it_broke() -> None:
     error = check_results.grader_error(KERNEL, CheckName.MEMORY, GraderError("it broke"))
     assert (error.check, error.name, error.max_score) == (CheckName.MEMORY, "memory", 25.0)
 
@@ -416,7 +416,7 @@ def test_kernel_file_is_that_of_its_language() -> None:
     assert kernel(language=Language.TRITON).file == "silu.py"
 
 
-def test_our_own_error_makes_the_score_of_a_kernel_unknown() -> None:
+def test_an_error_of_the_grader_makes_the_score_of_a_kernel_unknown() -> None:
     error = check_results.grader_error(
         KERNEL, CheckName.CORRECTNESS, GraderError("the oracle raised", tip="fix it")
     )
@@ -427,7 +427,7 @@ def test_our_own_error_makes_the_score_of_a_kernel_unknown() -> None:
     assert (result.verdict, result.score, result.max_score) == (Verdict.GRADER_ERROR, None, 100.0)
 
 
-def test_our_own_error_without_a_tip_has_no_hint() -> None:
+def test_an_error_of_the_grader_without_a_tip_has_no_hint() -> None:
     error = check_results.grader_error(KERNEL, CheckName.CORRECTNESS, GraderError("it broke"))
     assert error.hint == ""
 
@@ -459,7 +459,7 @@ def in_language(
 
 
 def counted(cuda: KernelResult, triton: KernelResult) -> list[bool]:
-    return [result.counted for result in score.count_better([cuda, triton])]
+    return [result.counted for result in score.mark_counted([cuda, triton])]
 
 
 @pytest.mark.parametrize(
@@ -467,11 +467,11 @@ def counted(cuda: KernelResult, triton: KernelResult) -> list[bool]:
     [
         ((100.0, 0.0), (75.0, 0.0), Language.CUDA),
         ((75.0, 0.0), (100.0, 0.0), Language.TRITON),
-        ((75.0, 0.0), (75.0, 25.0), Language.TRITON),  # the same won, and more to come
-        ((75.0, 0.0), (60.0, 40.0), Language.CUDA),  # what is won counts first
+        ((75.0, 0.0), (75.0, 25.0), Language.TRITON),  # the same points won, and more pending
+        ((75.0, 0.0), (60.0, 40.0), Language.CUDA),  # points won come first
         ((75.0, 25.0), (75.0, 25.0), Language.CUDA),  # the order given
         ((0.0, 0.0), (0.0, 0.0), Language.CUDA),
-        ((100.0, 0.0), (None, 0.0), Language.TRITON),  # nobody knows which is better
+        ((100.0, 0.0), (None, 0.0), Language.TRITON),  # it is unknown which is better
         ((None, 0.0), (100.0, 0.0), Language.CUDA),
     ],
 )
@@ -484,8 +484,8 @@ def test_better_language_counts(
 
 def test_one_language_counts_and_none_is_nothing() -> None:
     alone = replace(in_language(Language.CUDA, 0.0), counted=False)
-    assert score.count_better([alone]) == [replace(alone, counted=True)]
-    assert score.count_better([]) == []
+    assert score.mark_counted([alone]) == [replace(alone, counted=True)]
+    assert score.mark_counted([]) == []
 
 
 WORTH = st.tuples(
@@ -501,7 +501,7 @@ def test_exactly_one_language_counts_and_none_is_better(
         replace(in_language(Language.CUDA, won, pending), counted=before)
         for won, pending, before in worths
     ]
-    marked = score.count_better(results)
+    marked = score.mark_counted(results)
     assert [replace(result, counted=False) for result in marked] == [
         replace(result, counted=False) for result in results
     ]
@@ -512,7 +512,7 @@ def test_exactly_one_language_counts_and_none_is_better(
         assert best.score == max(result.score or 0.0 for result in marked)
 
 
-# --- a hand-in -------------------------------------------------------------------------------
+# --- a submission -------------------------------------------------------------------------------
 
 
 def assemble(*kernels: KernelResult) -> Report:
@@ -521,7 +521,7 @@ def assemble(*kernels: KernelResult) -> Report:
     )
 
 
-def test_hand_in_has_the_sum_of_the_kernels_that_count() -> None:
+def test_submission_has_the_sum_of_the_kernels_that_count() -> None:
     better = in_language(Language.CUDA, 75.0, 25.0)
     worse = replace(in_language(Language.TRITON, 50.0, 10.0), counted=False)
     other = in_language(Language.CUDA, 33.33, verdict=Verdict.WRONG_ANSWER)
@@ -534,7 +534,7 @@ def test_hand_in_has_the_sum_of_the_kernels_that_count() -> None:
     assert not report.filtered
 
 
-def test_verdict_of_the_language_that_does_not_count_is_not_the_hand_ins() -> None:
+def test_verdict_of_the_language_that_does_not_count_is_not_the_submissions() -> None:
     worse = replace(in_language(Language.TRITON, 0.0, verdict=Verdict.TAMPERED), counted=False)
     assert assemble(in_language(Language.CUDA, 75.0), worse).verdict is Verdict.ACCEPTED
 
@@ -551,13 +551,13 @@ def test_nothing_handed_in_is_not_submitted() -> None:
     assert (report.verdict, report.score, report.handed_in) == (Verdict.NOT_SUBMITTED, 0.0, 0)
 
 
-def test_our_own_error_makes_the_score_of_the_hand_in_unknown() -> None:
+def test_an_error_of_the_grader_makes_the_score_of_the_submission_unknown() -> None:
     report = assemble(in_language(Language.CUDA, 100.0), in_language(Language.CUDA, None))
     assert (report.verdict, report.score, report.max_score) == (Verdict.GRADER_ERROR, None, 200.0)
 
 
-def test_our_own_error_in_a_language_that_would_lose_still_withholds_the_score() -> None:
-    results = score.count_better(
+def test_an_error_of_the_grader_in_a_language_that_would_lose_still_withholds_the_score() -> None:
+    results = score.mark_counted(
         [in_language(Language.CUDA, 100.0), in_language(Language.TRITON, None)]
     )
     assert assemble(*results).score is None

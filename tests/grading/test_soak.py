@@ -1,4 +1,4 @@
-"""Many hand-ins in one process, good and hostile, leave nothing behind."""
+"""Many submissions in one process, good and hostile, leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The check of the student's own program: who can tell right from wrong, and who cannot.
+"""The program check: programs that can tell right from wrong, and programs that cannot.
 
-Programs are linked with one right kernel and run as the grader runs them; the
-way through the whole grader is tested at the end.
+They are linked with one right kernel and run as the grader runs them; the tests at the end go
+through the whole grader.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from grader.submission.reader import SourceFile, read_submission
 from grader.system import toolchain
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
-# A global variable, for the program that has one of the same name.
+# A global variable, for the program that defines the same name.
 KERNEL = "int calls = 1;\n" + (REPOSITORY / "tests/grading/hand_ins/right.cu").read_text()
 CPU = Target(device=Device.CPU)
 
 
 @pytest.fixture
 def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """nvcc would be asked about each program, for a second."""
+    """Hide nvcc, which would take a second for each program."""
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
@@ -72,7 +72,7 @@ def run(assignment: Assignment, program: Built, seed: int = 0) -> CheckOutcome[P
         program,
         kernel="silu",
         kernel_file="silu.cu",
-        chooser=random.Random(seed),
+        rng=random.Random(seed),
         advance=lambda _: None,
     )
 
@@ -86,7 +86,7 @@ def judge(assignment: Assignment, text: str) -> Diagnosis:
 
 # ---- outcomes ----
 
-# Of the programs that are rejected: one for each way to be wrong.
+# The rejected programs that run by default: one for each kind of fault.
 QUICK = (
     "always_says_right", "always_says_wrong", "leaves_out_the_last", "tosses_a_coin", "never_calls",
     "does_not_compile", "has_no_main", "is_empty", "throws",
@@ -99,13 +99,13 @@ def test_who_can_tell_is_accepted(silu: Assignment, name: str) -> None:
     sentence = judge(silu, own_programs.ACCEPTED[name])
     assert sentence.verdict is Verdict.ACCEPTED, sentence
     assert sentence.message == (
-        "says right to silu.cu in 2 of 2 runs, and noticed a wrong element in 2 of 2"
+        "accepts silu.cu in 2 of 2 runs, and detects a wrong element in 2 of 2"
     )
 
 
 @pytest.mark.usefixtures("no_nvcc")
 @pytest.mark.parametrize("name", slow_unless(QUICK.__contains__, own_programs.REJECTED))
-def test_who_cannot_tell_is_told_why(silu: Assignment, name: str) -> None:
+def test_who_cannot_tell_gets_the_reason(silu: Assignment, name: str) -> None:
     text, verdict, message, hint = own_programs.REJECTED[name]
     sentence = judge(silu, text)
     assert sentence.verdict == verdict, sentence
@@ -122,7 +122,7 @@ def test_a_file_that_is_no_text_is_not_compiled(silu: Assignment) -> None:
 
 
 @pytest.mark.usefixtures("no_nvcc")
-def test_a_kernel_with_a_main_of_its_own_is_told(silu: Assignment) -> None:
+def test_a_kernel_with_a_main_of_its_own_is_reported(silu: Assignment) -> None:
     main = SourceFile(path="main.cu", text=own_programs.ACCEPTED["right"])
     part = build_main(silu, main, CPU)
     assert isinstance(part, Built)
@@ -133,7 +133,7 @@ def test_a_kernel_with_a_main_of_its_own_is_told(silu: Assignment) -> None:
 
 
 @pytest.mark.usefixtures("no_nvcc")
-@pytest.mark.usefixtures("unfenced")  # else it does not find the page
+@pytest.mark.usefixtures("unfenced")  # otherwise it does not find the page
 def test_a_program_that_writes_into_the_graders_page_wins_nothing(silu: Assignment) -> None:
     forges = """\
 static void forge()
@@ -170,7 +170,7 @@ def test_a_program_that_cannot_start_is_our_fault(silu: Assignment, tmp_path: Pa
 
 
 def test_a_program_that_ends_while_it_is_loaded_is_not_our_fault(silu: Assignment) -> None:
-    # The assembly is made of pieces, so that neither its text nor nvcc's half of it shows it.
+    # The assembly is pasted from pieces, so that neither the text nor nvcc's part of it shows it.
     ends = """\
 #ifndef __EDG__
 #define CAT_(a, b) a##b
@@ -205,7 +205,7 @@ def test_nvcc_has_the_last_word(silu: Assignment) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(toolchain.find_nvcc() is None, reason="no nvcc here")
 def test_nvcc_builds_the_program(silu: Assignment) -> None:
-    """It needs no GPU for that; running it does."""
+    """The build needs no GPU; running the program does."""
     target = Target(device=Device.CUDA, architecture=(8, 0))
     assert isinstance(build(silu, own_programs.ACCEPTED["right"], target), Built)
     for name in ("has_no_main", "defines_the_entry", "declares_the_entry", "shares_a_name"):
@@ -216,9 +216,9 @@ def test_nvcc_builds_the_program(silu: Assignment) -> None:
         assert message in built.message
 
 
-# ---- nothing tells the runs apart ----
+# ---- the runs look alike ----
 
-# Prints whatever a program might tell its runs apart by, before it calls the entry.
+# Prints everything by which a program might distinguish its runs, before it calls the entry.
 SPY = """\
 #include <dirent.h>
 #include <unistd.h>
@@ -268,15 +268,15 @@ def test_a_program_sees_the_same_in_all_its_runs_until_it_compares(silu: Assignm
     assert judged.evidence is not None
     seen = set()
     for done in judged.evidence.runs:
-        told = done.output.split("element ")[0]
+        text = done.output.split("element ")[0]
         folder = next(
-            line.removeprefix("HOME=") for line in told.splitlines() if line.startswith("HOME=")
+            line.removeprefix("HOME=") for line in text.splitlines() if line.startswith("HOME=")
         )
-        told = told.replace(folder, "FOLDER")
-        seen.add("\n".join(line for line in told.splitlines() if "pipe:[" not in line))
+        text = text.replace(folder, "FOLDER")
+        seen.add("\n".join(line for line in text.splitlines() if "pipe:[" not in line))
     assert len(seen) == 1
     text = seen.pop()
-    assert text.count("rw-s 4096 bytes, sum 0") == 2  # the page: in both looks empty
+    assert text.count("rw-s 4096 bytes, sum 0") == 2  # the page: it looks empty in both runs
     assert "memfd" not in text
 
 
@@ -295,14 +295,14 @@ def test_every_output_is_changed_and_the_last_element_of_one(outputs: int) -> No
 
 def test_the_order_of_the_runs_is_any() -> None:
     orders = {tuple(order.change for order in plan(1, random.Random(seed))) for seed in range(200)}
-    assert len(orders) == 6  # of two and two: each there is
+    assert len(orders) == 6  # all four combinations
 
 
 def test_a_seed_makes_the_same_runs_again() -> None:
     assert plan(2, random.Random("7/silu/program")) == plan(2, random.Random("7/silu/program"))
 
 
-# ---- what is changed, in every type ----
+# ---- the change, for every type ----
 
 SHAPED = """\
 format = 1
@@ -349,7 +349,7 @@ exact = true
 sizes = {{ rows = 7, cols = 5 }}
 """
 LEAVES_ALONE = '#include "shaped.h"\nvoid shaped({c}*, {c}*, int, long long) {{}}\n'
-# Says with its exit code which bytes were changed: 1 + element of either array.
+# Its exit code says which element was changed: 1 + element of either array.
 FINDS_IT = """\
 #include <cstdio>
 #include <cstring>
@@ -482,7 +482,7 @@ def test_a_program_that_cannot_tell_takes_its_own_points_only(
     assert (report.verdict, report.score) == (Verdict.WRONG_ANSWER, RIGHT_KERNEL)
 
 
-# What docs/security.md says: the shim's orders are in the program's own memory.
+# As docs/security.md says, the shim's orders are in the program's own memory.
 SEARCHES_ITS_MEMORY = """\
 #include <cstdint>
 #include "silu.h"
@@ -512,7 +512,7 @@ def test_staff_are_shown_what_a_program_needs_to_search_its_memory(
     main = entry(report_of(silu, hand_in(tmp_path, main=SEARCHES_ITS_MEMORY)))
     shown = [check for check in main.checks if isinstance(check.evidence, RulesEvidence)]
     assert [check.visibility for check in shown] == [Visibility.HIDDEN]
-    assert "the text says `__bss_start`" in shown[0].evidence.flags  # type: ignore[union-attr]
+    assert "the source contains `__bss_start`" in shown[0].evidence.flags  # type: ignore[union-attr]
     assert main.verdict is Verdict.ACCEPTED, "it still wins: nothing is claimed that is not so"
 
 
@@ -531,7 +531,7 @@ def test_no_program_is_not_submitted(silu: Assignment, tmp_path: Path, main: str
 @pytest.mark.parametrize(
     ("kernel", "phrase"),
     [
-        (None, "needs your kernel in CUDA C++, which is not handed in"),
+        (None, "needs your kernel in CUDA C++, which was not handed in"),
         (WRONG_KERNEL, "needs a kernel in CUDA C++ that is right on all cases: silu.cu is not"),
         ("no C++", "silu.cu is not"),
     ],
@@ -574,7 +574,7 @@ def test_the_last_right_kernel_of_a_ladder_serves(silu: Assignment, tmp_path: Pa
         assert check.verdict is Verdict.ACCEPTED
         assert isinstance(check.evidence, ProgramEvidence)
         assert check.evidence.kernel == "v2"
-        assert "says right to v2.cu" in check.message
+        assert "accepts v2.cu" in check.message
 
 
 @pytest.mark.usefixtures("no_nvcc")
@@ -635,6 +635,6 @@ def test_on_a_gpu(first_gpu: Gpu, tmp_path: Path, name: str, verdict: str) -> No
 
 @pytest.fixture(autouse=True)
 def forgotten_tools() -> Iterator[None]:
-    """Each test looks for the tools afresh, as `no_nvcc` hides one."""
+    """Clear the search's cache, because `no_nvcc` hides a tool."""
     yield
-    toolchain.forget()
+    toolchain.clear_cache()

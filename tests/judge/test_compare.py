@@ -1,4 +1,4 @@
-"""Acceptance: what is right, and that nothing else is."""
+"""Acceptance: right values are accepted, and no others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXACT = Tolerance(exact=True)
         (-INF, INF, CLOSE, False),
         (1e38, INF, CLOSE, False),
         (INF, 1e30, CLOSE, False),
-        (INF, 1e39, CLOSE, True),  # beyond float32: its infinity is what is wanted
+        (INF, 1e39, CLOSE, True),  # beyond float32: expected as infinity
         (3e38, 1e39, CLOSE, False),
         (NAN, 1.0, Tolerance(atol=INF), False),
         (-0.0, 0.0, CLOSE, True),
@@ -62,7 +62,7 @@ def test_half_precision_is_compared_in_double(dtype: torch.dtype) -> None:
     assert accepts(actual, expected, Tolerance(rtol=0.01)).tolist() == [True, False, True]
 
 
-def test_the_first_mismatches_are_told() -> None:
+def test_the_first_mismatches_are_reported() -> None:
     expected = torch.zeros(3, 4, dtype=torch.float64)
     actual = torch.zeros(3, 4)
     actual[1, 2], actual[2] = NAN, 7.0

@@ -1,4 +1,4 @@
-"""Two workers on one core: a sleeper wakes where the other one ran, and is not held there."""
+"""Two workers on one core: a sleeping one wakes where the other ran, and is not pinned there."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from grader.judge.cpu_affinity import core_of, waking_on
+from grader.judge.cpu_affinity import core_of, pinned_to
 
-# Answers every line by one, and works a little first.
+# Answers every line with one, after a little work.
 ECHO = "import sys\nfor line in sys.stdin: sum(range(20000)); print(line, end='', flush=True)"
 CORES = sorted(os.sched_getaffinity(0))
 
 
 class Echo:
-    """A process that sleeps until it is asked."""
+    """A process that sleeps until it gets a line."""
 
     def __init__(self) -> None:
         argv = [sys.executable, "-I", "-c", ECHO]
@@ -53,7 +53,7 @@ def test_a_sleeper_wakes_on_the_others_core_and_may_leave_it(echoes: tuple[Echo,
     one.goes_to(CORES[1])
     os.sched_setaffinity(one.pid, CORES)
     other.goes_to(CORES[0])
-    with waking_on(one.pid, core_of(other.pid)):
+    with pinned_to(one.pid, core_of(other.pid)):
         assert os.sched_getaffinity(one.pid) == {CORES[0]}
         one.ask()
         assert core_of(one.pid) == CORES[0]
@@ -65,7 +65,7 @@ def test_what_it_may_use_is_not_widened(echoes: tuple[Echo, Echo]) -> None:
     one, other = echoes
     one.goes_to(CORES[1])
     other.goes_to(CORES[0])
-    with waking_on(one.pid, core_of(other.pid)):
+    with pinned_to(one.pid, core_of(other.pid)):
         assert os.sched_getaffinity(one.pid) == {CORES[1]}
         one.ask()
     assert os.sched_getaffinity(one.pid) == {CORES[1]}
@@ -77,19 +77,19 @@ def test_whoever_has_ended_changes_nothing(echoes: tuple[Echo, Echo]) -> None:
     other.process.communicate()
     assert core_of(other.pid) is None
     for pid, beside in ((one.pid, other.pid), (other.pid, one.pid)):
-        with waking_on(pid, core_of(beside)):
+        with pinned_to(pid, core_of(beside)):
             one.ask()
     assert os.sched_getaffinity(one.pid) == set(CORES)
 
 
-def test_an_end_in_the_block_is_nobodys_error(
+def test_an_end_in_the_block_is_no_error(
     echoes: tuple[Echo, Echo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, _ = echoes
-    monkeypatch.setattr(psutil.Process, "cpu_num", lambda self: -1)  # on another one
+    monkeypatch.setattr(psutil.Process, "cpu_num", lambda self: -1)  # on another core
     with (
         pytest.raises(RuntimeError, match="the block's own"),
-        waking_on(one.pid, CORES[0]),
+        pinned_to(one.pid, CORES[0]),
     ):
         one.process.kill()
         one.process.communicate()

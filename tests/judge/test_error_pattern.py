@@ -1,4 +1,4 @@
-"""The one sentence about the shape of an error."""
+"""The sentence about the pattern of an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from grader.assignment.model import Tolerance
 from grader.judge.compare import compare
-from grader.judge.error_pattern import Scene, describe, kept_bytes
+from grader.judge.error_pattern import PatternInput, count_unwritten_bytes, describe
 
 N = 1000
 TOLERANCE = Tolerance(atol=1e-6, rtol=1e-6)
@@ -22,19 +22,19 @@ def expected(*shape: int) -> Values:
     return torch.randn(*shape, generator=generator, dtype=torch.float64) + 3.0
 
 
-def told(
+def pattern(
     actual: Values,
     wanted: Values,
     *,
-    kept: Values | None = None,
+    unwritten: Values | None = None,
     source: Values | None = None,
 ) -> str | None:
     comparison = compare("y", actual.float(), wanted, TOLERANCE)
     return describe(
-        Scene(
+        PatternInput(
             comparison=comparison,
             inputs={} if source is None else {"x": source.float()},
-            kept=torch.zeros(comparison.wrong.shape) if kept is None else kept,
+            unwritten_bytes=torch.zeros(comparison.wrong.shape) if unwritten is None else unwritten,
             tolerance=TOLERANCE,
         )
     )
@@ -62,8 +62,8 @@ LINES: list[tuple[Callable[[Values], Values], str | None]] = [
     (lambda y: 2 * y, "every element is 2 times the expected value"),
     (lambda y: 1.0003 * y, "every element is 1.0003 times the expected value"),
     (lambda y: torch.cat([1.0003 * y[:9], y[9:]]), "only the first 9 elements"),
-    (lambda y: torch.roll(y, 1), "the values stand one element too far on (off by one)"),
-    (lambda y: torch.roll(y, -1), "the values stand one element too far back (off by one)"),
+    (lambda y: torch.roll(y, 1), "every value is one element too far forward (off by one)"),
+    (lambda y: torch.roll(y, -1), "every value is one element too far back (off by one)"),
     (changed(slice(N - 24, N)), "only the last 24 elements"),
     (changed(N - 1), "only the last element"),
     (changed(0), "only the first element"),
@@ -82,7 +82,7 @@ LINES: list[tuple[Callable[[Values], Values], str | None]] = [
 @pytest.mark.parametrize(("change", "sentence"), LINES)
 def test_a_line_of_elements(change: Callable[[Values], Values], sentence: str | None) -> None:
     wanted = expected(N)
-    assert told(change(wanted), wanted) == sentence
+    assert pattern(change(wanted), wanted) == sentence
 
 
 TABLES: list[tuple[Callable[[Values], Values], str | None]] = [
@@ -98,24 +98,26 @@ TABLES: list[tuple[Callable[[Values], Values], str | None]] = [
 @pytest.mark.parametrize(("change", "sentence"), TABLES)
 def test_a_table(change: Callable[[Values], Values], sentence: str) -> None:
     wanted = expected(20, 12)
-    assert str(told(change(wanted).contiguous(), wanted)).startswith(sentence)
+    assert str(pattern(change(wanted).contiguous(), wanted)).startswith(sentence)
 
 
 def test_the_input_as_it_is() -> None:
     source, wanted = expected(N), expected(N) * expected(N)
-    assert told(source, wanted, source=source) == "the wrong elements equal the input `x`"
+    assert pattern(source, wanted, source=source) == "the wrong elements equal the input `x`"
 
 
 def test_nothing_was_written() -> None:
     wanted, poison = expected(N), torch.full((N,), -1.5)
-    assert told(poison, wanted, kept=torch.full((N,), 4)) == "nothing was ever written"
+    assert pattern(poison, wanted, unwritten=torch.full((N,), 4)) == "nothing was ever written"
 
 
 def test_the_end_was_not_written() -> None:
     wanted, unwritten = expected(N), torch.arange(N) >= 980
     marked = unwritten.int()
     actual = torch.where(unwritten, torch.full((N,), -1.5).double(), wanted)
-    assert told(actual, wanted, kept=4 * marked) == "only the last 20 elements: never written"
+    assert (
+        pattern(actual, wanted, unwritten=4 * marked) == "only the last 20 elements: never written"
+    )
 
 
 def test_some_of_the_wrong_ones_were_not_written() -> None:
@@ -123,42 +125,45 @@ def test_some_of_the_wrong_ones_were_not_written() -> None:
     marked = unwritten.int()
     actual = changed(slice(0, 990))(wanted)
     actual[980:] = -1.5
-    assert told(actual, wanted, kept=4 * marked) == "20 of the wrong elements were never written"
+    assert (
+        pattern(actual, wanted, unwritten=4 * marked)
+        == "20 of the wrong elements were never written"
+    )
 
 
 def test_not_a_number_at_the_end() -> None:
     wanted = expected(N)
     actual = wanted.clone()
     actual[-3:] = math.nan
-    assert told(actual, wanted) == "only the last 3 elements: not a number"
+    assert pattern(actual, wanted) == "only the last 3 elements: not a number"
 
 
 def test_a_single_element() -> None:
-    assert told(torch.tensor([2.0]), torch.tensor([1.0]).double()) is None
+    assert pattern(torch.tensor([2.0]), torch.tensor([1.0]).double()) is None
 
 
 def test_bytes_that_kept_both_poisons_are_counted() -> None:
     first = torch.tensor([0xAAAA_AA01, 0xAAAA_AAAA, 0x0102_0304], dtype=torch.uint32)
     second = torch.tensor([0xBBBB_BB01, 0xBBBB_BBBB, 0x0102_03BB], dtype=torch.uint32)
-    assert kept_bytes(first, second, (0xAA, 0xBB)).tolist() == [3, 4, 0]
+    assert count_unwritten_bytes(first, second, (0xAA, 0xBB)).tolist() == [3, 4, 0]
 
 
-def test_elements_of_which_a_part_was_written_are_told() -> None:
+def test_elements_of_which_a_part_was_written_are_reported() -> None:
     wanted = expected(N)
     actual = torch.full((N,), math.nan)
-    torn = told(actual, wanted, kept=torch.full((N,), 3))
+    torn = pattern(actual, wanted, unwritten=torch.full((N,), 3))
     assert torn == "each element was written in part: 1 of its 4 bytes"
     one = torch.zeros(N)
     one[3] = 3
-    assert told(actual, wanted, kept=one) == "every element is not a number"
+    assert pattern(actual, wanted, unwritten=one) == "every element is not a number"
 
 
-def test_tiles_that_are_not_turned_within_themselves_are_told() -> None:
-    wanted = expected(70, 40)  # two whole tiles of 32 and a rest
+def test_tiles_that_are_not_turned_within_themselves_are_reported() -> None:
+    wanted = expected(70, 40)  # two whole tiles of 32 and a remainder
     actual = wanted.clone()
     for top in (0, 32):
         actual[top : top + 32, :32] = wanted[top : top + 32, :32].t()
     actual[64:] = 0.0
-    assert told(actual, wanted) == "in every tile of 32 × 32 rows and columns are swapped"
+    assert pattern(actual, wanted) == "in every tile of 32 × 32 rows and columns are swapped"
     actual[0, 1] += 1.0
-    assert told(actual, wanted) != "in every tile of 32 × 32 rows and columns are swapped"
+    assert pattern(actual, wanted) != "in every tile of 32 × 32 rows and columns are swapped"

@@ -1,4 +1,4 @@
-"""SiLU's oracle: inputs that find mistakes, expected values worth the name."""
+"""SiLU's oracle: inputs that find mistakes, and precise expected values."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_inputs_are_float32_and_expected_values_float64(oracle: Oracle) -> None:
     given, expected = numbers(oracle)
     assert (given.dtype, expected.dtype) == (torch.float32, torch.float64)
     assert given.shape == expected.shape == (4099,)
-    # Worked out in float64, not widened from float32.
+    # Computed in float64, not widened from float32.
     assert (expected != expected.float().double()).any()
 
 
@@ -132,6 +132,6 @@ def test_cases_have_the_seams_of_a_grid_and_hidden_ones(assignment: Assignment) 
             assert {1, 31, 32, 33, 1000, 1023, 1024, 1025} <= sizes
             assert {item.values for item in drawn} == {"random", "edges"}
             assert sum(item.visibility is Visibility.HIDDEN for item in drawn) >= 3
-            # The interpreter pays about a millisecond a program.
+            # The interpreter takes about a millisecond for each program.
             slow = device is Device.CPU and language is Language.TRITON
             assert (max(sizes) <= 12000) is slow

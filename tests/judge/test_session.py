@@ -1,4 +1,4 @@
-"""The judge's own ends: channel, guards, poison, seals, and the oracle's promises."""
+"""The judge's side: channel, guards, poison, seals, and the oracle's contract."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_answer(channel: Channel) -> None:
     answer = channel.answer()
     assert answer is not None
     assert (answer.status, answer.code) == (wire.CUDA_ERROR, 700)
-    channel.quiet()
+    channel.check_no_answer()
 
 
 def test_every_command_has_a_number_of_its_own(channel: Channel) -> None:
@@ -60,7 +60,7 @@ def test_every_command_has_a_number_of_its_own(channel: Channel) -> None:
 
 def test_an_answer_before_it_was_asked(channel: Channel) -> None:
     wire.answer(channel.worker_end, 0)
-    with pytest.raises(StrayAnswerError, match="before it was asked"):
+    with pytest.raises(StrayAnswerError, match="before the command"):
         channel.send(wire.CALL)
 
 
@@ -72,14 +72,14 @@ def test_an_answer_of_another_size(channel: Channel, data: bytes) -> None:
     if not data:
         assert channel.answer() is None, "an empty message looks like the end of the worker"
     else:
-        with pytest.raises(StrayAnswerError, match="bytes of its own"):
+        with pytest.raises(StrayAnswerError, match="a message of"):
             channel.answer()
 
 
 def test_an_answer_with_another_number(channel: Channel) -> None:
     channel.send(wire.CALL)
     wire.answer(channel.worker_end, asked(channel) ^ 1)
-    with pytest.raises(StrayAnswerError, match="an answer of its own"):
+    with pytest.raises(StrayAnswerError, match="a forged answer"):
         channel.answer()
 
 
@@ -89,8 +89,8 @@ def test_two_answers(channel: Channel) -> None:
     wire.answer(channel.worker_end, number)
     wire.answer(channel.worker_end, number)
     assert channel.answer() is not None
-    with pytest.raises(StrayAnswerError, match="answered twice"):
-        channel.quiet()
+    with pytest.raises(StrayAnswerError, match="a second answer"):
+        channel.check_no_answer()
 
 
 def test_a_worker_that_is_gone(channel: Channel) -> None:
@@ -188,7 +188,7 @@ def test_arguments_are_packed_in_order() -> None:
     ]
 
 
-# --- an oracle that does not keep its promises -----------------------------------------------
+# --- an oracle that breaks its contract ------------------------------------------------------
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -210,28 +210,28 @@ ORACLES = [
     ("expected", "    1 / 0", r"oracle\.py:2: expected\(n=33\) raised ZeroDivisionError"),
     ("expected", "    raise SystemExit(0)", r"oracle\.py:2: expected\(n=33\) raised SystemExit"),
     ("inputs", "    1 / 0", r"oracle\.py:2: inputs\(n=33\) raised ZeroDivisionError"),
-    ("inputs", "    return None", r"inputs\(\) gave no `input`: return a dict with it"),
-    ("inputs", "    return {}", r"inputs\(\) gave no `input`: return a dict with it"),
-    ("inputs", "    return {'input': [1, 2]}", r"inputs\(\) gave `input` as list"),
+    ("inputs", "    return None", r"inputs\(\) returned no `input`: return a dict with it"),
+    ("inputs", "    return {}", r"inputs\(\) returned no `input`: return a dict with it"),
+    ("inputs", "    return {'input': [1, 2]}", r"inputs\(\) returned `input` as list"),
     (
         "inputs",
         "    return {'input': torch.ones(case.sizes['n'], dtype=torch.float64)}",
-        r"inputs\(\) gave `input` as torch\.float64, wanted torch\.float32",
+        r"inputs\(\) returned `input` as torch\.float64, not torch\.float32",
     ),
     (
         "inputs",
         "    return {'input': torch.ones(7)}",
-        r"inputs\(\) gave `input` the shape \(7,\), wanted \(33,\) for n=33",
+        r"inputs\(\) returned `input` with shape \(7,\), not \(33,\), for n=33",
     ),
     (
         "expected",
         "    return {'output': inputs['input']}",
-        r"expected\(\) gave `output` as torch\.float32, wanted torch\.float64",
+        r"expected\(\) returned `output` as torch\.float32, not torch\.float64",
     ),
     (
         "expected",
         "    return {'output': inputs['input'].double()[:-1]}",
-        r"expected\(\) gave `output` the shape \(32,\), wanted \(33,\) for n=33",
+        r"expected\(\) returned `output` with shape \(32,\), not \(33,\), for n=33",
     ),
     ("", "raise RuntimeError('no torch today')", r"oracle\.py:1: loading it raised RuntimeError"),
 ]

@@ -1,8 +1,8 @@
-"""Why the sanitizer's runs have memory of the worker's own: planted faults in both transports.
+"""Why runs under the sanitizer use the worker's own memory: planted faults in both transports.
 
-In the shared transport a kernel's arrays lie inside one mapping that another
-process made: the tools know neither their bounds nor who wrote them. A leak is
-seen in either, since it is the hand-in's own allocation.
+In the shared transport a kernel's arrays lie inside one mapping that another process made: the
+tools know neither their bounds nor which parts are written. A leak shows in both transports,
+because it is the submission's own allocation.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ extern "C" void silu(const float* input, float* output, int n)
     k<<<(n + 255) / 256, 256>>>(input, output, n);
 }}
 """
-# Which tool, which kind, at which line; the text; seen in the shared transport?
+# tool · kind · line · text · found in the shared transport?
 PLANTED = {
     "read one past the end": (
         ("memcheck", "out_of_bounds", 6),
@@ -72,7 +72,7 @@ PLANTED = {
 @pytest.fixture(scope="module")
 def silu() -> Assignment:
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
-    # Two, neither a multiple of the block: a leak has to be more than one piece.
+    # Two sizes, neither a multiple of the block: a leak must appear more than once.
     cases = tuple(CaseTemplate(sizes={"n": n}, memory=True) for n in (33, 1025))
     return dataclasses.replace(assignment, cases=cases)
 
@@ -86,7 +86,7 @@ def test_the_private_transport_shows_what_the_shared_one_hides(
     (tmp_path / "silu.cu").write_text(HAND_IN.format(**parts))
     seen = run(first_gpu, silu, tmp_path, tool_name, private=private, scratch=tmp_path / "scratch")
     found = {(finding.kind, finding.line) for finding in seen.findings}
-    # memcheck ends a kernel where it reads outside of memory; the call fails with it.
+    # memcheck ends a kernel at an access outside of memory, and the call fails.
     ended = private and kind == "out_of_bounds"
     assert (seen.outcome.failure is not None) == ended and not seen.outcome.wrong
     assert ((kind, line) in found) == (private or seen_in_shared), seen

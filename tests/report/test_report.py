@@ -1,4 +1,4 @@
-"""The report's contract: code, schema and page agree; the file is whole or not there at all."""
+"""The report's contract: code, schema and page agree; the file is complete or absent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from grader.vocabulary import CheckName
 
 SCHEMA = report_document.schema()
 DEFINITIONS: dict[str, Any] = SCHEMA["$defs"]
-# The kinds of object that a report holds; verdict and the other rules are no objects.
+# The kinds of object in a report; the schema's other definitions are no objects.
 OBJECTS = {
     name: definition
     for name, definition in DEFINITIONS.items()
@@ -58,7 +58,7 @@ NAMES = {
     evidence.BrokenRule: "broken_rule",
 }
 NOT_ALWAYS_A_NUMBER = {("mismatch", "expected"), ("mismatch", "actual")}
-FROM_ONE = {("finding", "count")}  # what was found was found once at least
+FROM_ONE = {("finding", "count")}  # every finding was found at least once
 
 
 # --- code, schema and page agree -------------------------------------------------------------
@@ -103,7 +103,7 @@ def _of_hint(hint: Any) -> set[Any]:
     if typing.get_origin(hint) is dict:
         return {"object"}
     if hint in NAMES:
-        # Which evidence belongs to which check is a rule of its own, tested below.
+        # Which check has which evidence is a separate rule, tested below.
         return {"object" if NAMES[hint].endswith("_evidence") else NAMES[hint]}
     if hint is evidence.Evidence:
         return {"object"}
@@ -165,7 +165,7 @@ def test_example_of_the_page_is_valid() -> None:
     VALIDATOR.validate(json.loads(text))
 
 
-# --- what is valid and what is not -----------------------------------------------------------
+# --- valid and invalid reports ---------------------------------------------------------------
 
 ODD = (
     sample_reports.hostile,
@@ -313,7 +313,7 @@ def test_minus_infinity_is_a_word() -> None:
 
 @pytest.mark.parametrize("record", NAMES, ids=lambda record: record.__name__)
 def test_unknown_is_none_and_never_a_sentinel(record: type) -> None:
-    """A record left to its defaults says null for what may be unknown, and counts from 0."""
+    """A record with default values has null for unknown values, and counts from 0."""
     hints = typing.get_type_hints(record)
     for item in fields(record):
         if item.default is MISSING:
@@ -399,7 +399,7 @@ def test_missing_folder_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
 def test_only_a_file_is_replaced(kind: str, tmp_path: Path) -> None:
-    """`--json /dev/stdout`, run by root, would otherwise take that link away."""
+    """Otherwise `--json /dev/stdout`, run by root, would replace that link."""
     path = tmp_path / "report.json"
     target = tmp_path / "target"
     target.write_text(OLD)

@@ -1,4 +1,4 @@
-"""The rule that makes one verdict of many."""
+"""The rule that combines many verdicts into one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grader.report.verdict import Verdict, aggregate
 
-# Mild to grave, as the design lists them: written out, so that a reordering shows.
+# From mild to severe, written out so that a reordering fails the test.
 JUDGED = [
     Verdict.ACCEPTED,
     Verdict.INCONCLUSIVE,
@@ -56,7 +56,7 @@ def test_what_was_judged_speaks_for_what_was_not(judged: Verdict, silent: Verdic
 
 
 @given(GROUPS)
-def test_our_own_error_anywhere_makes_the_result_unknown(group: list[Verdict]) -> None:
+def test_an_error_of_the_grader_anywhere_makes_the_result_unknown(group: list[Verdict]) -> None:
     assert aggregate([*group, Verdict.GRADER_ERROR]) is Verdict.GRADER_ERROR
 
 

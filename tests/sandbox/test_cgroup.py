@@ -1,4 +1,4 @@
-"""Control groups: where one can be made, what it limits, and that none is left."""
+"""Control groups: where they can be made, what they limit, and that none is left behind."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from grader.system import process_tree
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 MIB = 1 << 20
 
-# --- where one can be made -------------------------------------------------------------------
+# --- where groups can be made ----------------------------------------------------------------
 
 
 def machine(folder: Path, *, groups: str, mounts: dict[str, str]) -> Path:
-    """Pretend a machine: `groups` is its /proc/self/cgroup, a mount is `kind options` at a path."""
+    """Fake a machine: `groups` is its /proc/self/cgroup, a mount is `kind options` at a path."""
     proc = folder / "proc"
     proc.mkdir()
     (proc / "cgroup").write_text(groups)
@@ -39,7 +39,7 @@ def machine(folder: Path, *, groups: str, mounts: dict[str, str]) -> Path:
 
 
 def group(folder: Path, controllers: str = "") -> Path:
-    """Pretend a group that hands these controllers down."""
+    """Fake a group that delegates these controllers."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cgroup.subtree_control").write_text(controllers + "\n")
     return folder
@@ -64,14 +64,14 @@ def test_not_where_the_parent_keeps_memory_to_itself(tmp_path: Path) -> None:
 
 
 def test_not_above_what_a_container_sees(tmp_path: Path) -> None:
-    """In the root of its namespace, whose parent would be no group at all."""
+    """At the root of its namespace, where the parent would be outside."""
     group(tmp_path, "memory")
     proc = machine(tmp_path, groups="0::/\n", mounts={"cg": "/ cgroup2 rw"})
     group(tmp_path / "cg")
     assert found(proc) == []
 
 
-def test_a_container_that_is_told_its_groups_whole_name(tmp_path: Path) -> None:
+def test_a_container_that_sees_its_groups_whole_name(tmp_path: Path) -> None:
     proc = machine(
         tmp_path, groups="0::/docker/1a2b/job\n", mounts={"c g": "/docker/1a2b cgroup2 rw"}
     )
@@ -117,7 +117,7 @@ def test_what_killed_judges_left_is_removed(tmp_path: Path) -> None:
     assert left == {f"gpu-grade-{os.getpid()}-0b", "gpu-grade-x-y", "other"}
 
 
-# --- version 2, in pretended files -----------------------------------------------------------
+# --- version 2, in fake files ----------------------------------------------------------------
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def second(tmp_path: Path) -> Group:
     return Group(folders=((place, tmp_path),), memory_mib=100)
 
 
-def test_memory_counts_from_where_the_hand_in_starts(second: Group, tmp_path: Path) -> None:
+def test_memory_counts_from_where_the_submission_starts(second: Group, tmp_path: Path) -> None:
     second.start_here()
     assert int((tmp_path / "memory.max").read_text()) == (40 + 100 + 64) * MIB
     second.grant(500.0)
@@ -150,13 +150,13 @@ def test_the_kernels_kill_is_seen(second: Group, tmp_path: Path) -> None:
 def test_a_process_that_we_cannot_see_is_not_signalled(
     second: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a 0 in the list, and a signal to 0 would end our own group."""
+    """Such a process is a 0 in the list, and a signal to 0 would end this process's own group."""
     monkeypatch.setattr(cgroup, "_REMOVE_S", 0.0)
     (tmp_path / "cgroup.procs").write_text("0\n0\n")
     second.end()
 
 
-# --- this machine's own ----------------------------------------------------------------------
+# --- on this machine -------------------------------------------------------------------------
 
 real = pytest.mark.skipif(
     not cgroup.places(), reason="no control group can be made on this machine"
@@ -165,7 +165,7 @@ real = pytest.mark.skipif(
 
 @pytest.fixture
 def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody looks at memory and processes but the kernel."""
+    """Switch the judge's polling off, so that only the kernel limits memory and processes."""
     monkeypatch.setattr(process, "_POLL_S", 1000.0)
     process_tree.become_subreaper()
 
@@ -212,7 +212,7 @@ def test_the_kernel_limits_memory(
 ) -> None:
     monkeypatch.setattr(cgroup, "_START_MIB", 0)
     if "fork" in code:
-        # Version 1 kills one process of many: the next look finds that it did.
+        # Version 1 kills one of many processes: the next poll finds that it did.
         monkeypatch.setattr(process, "_POLL_S", 0.2)
         monkeypatch.setattr(process_tree, "exact_memory_mib", lambda *_, **__: 0.0)
     assert run(tmp_path, code, memory_mib=256).end is End.MEMORY_LIMIT

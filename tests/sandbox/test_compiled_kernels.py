@@ -44,7 +44,7 @@ MODULE = {"cuda_utils.cpython-312-x86_64-linux-gnu.so": b"\x7fELF\0module"}
 
 
 def lay(box: Path, folder: str, files: dict[str, bytes], *, listed: bool = True) -> Path:
-    """Write a folder of a cache as Triton leaves it; return it."""
+    """Write a cache folder as Triton leaves it, and return it."""
     place = box / CACHE / folder
     place.mkdir(parents=True)
     for name, data in files.items():
@@ -56,7 +56,7 @@ def lay(box: Path, folder: str, files: dict[str, bytes], *, listed: bool = True)
 
 def kept(box: Path) -> dict[str, dict[str, bytes]]:
     found = CompiledKernels()
-    found.keep(box)
+    found.collect_from(box)
     return {name: dict(files) for name, files in found.folders.items()}
 
 
@@ -66,8 +66,8 @@ def test_kernels_and_modules_are_carried_byte_for_byte(tmp_path: Path) -> None:
     lay(one, OTHER, MODULE)
     two.mkdir()
     carried = CompiledKernels()
-    carried.keep(one)
-    carried.into(two)
+    carried.collect_from(one)
+    carried.copy_to(two)
     place = two / CACHE / FOLDER
     paths = {name: str(place / name) for name in KERNEL}
     assert json.loads((place / "__grp__k.json").read_text()) == {"child_paths": paths}
@@ -77,7 +77,7 @@ def test_kernels_and_modules_are_carried_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_nothing_kept_leaves_the_box_as_it_is(tmp_path: Path) -> None:
-    CompiledKernels().into(tmp_path)
+    CompiledKernels().copy_to(tmp_path)
     assert not list(tmp_path.iterdir())
     assert kept(tmp_path) == {} == kept(tmp_path / "gone")
 
@@ -85,10 +85,10 @@ def test_nothing_kept_leaves_the_box_as_it_is(tmp_path: Path) -> None:
 def test_what_is_known_stays_and_what_is_new_is_added(tmp_path: Path) -> None:
     carried = CompiledKernels()
     lay(tmp_path / "one", FOLDER, KERNEL)
-    carried.keep(tmp_path / "one")
+    carried.collect_from(tmp_path / "one")
     lay(tmp_path / "two", FOLDER, {**KERNEL, "k.cubin": b"another"})
     lay(tmp_path / "two", OTHER, MODULE)
-    carried.keep(tmp_path / "two")
+    carried.collect_from(tmp_path / "two")
     assert carried.folders == {FOLDER: KERNEL, OTHER: MODULE}
 
 
@@ -121,7 +121,7 @@ def pipe(place: Path, secret: Path) -> None:
 
 def listening(place: Path, secret: Path) -> None:
     here = Path.cwd()
-    os.chdir(place.parent)  # a socket's path is short
+    os.chdir(place.parent)  # a socket's path must be short
     try:
         with socket.socket(socket.AF_UNIX) as made:
             made.bind(place.name)
@@ -172,14 +172,14 @@ def test_a_box_is_its_users_and_so_are_its_files(tmp_path: Path) -> None:
     if os.getuid():
         pytest.skip("only root gives files away")
     lay(tmp_path / "box", FOLDER, KERNEL)
-    users.hand_over(tmp_path / "box", 64_100)
+    users.give_folder(tmp_path / "box", 64_100)
     assert kept(tmp_path / "box") == {FOLDER: KERNEL}
 
 
 @pytest.mark.parametrize("where", ["box", "cache", "folder"])
 def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path: Path, where: str) -> None:
     lay(tmp_path / "elsewhere", FOLDER, KERNEL)
-    assert kept(tmp_path / "elsewhere") == {FOLDER: KERNEL}  # it would be worth following
+    assert kept(tmp_path / "elsewhere") == {FOLDER: KERNEL}  # a valid cache
     box, target = tmp_path / "box", tmp_path / "elsewhere"
     if where == "box":
         box.symlink_to(target)
@@ -247,12 +247,12 @@ def test_it_holds_so_many_bytes_and_files_and_no_more(
             patch.setattr(compiled_kernels, limit, value)
             carried = CompiledKernels()
             for box in boxes:
-                carried.keep(box)
+                carried.collect_from(box)
             assert sorted(carried.folders) == ["A" * 52, "B" * 52], limit
 
 
-# Compiles for a GPU that is not here and says where the code came from; the rest of
-# what a worker does with a GPU is left out.
+# Compiles for a GPU that is absent and prints where the code came from; the other steps of
+# a worker on a GPU are left out.
 HAND_IN = """
 import os
 from pathlib import Path
@@ -283,7 +283,7 @@ def silu(input, output, n):
 
 @pytest.fixture(scope="module", autouse=True)
 def subreaper() -> None:
-    process_tree.become_subreaper()  # the servers' workers become ours
+    process_tree.become_subreaper()  # the servers' orphaned workers become children of this process
 
 
 @pytest.fixture(scope="module")
@@ -325,20 +325,20 @@ def test_a_later_worker_finds_what_an_earlier_one_compiled(
     built = hand_in(tmp_path, HAND_IN)
     assert loaded(Session(built, LIMITS, server)).split() == ["compiled", "True"]
     assert not built.compiled.folders, "it was not to give"
-    assert loaded(Session(built, LIMITS, server, gives=True)).split() == ["compiled", "True"]
+    assert loaded(Session(built, LIMITS, server, contributes=True)).split() == ["compiled", "True"]
     (files,) = built.compiled.folders.values()
     assert set(files) == {name.replace("k.", "kernel.") for name in KERNEL}
     assert loaded(Session(built, LIMITS, server)).split() == ["found", "True"]
-    # The same file built again is somebody else's.
+    # The same file built again is another submission.
     assert loaded(Session(hand_in(tmp_path, HAND_IN), LIMITS, server)).split()[0] == "compiled"
 
 
 def test_without_a_list_of_its_own_box_a_worker_would_compile_again(
     tmp_path: Path, server: PythonServer
 ) -> None:
-    """The list names full paths: a plain copy of the folder is of no use."""
+    """The list has full paths, so a plain copy of the folder would not work."""
     built = hand_in(tmp_path, HAND_IN)
-    loaded(Session(built, LIMITS, server, gives=True))
+    loaded(Session(built, LIMITS, server, contributes=True))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_kernels, "_list_of", lambda files, folder: ())
         assert loaded(Session(built, LIMITS, server)).split()[0] == "compiled"
@@ -346,12 +346,12 @@ def test_without_a_list_of_its_own_box_a_worker_would_compile_again(
 
 def test_what_is_compiled_after_giving_is_not_given(tmp_path: Path, server: PythonServer) -> None:
     built = hand_in(tmp_path, HAND_IN)
-    with Session(built, LIMITS, server, gives=True) as session:
+    with Session(built, LIMITS, server, contributes=True) as session:
         assert session.load().done
-        session.give()
+        session.contribute_kernels()
         given = built.compiled.folders
         assert given
-        later = session.box / "triton" / FOLDER
+        later = session.folder / "triton" / FOLDER
         later.mkdir()
         (later / "m.so").write_text("hidden")
     assert built.compiled.folders == given
@@ -359,7 +359,7 @@ def test_what_is_compiled_after_giving_is_not_given(tmp_path: Path, server: Pyth
 
 def test_a_worker_that_ends_badly_gives_nothing(tmp_path: Path, server: PythonServer) -> None:
     built = hand_in(tmp_path, HAND_IN + "\nos._exit(3)\n")
-    with Session(built, LIMITS, server, gives=True) as session:
+    with Session(built, LIMITS, server, contributes=True) as session:
         assert session.load().status is Status.DIED
         assert "compiled" in session.output
     assert not built.compiled.folders
@@ -369,7 +369,7 @@ def test_what_may_still_be_written_to_is_not_read(
     tmp_path: Path, server: PythonServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built = hand_in(tmp_path, HAND_IN)
-    session = Session(built, LIMITS, server, gives=True)
+    session = Session(built, LIMITS, server, contributes=True)
     assert session.load().done
     kill = session._program.kill
 
@@ -384,7 +384,7 @@ def test_what_may_still_be_written_to_is_not_read(
     with pytest.raises(RuntimeError, match="something is left"):
         session.close()
     assert not built.compiled.folders
-    assert not session.box.exists()
+    assert not session.folder.exists()
 
 
 def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:
     server = PythonServer(Device.CPU)
     try:
         for _ in range(2):
-            session = Session(built, LIMITS, server, gives=True)
+            session = Session(built, LIMITS, server, contributes=True)
             assert loaded(session) == "False\n"
     finally:
         server.close()
@@ -409,14 +409,14 @@ def test_without_a_gpu_nothing_is_carried(tmp_path: Path) -> None:
 
 
 class FakeSession:
-    """Says when it was started and ended, and for which cases it is to give."""
+    """Reports when it was started and ended, and for which cases it contributes."""
 
     log: list[str]
 
-    def __init__(self, built: Built, *_: object, gives: bool) -> None:
+    def __init__(self, built: Built, *_: object, contributes: bool) -> None:
         self.alive = True
         self.output = ""
-        self.log.append("gives" if gives else "takes")
+        self.log.append("gives" if contributes else "takes")
 
     def load(self) -> Outcome:
         return Outcome(status=Status.DONE)
@@ -424,7 +424,7 @@ class FakeSession:
     def forget_output(self) -> None:
         pass
 
-    def give(self) -> None:
+    def contribute_kernels(self) -> None:
         self.log.append("given")
 
     def close(self) -> None:
@@ -444,8 +444,8 @@ def test_a_worker_gives_before_it_is_shown_hidden_cases(
         def __init__(self, bench: Any, session: Any, case: Case, *_: object) -> None:
             said.append(case.visibility.value[0])
 
-        def judge(self) -> check._Judged:
-            return check._Judged(verdict=Verdict.ACCEPTED, message="right")
+        def judge(self) -> check._Judgement:
+            return check._Judgement(verdict=Verdict.ACCEPTED, message="right")
 
     monkeypatch.setattr(check, "_CaseRun", Run)
     cases = [

@@ -75,7 +75,7 @@ class Course:
     def __init__(self, server: PythonServer, folder: Path, extra: int) -> None:
         assignment = read_assignment(REPOSITORY / "assignments" / "silu")
         cases = tuple(
-            # Neither a multiple of 16, for which Triton compiles another kernel.
+            # Neither size is a multiple of 16, for which Triton compiles another kernel.
             CaseTemplate(sizes={"n": n}, memory=n == 1025, visibility=visibility)
             for n, visibility in ((1025, Visibility.VISIBLE), (777, Visibility.HIDDEN))
         )
@@ -107,7 +107,7 @@ class Course:
         )
 
     def correctness(self) -> str:
-        """Return what was printed in the visible cases, if all were right."""
+        """Return the output of the visible cases, if all are right."""
         data = {case.name: found for case, found in self._cases}
         cases = [case for case, _ in self._cases]
         found = check_correctness(
@@ -131,7 +131,7 @@ def test_the_second_check_compiles_nothing(
     assert course.correctness().split() == ["compiled"]
     kernels = [set(files) for files in course.built.compiled.folders.values()]
     assert any("kernel.cubin" in files for files in kernels)
-    # The part of Triton that a C compiler makes.
+    # The module that a C compiler makes for Triton.
     assert any(name.endswith(".so") for files in kernels for name in files)
     assert course.correctness().split() == ["found"]
 
@@ -142,7 +142,7 @@ def test_under_a_sanitizer_nothing_is_compiled_and_lines_are_seen(
     course = Course(server, tmp_path, extra=1)
     course.correctness()
     seen = course.under("memcheck")
-    # What torch says of the error that the tool makes of the fault comes after it.
+    # After the tool's error, torch reports the error that follows from it.
     assert seen.output.split()[0] == "found"
     assert {(one.kind, one.line) for one in seen.findings} == {("out_of_bounds", LINE)}
 

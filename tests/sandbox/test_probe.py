@@ -1,4 +1,4 @@
-"""The sandbox's level and its system call filter, without a submission."""
+"""The sandbox's level and its system-call filter, without a submission."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from grader.sandbox.probe import _judged, with_hidden
 from grader.sandbox.seccomp import BOUNDED, NUMBERS, REFUSED, program
 
 FULL = Isolation(level=Level.FULL, layers="fenced files")
-PARTIAL = Isolation(level=Level.PARTIAL, layers="fenced files", missing=("a hand-in can shout",))
-NONE = Isolation(level=Level.NONE, layers="limits only", missing=("a hand-in can do it all",))
+PARTIAL = Isolation(level=Level.PARTIAL, layers="fenced files", missing=("a submission can shout",))
+NONE = Isolation(level=Level.NONE, layers="limits only", missing=("a submission can do it all",))
 
 # --- levels ------------------------------------------------------------------------------------
 
@@ -42,14 +42,14 @@ def test_a_level_is_what_did_not_go(outcomes: dict[str, str | None], level: str)
     found = _judged(Layers(), outcomes, ())
     assert found.level == level
     ways_out = [name for name, outcome in outcomes.items() if outcome]
-    assert found.missing == tuple(f"a hand-in can {name}" for name in ways_out)
+    assert found.missing == tuple(f"a submission can {name}" for name in ways_out)
 
 
 def test_a_level_can_be_required() -> None:
     require(Level.FULL, FULL)
     require(Level.NONE, NONE)
     require(Level.PARTIAL, FULL)
-    with pytest.raises(ToolError, match="level partial here, not full: a hand-in can shout"):
+    with pytest.raises(ToolError, match="level partial here, not full: a submission can shout"):
         require(Level.FULL, PARTIAL)
     with pytest.raises(ToolError, match="level none here, not partial"):
         require(Level.PARTIAL, NONE)
@@ -66,7 +66,7 @@ def test_an_assignment_among_programs_can_be_read(tmp_path: Path) -> None:
     assert with_hidden(FULL, [tmp_path]) == FULL
     exposed = with_hidden(FULL, [Path("/usr/share")])
     assert exposed.level is Level.NONE
-    assert exposed.missing[0].startswith("/usr/share can be read")
+    assert exposed.missing[0].startswith("a submission can read /usr/share")
 
 
 def test_no_home_is_granted() -> None:
@@ -96,10 +96,10 @@ def test_a_layer_that_keeps_a_kernel_from_running_is_taken_away(
     }
     failing = {**outcomes, "cuda": "CUDA error 304"}
 
-    def try_out(layers: Layers, *, gpu: bool) -> object:
+    def run_probe(layers: Layers, *, gpu: bool) -> object:
         return failing if gpu and layers.landlock else outcomes
 
-    monkeypatch.setattr(probe, "try_out", try_out)
+    monkeypatch.setattr(probe, "run_probe", run_probe)
     monkeypatch.setattr(probe, "landlock_abi", lambda libc: 7)
     found = probe.isolation(gpu=True)
     assert found.level is Level.NONE
@@ -116,14 +116,14 @@ def test_a_layer_that_the_kernel_has_not_is_not_claimed(
         "unreadable": [],
         "cuda": None,
     }
-    monkeypatch.setattr(probe, "try_out", lambda layers, *, gpu: outcomes)
+    monkeypatch.setattr(probe, "run_probe", lambda layers, *, gpu: outcomes)
     monkeypatch.setattr(probe, "landlock_abi", lambda libc: -1)
     monkeypatch.setattr(seccomp, "program", lambda *, gpu: b"")
     found = probe.isolation()
     assert "fenced" not in found.layers
     assert "filtered" not in found.layers
-    assert found.notes[0] == "no fence: Landlock is not in this kernel, or not allowed"
-    assert found.notes[1].startswith("no filter: it is not written for ")
+    assert found.notes[0] == "no Landlock: it is not in this kernel, or not allowed"
+    assert found.notes[1].startswith("no seccomp filter: the grader has none for ")
     assert not policy.layers_in_use(gpu=False).landlock
 
 
@@ -141,7 +141,7 @@ def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:
     [
         (None, [], ""),
         (FULL, [RowState.OK], "level full"),
-        (PARTIAL, [RowState.NOTE], "a hand-in can shout"),
+        (PARTIAL, [RowState.NOTE], "a submission can shout"),
         (NONE, [RowState.NOTE], "your own code may, a stranger's should not"),
     ],
 )
@@ -160,7 +160,7 @@ MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def answer(call: str | int, *arguments: int, machine: str, gpu: bool = False, abi: int = 0) -> int:
-    """Run the filter as the kernel does; return what it says."""
+    """Run the filter as the kernel does; return its result."""
     number = NUMBERS[call][list(MACHINES).index(machine)] if isinstance(call, str) else call
     assert number is not None
     padded = (*arguments, *[0] * 6)[:6]
@@ -197,7 +197,7 @@ def test_what_the_filter_says(machine: str) -> None:
     assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM | 0o4000) == refused(errno.EACCES)
     assert says("socket", socket.AF_UNIX, socket.SOCK_DGRAM, gpu=True) == ALLOWED
     assert says("socket", socket.AF_INET, gpu=True) == refused(errno.EACCES)
-    # The kernel takes the low half of an argument; the high half is no way around.
+    # The kernel reads the low half of an argument, so the high half cannot bypass the rule.
     assert says("socket", socket.AF_INET | 1 << 32) == refused(errno.EACCES)
     assert says("kill", 0xFFFF_FFFF, 9) == refused(errno.EPERM)
     assert says("kill", 1234, 9) == ALLOWED

@@ -1,4 +1,4 @@
-"""Untrusted programs: how they end, what they may use, and that nothing of them is left."""
+"""Untrusted programs: how they end, what they may use, and that they leave nothing behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(
         )
 
 
-# --- how it ends -----------------------------------------------------------------------------
+# --- ends ------------------------------------------------------------------------------------
 
 
 def test_a_program_that_ends_well(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     assert "cannot run /no/such: No such file or directory" in ended.output
 
 
-# --- what it may use -------------------------------------------------------------------------
+# --- limits ----------------------------------------------------------------------------------
 
 
 def test_the_time_limit(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert leads == "True"
 
 
-# --- what it leaves --------------------------------------------------------------------------
+# --- leftovers -------------------------------------------------------------------------------
 
 LEFT = {
     "a child": """
@@ -266,14 +266,14 @@ time.sleep(1000)
     os.kill(judge, signal.SIGKILL)
     os.waitpid(judge, 0)
     deadline_s = time.monotonic() + 10
-    # We are the subreaper: it is our child now, and a zombie until it is swept.
+    # This process is the subreaper, so it is our child now, and a zombie until the sweep.
     while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline_s, "it lives on"
         time.sleep(0.01)
     process_tree.sweep()
 
 
-# --- its words -------------------------------------------------------------------------------
+# --- output ----------------------------------------------------------------------------------
 
 
 def captured(*pieces: bytes, limit_bytes: int = 1 << 20) -> Capture:
@@ -319,11 +319,11 @@ def test_reading_stops_at_the_limit() -> None:
     capture.close()
 
 
-# --- its folder ------------------------------------------------------------------------------
+# --- scratch folder --------------------------------------------------------------------------
 
 
 def test_a_box_is_removed_whatever_is_in_it() -> None:
-    with scratch_dir.box("grade-test-") as folder:
+    with scratch_dir.scratch_folder("grade-test-") as folder:
         (folder / "closed").mkdir()
         (folder / "closed" / "file").touch()
         (folder / "closed").chmod(0)

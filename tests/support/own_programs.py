@@ -83,14 +83,15 @@ REJECTED = {
     "always_says_right": (
         main(CALL + '    std::puts("PASS");\n'),
         "wrong_answer",
-        "main.cu said right (exit code 0), but `output[",
+        "main.cu accepted the output (exit code 0), but `output[",
         "compare every element",
     ),
     "always_says_wrong": (
         main(CALL + '    std::puts("all wrong");\n    return 1;\n'),
         "wrong_answer",
-        'main.cu ended with exit code 1, but silu.cu is right; its last words: "all wrong"',
-        "Leave room for rounding",
+        "main.cu ended with exit code 1, but silu.cu is right; its last line of output: "
+        '"all wrong"',
+        "allow for rounding",
     ),
     "says_the_opposite": (
         main(CALL + COMPARE.replace("!right", "right")),
@@ -104,7 +105,7 @@ REJECTED = {
             '!right(in[i], out[i]);\n    std::printf("%d wrong\\n", wrong);\n'
         ),
         "wrong_answer",
-        "said right (exit code 0), but",
+        "accepted the output (exit code 0), but",
         "",
     ),
     "never_copies_back": (
@@ -113,20 +114,20 @@ REJECTED = {
             "    silu(d_in, d_out, n);\n" + COMPARE
         ),
         "wrong_answer",
-        "said right",
-        "copied back",
+        "accepted the output",
+        "copy the output back",
     ),
     "looks_at_the_first_ten": (
         main(CALL + COMPARE.replace("i < n", "i < 10")),
         "wrong_answer",
-        "said right",
+        "accepted the output",
         "every element",
     ),
     "leaves_out_the_last": (
         main(CALL + COMPARE.replace("i < n", "i < n - 1")),
         "wrong_answer",
         "`output[1002]` was changed from",
-        "the last one too",
+        "including the last",
     ),
     "compares_two_calls": (
         main(
@@ -134,7 +135,7 @@ REJECTED = {
             "++i)\n        if (other[i] != out[i]) return 1;\n"
         ),
         "wrong_answer",
-        "said right",
+        "accepted the output",
         "",
     ),
     "tosses_a_coin": (
@@ -149,7 +150,7 @@ REJECTED = {
     "never_calls": (
         main(COMPARE.replace("!right(in[i], out[i])", "false")),
         "wrong_answer",
-        "main.cu never calls `silu`, so that it judges nothing",
+        "main.cu never calls `silu`, so it tests nothing",
         "call `silu` on device memory",
     ),
     "calls_a_copy_of_the_kernel": (
@@ -172,7 +173,7 @@ REJECTED = {
     "gives_up_before": (
         main('    std::puts("no device");\n    return 2;\n' + CALL),
         "wrong_answer",
-        'ended with exit code 2 before it called `silu`; its last words: "no device"',
+        'ended with exit code 2 before it called `silu`; its last line of output: "no device"',
         "",
     ),
     "follows_a_device_pointer": (
@@ -242,14 +243,14 @@ REJECTED = {
     "declares_the_entry": (
         main(CALL).replace('#include "silu.h"', "void silu(const float*, float*, int);"),
         "compile_error",
-        "`silu(float const*, float*, int)` is declared here in another way",
+        "the declaration of `silu(float const*, float*, int)` does not match",
         'write #include "silu.h"',
     ),
     "uses_what_is_not_there": (
         main("    prepare(n);\n" + CALL + COMPARE, before="void prepare(int);\n"),
         "compile_error",
         "main.cu:25: `prepare(int)` is used but not defined",
-        "its body",
+        "define it in",
     ),
     "shares_a_name": (
         main(CALL + COMPARE, before="int calls = 0;\n"),

@@ -562,7 +562,7 @@ def own_program() -> Report:
         ProgramRun(
             changed=False,
             verdict=Verdict.ACCEPTED,
-            message="main.cu said right, and it is (exit code 0)",
+            message="main.cu accepted the right output (exit code 0)",
             calls=2,
             array="output",
             element=(41,),
@@ -574,8 +574,8 @@ def own_program() -> Report:
         ProgramRun(
             changed=True,
             verdict=Verdict.WRONG_ANSWER,
-            message="main.cu said right (exit code 0), but `output[999]` was changed from 9.99 to "
-            "-45.95",
+            message="main.cu accepted the output (exit code 0), but `output[999]` was changed from "
+            "9.99 to -45.95",
             calls=2,
             array="output",
             element=(999,),
@@ -592,7 +592,7 @@ def own_program() -> Report:
         score=0.0,
         max_score=10.0,
         message=runs[-1].message,
-        hint="compare every element after it was copied back, the last one too",
+        hint="copy the output back, and compare every element, including the last",
         wall_s=0.2,
         evidence=ProgramEvidence(kernel="silu", runs=runs, runs_total=4),
     )
@@ -628,8 +628,8 @@ def forbidden() -> Report:
         score=0.0,
         max_score=0.0,
         message=f"silu.cu: {broken.message} (cublasSgemm_v2)",
-        hint="take it out: this kernel is to be written by hand",
-        evidence=RulesEvidence(broken=(broken,), flags=("the text says `cublas`",)),
+        hint="remove it: this kernel must be written by hand",
+        evidence=RulesEvidence(broken=(broken,), flags=("the source contains `cublas`",)),
     )
     unearned = visible(score=0.0, message="4 of 4 cases right; no points: the kernel breaks a rule")
     return report(

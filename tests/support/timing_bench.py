@@ -109,7 +109,7 @@ def timed(
         if not isinstance(built, Built):
             sys.exit(f"{source.path}: {built.message}")
         if text is None:
-            file.rebuilt(build_baseline(assignment, Device.CUDA, built.path.parent / "torch"))
+            file.replace_build(build_baseline(assignment, Device.CUDA, built.path.parent / "torch"))
         begins()
         started_s = time.monotonic()
         (verdict,) = PerformanceCheck().run(file)

@@ -1,4 +1,4 @@
-"""The store of build products: complete or absent, also with runs side by side."""
+"""The cache of build products: an entry is complete or absent, also with concurrent runs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_runs_that_make_the_same_entry_at_once_agree(root: Path) -> None:
 
     def make(folder: Path) -> None:
         make_file(folder)
-        together.wait(timeout=20)  # all are between the look and the rename
+        together.wait(timeout=20)  # all runs are between the look-up and the rename
 
     def run() -> None:
         entries.append(cached_folder("kind", "key", make))
@@ -90,11 +90,11 @@ def test_runs_that_make_the_same_entry_at_once_agree(root: Path) -> None:
 
 
 @pytest.mark.parametrize("locks", [True, False], ids=["with locks", "without locks"])
-def test_of_what_is_dear_one_is_made_and_the_others_wait(
+def test_an_expensive_entry_is_made_once_and_the_others_wait(
     root: Path, monkeypatch: pytest.MonkeyPatch, locks: bool
 ) -> None:
     if not locks:
-        monkeypatch.setattr(fcntl, "LOCK_EX", -1)  # an operation that there is not
+        monkeypatch.setattr(fcntl, "LOCK_EX", -1)  # an operation that does not exist
     made: list[str] = []
 
     def make(folder: Path) -> None:
@@ -103,7 +103,7 @@ def test_of_what_is_dear_one_is_made_and_the_others_wait(
         (folder / "product").write_text("the same")
 
     def run() -> None:
-        assert (cached_folder("runtime", "key", make, alone=True) / "product").exists()
+        assert (cached_folder("runtime", "key", make, exclusive=True) / "product").exists()
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for thread in threads:
@@ -123,7 +123,7 @@ def test_one_who_makes_it_for_ever_is_not_waited_for(
     (root / "runtime").mkdir(parents=True)
     with (root / "runtime" / ".key.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert cached_folder("runtime", "key", lambda folder: None, alone=True).is_dir()
+        assert cached_folder("runtime", "key", lambda folder: None, exclusive=True).is_dir()
 
 
 def test_a_failure_lets_the_next_one_try(root: Path) -> None:
@@ -131,8 +131,8 @@ def test_a_failure_lets_the_next_one_try(root: Path) -> None:
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="full"):
-        cached_folder("runtime", "key", fail, alone=True)
-    assert cached_folder("runtime", "key", lambda folder: None, alone=True).is_dir()
+        cached_folder("runtime", "key", fail, exclusive=True)
+    assert cached_folder("runtime", "key", lambda folder: None, exclusive=True).is_dir()
 
 
 def test_what_a_killed_run_left_is_swept_up_in_a_day(root: Path) -> None:

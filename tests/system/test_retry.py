@@ -1,4 +1,4 @@
-"""A machine that has no room for a process or a thread for a while, and one that has none."""
+"""A machine that refuses processes or threads, for a while or for ever."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from grader.build.compiler import Compiler, compile_file
 from grader.errors import GraderError
 from grader.sandbox import spawn
 from grader.system import retry, toolchain
-from grader.system.retry import Pool, patiently
+from grader.system.retry import Pool, retry_start
 from grader.worker import python_server
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(retry, "RETRY_S", 0.3)
 
 
 def refusing(real: Callable[..., Any], times: int, error: Exception) -> Callable[..., Any]:
-    """Return `real`, which raises `error` so many times before it works."""
+    """Return `real`, which raises `error` this many times before it works."""
     left = [times]
 
     def start(*arguments: Any, **named: Any) -> Any:
@@ -47,13 +47,13 @@ FOR_EVER = 1 << 30
 
 @pytest.mark.parametrize("error", [NO_PROCESS, NO_THREAD, OSError(errno.ENOMEM, "no memory")])
 def test_a_refusal_is_waited_out(error: Exception) -> None:
-    assert patiently(refusing(lambda: "started", 3, error)) == "started"
+    assert retry_start(refusing(lambda: "started", 3, error)) == "started"
 
 
 @pytest.mark.parametrize("error", [NO_PROCESS, NO_THREAD])
-def test_a_machine_without_room_is_told_in_words(error: Exception) -> None:
-    with pytest.raises(GraderError, match="no room for more processes") as caught:
-        patiently(refusing(lambda: None, FOR_EVER, error))
+def test_a_machine_without_room_has_a_clear_message(error: Exception) -> None:
+    with pytest.raises(GraderError, match="refused to start a process") as caught:
+        retry_start(refusing(lambda: None, FOR_EVER, error))
     assert "pids.max" in (caught.value.tip or "")
 
 
@@ -61,11 +61,11 @@ def test_a_machine_without_room_is_told_in_words(error: Exception) -> None:
 def test_other_failures_are_not_waited_for(error: Exception) -> None:
     start = refusing(lambda: None, 1, error)
     with pytest.raises(type(error)):
-        patiently(start)
-    start()  # it was called once
+        retry_start(start)
+    start()  # it was called only once
 
 
-# --- where a grading starts something ------------------------------------------------------------
+# --- every place where a grading starts something ------------------------------------------------
 
 
 def descriptors() -> list[str]:
@@ -94,10 +94,10 @@ def test_a_program_is_started_when_there_is_room_again(
 def test_a_program_for_which_there_is_no_room_leaves_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_true(folder)  # what is opened once only
+    run_true(folder)  # opens what is opened once only
     before = descriptors()
     monkeypatch.setattr(os, "posix_spawn", refusing(os.posix_spawn, FOR_EVER, NO_PROCESS))
-    with pytest.raises(GraderError, match="no room for more processes"):
+    with pytest.raises(GraderError, match="refused to start a process"):
         run_true(folder)
     assert descriptors() == before
 
@@ -127,7 +127,7 @@ def test_a_pool_without_any_thread_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     start = refusing(threading.Thread.start, FOR_EVER, NO_THREAD)
     with Pool(1) as pool, monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", start)
-        with pytest.raises(GraderError, match="no room for more processes"):
+        with pytest.raises(GraderError, match="refused to start a process"):
             pool.submit(int)
 
 
@@ -140,7 +140,7 @@ def test_the_server_for_python_waits_to_fork(monkeypatch: pytest.MonkeyPatch) ->
         python_server._fork()
 
 
-# What the tools say, as seen with a limit of one or two processes.
+# The tools' messages at a limit of one or two processes.
 REFUSED = (
     "g++: fatal error: cannot execute '/usr/lib/gcc/cc1plus': vfork: Resource temporarily"
     " unavailable\ncompilation terminated.",
@@ -183,7 +183,7 @@ def test_a_compiler_without_room_is_not_the_students_fault(
         )
 
     if ours:
-        with pytest.raises(GraderError, match="no room for more processes"):
+        with pytest.raises(GraderError, match="refused to start a process"):
             compiled()
     else:
         assert compiled().library is None

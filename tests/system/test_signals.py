@@ -1,4 +1,4 @@
-"""A signal ends the run even where its exception is lost on the way."""
+"""A signal ends the run even if other code swallows its exception."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_a_signal_is_an_exception(number: signal.Signals, code: int | None) -> N
 
 def test_what_was_swallowed_is_raised_again() -> None:
     with pytest.raises(SystemExit), signals.terminable():
-        # As C code does that looks for an optional module.
+        # Like C code that looks for an optional module.
         with contextlib.suppress(SystemExit):
             os.kill(os.getpid(), signal.SIGTERM)
         signals.check()
         pytest.fail("it went on")
 
 
-def test_what_fails_for_want_of_it_is_no_error_of_ours() -> None:
+def test_what_fails_for_want_of_it_is_no_error_of_the_grader() -> None:
     with pytest.raises(KeyboardInterrupt), signals.terminable():
         try:
             os.kill(os.getpid(), signal.SIGINT)

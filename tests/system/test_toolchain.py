@@ -1,7 +1,7 @@
-"""Finding tools: the order of the search, and what counts as broken.
+"""Finding tools: the order of the search, and broken tools.
 
-The programs are shell scripts that answer like the real ones; the real g++ and
-nvcc are asked too, where the machine has them.
+The programs are shell scripts that answer like the real ones; the real g++ and nvcc are tested if
+the machine has them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLANG = "#define __clang__ 1\n#define __GNUC__ 4\n#define __GNUC_MINOR__ 2\n"
 
 
 class Places:
-    """A machine made of folders: nothing of the real one is found."""
+    """A machine made of folders, where no real tool is found."""
 
     def __init__(self, root: Path, patch: pytest.MonkeyPatch) -> None:
         self.path = root / "path"
@@ -59,9 +59,9 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 
 @pytest.fixture(autouse=True)
 def _fresh_search() -> object:
-    toolchain.forget()
+    toolchain.clear_cache()
     yield
-    toolchain.forget()
+    toolchain.clear_cache()
 
 
 def test_nothing_is_found_on_a_bare_machine(places: Places) -> None:
@@ -91,7 +91,7 @@ def test_search_order_of_cuda_tools(places: Places) -> None:
     new = places.add(places.local / "cuda-13.0" / "bin" / "nvcc", NVCC_13)
 
     def found() -> Path:
-        toolchain.forget()
+        toolchain.clear_cache()
         tool = toolchain.find_nvcc()
         assert tool is not None
         return tool.path
@@ -113,7 +113,7 @@ def test_search_order_of_cuda_tools(places: Places) -> None:
     places.patch.setenv("CUDACXX", "/no/such/nvcc")
     assert found() == chosen
     places.patch.setenv("CUDACXX", "")
-    toolchain.forget()
+    toolchain.clear_cache()
     assert toolchain.search_nvcc() == toolchain.Search(tool=None), "there shall be none"
 
 
@@ -125,13 +125,13 @@ def test_packaged_sanitizer_without_its_launcher_is_passed_over(places: Places) 
         "its package lacks TreeLauncherSubreaper, by which it starts programs",
     )
     usual = places.add(places.local / "cuda" / "bin" / "compute-sanitizer", SANITIZER)
-    toolchain.forget()
+    toolchain.clear_cache()
     found = toolchain.find_compute_sanitizer()
     assert found is not None
     assert found.path == usual
     launcher = packaged.parent.parent / "compute-sanitizer" / "TreeLauncherSubreaper"
     places.add(launcher, "")
-    toolchain.forget()
+    toolchain.clear_cache()
     found = toolchain.find_compute_sanitizer()
     assert found is not None
     assert found.path == packaged
@@ -175,14 +175,14 @@ def test_program_of_another_machine_is_broken(places: Places) -> None:
 
 def test_hanging_compiler_is_broken(places: Places) -> None:
     hanging = places.path / "g++"
-    # `read` from a fifo nobody writes to: hangs without a program on PATH.
+    # `read` from a fifo without a writer hangs, and needs no program on PATH.
     subprocess.run(["/usr/bin/env", "mkfifo", str(places.home / "never")], check=True, env={})
     hanging.write_text(f"#!/bin/sh\nread line < '{places.home / 'never'}'\n")
     hanging.chmod(0o755)
     places.patch.setattr(toolchain, "PROBE_TIMEOUT_S", 0.2)
     search = toolchain.search_cxx()
     assert search.tool is None
-    assert "no answer" in search.broken[0].reason
+    assert "did not end" in search.broken[0].reason
 
 
 def test_clang_under_the_name_of_gcc_is_not_taken(places: Places) -> None:
@@ -221,7 +221,7 @@ def test_link_flags_for_the_layout_of_the_packages(places: Places) -> None:
     root = places.site / "nvidia" / "cu13"
     tool = _packaged_nvcc(places, root)
     assert toolchain.nvcc_link_flags(tool) == ()
-    toolchain.forget()
+    toolchain.clear_cache()
     places.add(root / "lib" / "libcudart_static.a", "")
     assert toolchain.nvcc_link_flags(tool) == (f"-L{root / 'lib'}",)
 

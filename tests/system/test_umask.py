@@ -1,4 +1,4 @@
-"""What the judge makes is for its own eyes, what it hands out goes by the user's umask."""
+"""Files of the judge are private; files for the user have the user's umask."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_a_grading_makes_is_private(
     submission = read_submission(tmp_path, assignment)
     report = pipeline.grade(assignment, submission, Options(), Progress(), on_report=hear)
     assert report.score == 100
-    # The first is heard before the judge begins.
+    # The first grading runs before the judge begins.
     assert masks[0] == users
     assert set(masks[1:]) == {0o077}
     assert set(modes) == {0o666 & ~users}

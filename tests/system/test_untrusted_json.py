@@ -174,7 +174,7 @@ def gated(answer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Built |
     return compile_gate.compile_launches(built, [{"kernel": "k"}])
 
 
-def test_a_defect_of_ours_spoils_one_kernel_only(
+def test_a_defect_of_the_grader_spoils_one_kernel_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def breaks(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Speedups: the estimate, its interval, and what is concluded about tiers."""
+"""Speedups: the estimate, its interval, and the decision about tiers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(low: float, median: float, high: float) -> Estimate:
 def test_six_rounds_are_the_fewest() -> None:
     assert fewest_rounds() == 6
     assert estimate([1.0] * 6).rounds == 6
-    with pytest.raises(ValueError, match="5 rounds say too little"):
+    with pytest.raises(ValueError, match="5 rounds are too few"):
         estimate([1.0] * 5)
 
 
@@ -59,11 +59,11 @@ def test_an_outlier_moves_neither_median_nor_interval() -> None:
 
 @pytest.mark.parametrize("shape", ["normal", "lognormal", "two humps"])
 def test_interval_holds_the_true_median_as_often_as_it_says(shape: str) -> None:
-    chooser = random.Random(7)
+    rng = random.Random(7)
     draws: dict[str, Callable[[], float]] = {
-        "normal": lambda: 1.2 + chooser.gauss(0, 0.02),
-        "lognormal": lambda: 1.2 * chooser.lognormvariate(0, 0.2),
-        "two humps": lambda: 1.2 + chooser.choice([-0.1, 0.1]) * chooser.random(),
+        "normal": lambda: 1.2 + rng.gauss(0, 0.02),
+        "lognormal": lambda: 1.2 * rng.lognormvariate(0, 0.2),
+        "two humps": lambda: 1.2 + rng.choice([-0.1, 0.1]) * rng.random(),
     }
     draw = draws[shape]
     results = [estimate([draw() for _ in range(21)]) for _ in range(1000)]
@@ -85,9 +85,9 @@ def test_mean_of_sizes_treats_twice_and_half_alike() -> None:
     [
         ((0.40, 0.45, 0.49), None),
         ((0.50, 0.55, 0.60), SLOW),
-        ((1.00, 1.10, 1.20), EVEN),  # a tier is reached by what equals it
+        ((1.00, 1.10, 1.20), EVEN),  # a speedup equal to a tier reaches it
         ((1.31, 1.50, 1.70), FAST),
-        ((0.60, 0.80, 0.99), SLOW),  # wide, and clear of every tier
+        ((0.60, 0.80, 0.99), SLOW),  # wide, and far from every tier
     ],
 )
 def test_interval_clear_of_the_tiers_decides(
@@ -99,19 +99,19 @@ def test_interval_clear_of_the_tiers_decides(
 @pytest.mark.parametrize("median", [0.98, 0.995, 1.0, 1.01])
 def test_near_a_tier_the_student_gets_the_doubt(median: float) -> None:
     decision = decide(found(median - 0.02, median, median + 0.02), TIERS)
-    assert decision == Decision(tier=EVEN, open=EVEN, certain=False)
-    assert not decision.again
+    assert decision == Decision(tier=EVEN, undecided=EVEN, certain=False)
+    assert not decision.too_wide
 
 
 def test_doubt_is_given_no_further_than_noise() -> None:
     low = 1.0 / (1 + NOISE) - 0.01
     decision = decide(found(low - 0.05, low, 1.01), TIERS)
     assert decision.tier is SLOW
-    assert decision.again
+    assert decision.too_wide
 
 
 def test_wide_interval_over_a_tier_asks_for_more() -> None:
-    assert decide(found(0.8, 1.0, 1.4), TIERS).again  # 1.3 is far from the median
+    assert decide(found(0.8, 1.0, 1.4), TIERS).too_wide  # 1.3 is far from the median
 
 
 def test_interval_below_the_first_tier_may_be_open_too() -> None:

@@ -85,14 +85,14 @@ def test_what_only_the_interpreter_takes_is_told(tmp_path: Path) -> None:
         SIGNATURE, SourceFile(path="silu.py", text=NUMPY_IN_A_KERNEL), Device.CPU, tmp_path
     )
     assert isinstance(built, Built)
-    assert built.doubts == (
+    assert built.flags == (
         "line 16: the kernel `kernel` calls `with_numpy`, which is not of Triton's language",
         "line 17: the kernel `kernel` calls `np.copyto`, which is not of Triton's language",
         "line 17: the kernel `kernel` reaches into a tile (`.handle`)",
     )
     first = built.evidence.diagnostics[0]
     assert (first.line, first.severity) == (16, "warning")
-    assert first.message.endswith("Triton's language: a GPU's compiler refuses that")
+    assert first.message.endswith("Triton's language: it does not compile for a GPU")
 
 
 @pytest.mark.parametrize(

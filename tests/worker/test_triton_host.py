@@ -269,8 +269,8 @@ def test_a_compiled_kernel_is_asked_and_launched(bench: Bench) -> None:
         (WARMS_UP_ONLY, "wrong_answer", "nothing was ever written"),
         (DEMANDS_A_GPU, "runtime_error", "input.is_cuda"),
         # The rules see through the stand-ins, and so does the compiler's gate.
-        (TORCH_DOES_THE_WORK, "forbidden", "let a kernel of your own"),
-        (TORCH_COMPILES_THE_WORK, "forbidden", "let a kernel of your own"),
+        (TORCH_DOES_THE_WORK, "forbidden", "in a kernel of your own"),
+        (TORCH_COMPILES_THE_WORK, "forbidden", "in a kernel of your own"),
         (DOES_NOT_COMPILE, "compile_error", "does not compile for a GPU"),
     ],
     ids=[

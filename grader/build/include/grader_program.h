@@ -1,15 +1,14 @@
-// Between a student's main and the student's kernel: after each call of the
-// entry one element of one output is read and written back, changed or not.
+// The shim between a student's main and the student's kernel. After each call of the entry it reads
+// one element of one output and writes it back, changed or not.
 //
-//   judge ──page (descriptor 3)──→ at start: orders taken and wiped, descriptor closed
-//                                  at each call: what was done is written into the page
+//   judge ──page (descriptor 3)──→ at start: take and wipe the orders, close the descriptor
+//                                  at each call: write an observation into the page
 //
-// Both kinds of run make the same calls, take the same time and have the same
-// names and files: only the four or eight bytes written back differ. Within a
-// run the same element of an array of one size gets the same change, so that
-// calling twice and comparing tells nothing.
+// Runs with and without a change make the same calls, take the same time and use the same names and
+// files; only the bytes of the element differ. Within a run the same element of an array of one size
+// gets the same change, so a program learns nothing by comparing two calls.
 //
-// grader/checks/program/control_page.py has the page's layout, too.
+// grader/checks/program/control_page.py repeats the page's layout.
 #pragma once
 
 #include <cmath>
@@ -30,20 +29,20 @@ using Size = long long;
 constexpr int MOST_EXTENTS = 4;
 
 struct Orders {
-    std::uint64_t token;     // to be repeated: what else is in the page is none of ours
+    std::uint64_t token;     // repeated in the observation, to prove that the shim wrote it
     std::uint64_t change;    // 1: the element is changed, 0: written back as it was
     std::uint64_t output;    // which output argument, from 0
-    std::uint64_t last;      // 1: its last element, 0: the one that `pick` says
+    std::uint64_t last;      // 1: its last element, 0: the element that `pick` selects
     std::uint64_t pick;
     std::uint64_t negative;  // 1: the change is downwards
 };
 
-struct Seen {
+struct Observation {
     std::uint64_t token;
     std::uint64_t calls;    // of the entry
     std::uint64_t touched;  // calls after which an element was read and written back
     std::uint64_t refused;  // calls after which the output could not be copied
-    Size index;             // of the first touched element; its array's extents
+    Size index;             // of the first touched element, in an array of `extents`
     std::uint64_t extents_count;
     Size extents[MOST_EXTENTS];
     double before, after;
@@ -51,7 +50,7 @@ struct Seen {
 
 struct Page {
     Orders orders;
-    Seen seen;
+    Observation observation;
 };
 
 namespace {
@@ -63,7 +62,7 @@ constexpr int NO_ORDERS = 125;
 Page* page;
 Orders orders;
 
-// Before every constructor: no line of the student's has run yet.
+// Runs before every constructor, so before any of the student's code.
 void take_orders(int, char**, char**)
 {
     void* at = mmap(nullptr, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, DESCRIPTOR, 0);
@@ -76,7 +75,7 @@ void take_orders(int, char**, char**)
 __attribute__((section(".preinit_array"), used)) void (*const at_start)(int, char**, char**) =
     take_orders;
 
-// ---- shapes, with Python's division ----
+// ---- arithmetic on sizes, with Python's division ----
 
 inline Size plus(Size a, Size b) { return a + b; }
 inline Size minus(Size a, Size b) { return a - b; }
@@ -94,7 +93,7 @@ inline Size power(Size a, Size b)
 
 // ---- values ----
 
-// Finite, and further away than any sensible tolerance: by 16 and four times the value.
+// A finite value, further away than any sensible tolerance: by 16 plus four times the value.
 inline double moved(double value, double largest)
 {
     if (!std::isfinite(value)) return 1.0;
@@ -106,7 +105,7 @@ inline double moved(double value, double largest)
 using Real = std::true_type;
 using Whole = std::false_type;
 
-// The types of 16 bits convert to float alone without ambiguity.
+// 16-bit types convert without ambiguity to float only.
 template <class T> double plain(T value, Real) { return double(float(value)); }
 template <class T> double plain(T value, Whole) { return double(value); }
 inline double plain(double value, Real) { return value; }
@@ -117,7 +116,7 @@ template <class T> T changed(T value, Real)
 }
 inline double changed(double value, Real) { return moved(value, 1e300); }
 
-// A quarter of the type's range away.
+// Flip a high bit, which moves the value by a quarter of the type's range.
 template <class T> T changed(T value, Whole)
 {
     return T(value ^ (T(1) << (8 * sizeof(T) - 2)));
@@ -128,7 +127,7 @@ template <class Kind, class T>
 bool touch(T* at, bool on_host, double* before, double* after)
 {
     T value;
-    // By the pointer's own kind: managed and pinned memory are legal outputs, too.
+    // cudaMemcpyDefault, because managed and pinned memory are legal outputs, too.
     if (on_host)
         value = *at;
     else if (cudaMemcpy(&value, at, sizeof value, cudaMemcpyDefault) != cudaSuccess)
@@ -144,7 +143,7 @@ bool touch(T* at, bool on_host, double* before, double* after)
     return true;
 }
 
-// The entry has returned, with `values` of these extents as one of its outputs.
+// Called after the entry has returned: `values` is one of its outputs, of these extents.
 template <class Kind, class T>
 void after_call(T* values, std::initializer_list<Size> extents, bool on_host)
 {
@@ -156,23 +155,23 @@ void after_call(T* values, std::initializer_list<Size> extents, bool on_host)
     const cudaError_t earlier = cudaPeekAtLastError();
     double before, after;
     if (!touch<Kind>(values + index, on_host, &before, &after)) {
-        ++page->seen.refused;
-        // Our own failure must not look like the student's.
+        ++page->observation.refused;
+        // Clear the shim's own error, so that it does not look like the student's.
         if (earlier == cudaSuccess) cudaGetLastError();
         return;
     }
-    if (page->seen.touched++ > 0) return;
-    page->seen.index = index;
-    page->seen.before = before;
-    page->seen.after = after;
-    for (Size extent : extents) page->seen.extents[page->seen.extents_count++] = extent;
+    if (page->observation.touched++ > 0) return;
+    page->observation.index = index;
+    page->observation.before = before;
+    page->observation.after = after;
+    for (Size extent : extents) page->observation.extents[page->observation.extents_count++] = extent;
 }
 
-// True if the outputs are there to be looked at.
+// Count a call; true if the outputs can be read.
 inline bool called()
 {
-    page->seen.token = orders.token;
-    ++page->seen.calls;
+    page->observation.token = orders.token;
+    ++page->observation.calls;
     return cudaDeviceSynchronize() == cudaSuccess;
 }
 

@@ -1,7 +1,6 @@
-"""One case laid out in memory for a worker: what every running check needs.
+"""One case in memory: guarded buffers, filled inputs, poisoned outputs, packed arguments.
 
-Buffers guarded, inputs filled, outputs poisoned, arguments packed, and the
-outputs' snapshots compared. What is made of it is the check's business.
+Every check that runs a submission uses it, and compares snapshots of the outputs with it.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from grader.vocabulary import Device
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSetup:
-    """What a check of one built hand-in works with.
+    """One built submission with everything needed to run it.
 
-    `server` is needed for Python hand-ins, `driver` for shared memory on a
-    GPU; `private` chooses the transport.
+    `server` is needed for Python submissions, `driver` for shared memory on a GPU. With `private`,
+    buffers are copied between judge and worker instead of shared.
     """
 
     assignment: Assignment
@@ -45,41 +44,41 @@ class RunSetup:
     private: bool
 
 
-# A process that is dead has given its memory back, but the driver may be tidying up.
+# The driver may free the memory of a process only some time after it has ended.
 _FREED_S = 3.0
-_AGAIN_S = 0.1
+_RETRY_S = 0.1
 
 
-def out_of_memory_diagnosis(built: Built, again: Callable[[], object]) -> Diagnosis:
-    """Say that the hand-in, whose worker has ended, held all of the GPU's memory.
+def out_of_memory_diagnosis(built: Built, allocate: Callable[[], object]) -> Diagnosis:
+    """Return the diagnosis that the submission, whose worker has ended, held the GPU's memory.
 
-    `again` is what had failed for want of memory. Raises GpuOutOfMemoryError if it
-    still fails: then it was not the hand-in.
+    `allocate` is the allocation that failed. Raises GpuOutOfMemoryError if it still fails: then
+    the submission is not the cause.
     """
     deadline_s = time.monotonic() + _FREED_S
     while True:
         try:
             with gpu_errors():
-                again()
+                allocate()
         except GpuOutOfMemoryError:
             if time.monotonic() >= deadline_s:
                 raise
-            time.sleep(_AGAIN_S)
+            time.sleep(_RETRY_S)
         else:
             return Diagnosis(
                 Verdict.MEMORY_LIMIT,
-                f"{built.entry} kept so much of the GPU's memory from earlier calls that "
-                "too little was left for this one",
-                hint=f"{built.entry} frees what it allocates (cudaFree, or `del` in Python) "
+                f"earlier calls of {built.entry} kept so much of the GPU's memory that too little "
+                "was left for this call",
+                hint=f"free everything that {built.entry} allocates (cudaFree, or `del` in Python) "
                 "before it returns",
             )
 
 
 class CaseRun:
-    """One case of one hand-in.
+    """One case of one submission.
 
-    `poisons` holds two bytes for each output, neither of which would be right
-    in any of its elements. Raises GraderError if the case has no such bytes.
+    `poisons` holds two bytes for each output, neither of which is accepted in any of its elements.
+    Raises GraderError if the case has no such bytes.
     """
 
     def __init__(self, setup: RunSetup, case: Case, data: CaseData) -> None:
@@ -104,10 +103,10 @@ class CaseRun:
 
     @contextmanager
     def buffers(self) -> Iterator[list[Buffer]]:
-        """Make the case's buffers for the time of the block.
+        """Allocate the case's buffers, which live until the end of the block.
 
-        Raises GpuOutOfMemoryError if the GPU has no memory left for them, or for what
-        the block does with them; GraderError if it fails otherwise.
+        Raises GpuOutOfMemoryError if the GPU has too little memory for them or for the block,
+        GraderError if the GPU fails otherwise.
         """
         made: list[Buffer] = []
         with gpu_errors():
@@ -131,20 +130,20 @@ class CaseRun:
                     buffer.close()
 
     def out_of_memory(self, session: Session, error: GpuOutOfMemoryError) -> Diagnosis:
-        """End the worker and say that it held the memory which `error` says is missing.
+        """End the worker and return the diagnosis that it held the GPU's memory.
 
-        Raises GpuOutOfMemoryError if there is no more room without it: then it was not
-        the hand-in, nor if it had ended before.
+        Raises GpuOutOfMemoryError if the allocation still fails without the worker, or if the
+        worker had ended already: then the submission is not the cause.
         """
         if not session.alive:
             raise error
         session.close()
-        return out_of_memory_diagnosis(self._setup.built, self._try_again)
+        return out_of_memory_diagnosis(self._setup.built, self._allocate)
 
-    def _try_again(self) -> None:
+    def _allocate(self) -> None:
         with self.buffers() as buffers:
             for buffer in buffers:
-                buffer.guard_violation()  # takes memory of torch's own
+                buffer.guard_violation()  # allocates temporaries in torch
 
     def fill(self, buffers: list[Buffer], *, poison: int) -> None:
         """Set all buffers for a call; `poison` chooses the first or second byte."""
@@ -154,7 +153,7 @@ class CaseRun:
             else:
                 buffer.poison(self.poisons[buffer.name][poison])
         if self._setup.built.device is Device.CUDA:
-            torch.cuda.synchronize()  # the worker's streams know nothing of ours
+            torch.cuda.synchronize()  # the worker's streams do not wait for ours
 
     def arguments(self) -> bytes:
         """Return the payload of CALL."""

@@ -1,9 +1,8 @@
-"""Why a worker died: from what it left behind to a sentence with a line in it.
+"""Find the cause and the source line of a worker's death by signal.
 
-Three witnesses, none of them trusted: the host runtime's last record (which
-access, of which buffer, at which instruction), Python's fault handler (a
-stack), and what the C++ library prints on its way out (an exception's text, a
-failed assertion). They only explain a death that the judge has seen by itself.
+There are three sources, none of them trusted: the host runtime's last record (the access, buffer
+and instruction), the stack of Python's fault handler, and the last output of the C++ library (the
+message of an exception, a failed assertion). They only explain a death that the judge saw itself.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from grader.judge.outcome import Outcome
 from grader.vocabulary import Device, Language
 
 _MOST_CHARACTERS = 300
-_MOST_LINES = 10_000_000  # a line number beyond is no line number
+_MOST_LINES = 10_000_000  # larger line numbers are forged
 
 _SIGNAL_WORDS = {
     signal.SIGSEGV: "segmentation fault",
@@ -48,11 +47,10 @@ _EXCEPTION = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crash:
-    """What is known of a death by signal.
+    """The cause of a death by signal.
 
-    `what` is the cause in words; `in_kernel` is true if a kernel caused it, and
-    `bad_access` if by an access to memory, `wrote_input` if that was to an
-    input; `place` is "silu.cu:12", "" if unknown.
+    `what` describes it. `in_kernel` is true if a kernel caused it, `bad_access` if a memory access
+    did, and `wrote_input` if that was a write to an input. `place` is "silu.cu:12", "" if unknown.
     """
 
     what: str
@@ -65,20 +63,20 @@ class Crash:
     wrote_input: bool = False
 
 
-def understand(number: int, outcome: Outcome, built: Built) -> Crash:
-    """Put together what the witnesses say of a death by the signal `number`."""
-    told = reversed(outcome.told)
-    record = next((record for record in told if record.get("record") == "fault"), None)
+def explain_crash(number: int, outcome: Outcome, built: Built) -> Crash:
+    """Return the cause of a death by the signal `number`."""
+    records = reversed(outcome.records)
+    record = next((record for record in records if record.get("record") == "fault"), None)
     if record is not None and number != signal.SIGABRT:
-        return _of_record(record, built)
+        return _from_record(record, built)
     if number == signal.SIGABRT:
-        said = _last_words(outcome.ended.output if outcome.ended else "", built)
-        if said is not None:
-            return said
-    return _of_stack(number, outcome.stack, built)
+        crash = _from_output(outcome.ended.output if outcome.ended else "", built)
+        if crash is not None:
+            return crash
+    return _from_stack(number, outcome.stack, built)
 
 
-def signal_words(number: int) -> str:
+def signal_name(number: int) -> str:
     """Return a signal's meaning, or its number."""
     try:
         known = signal.Signals(number)
@@ -101,7 +99,7 @@ def source_place(record: dict[str, Any], built: Built) -> str:
     return f"{built.file}:{place.line}"
 
 
-def _of_record(record: dict[str, Any], built: Built) -> Crash:
+def _from_record(record: dict[str, Any], built: Built) -> Crash:
     in_kernel = record.get("in_kernel") is True
     message = _text(record, "message")
     buffer = _text(record, "buffer")
@@ -109,14 +107,14 @@ def _of_record(record: dict[str, Any], built: Built) -> Crash:
     what, hint = message or "crashed", ""
     if message == "host code accessed device memory":
         what += f" (`{buffer}`)" if buffer else ""
-        hint = "a device pointer can be followed in a kernel only: copy with cudaMemcpy"
+        hint = "a device pointer can be dereferenced in a kernel only: copy with cudaMemcpy"
     elif message == "a read-only input was written":
         hint = INPUT_HINT
     elif message == "an access outside a buffer" and buffer:
         what = f"an access {_distance(record, buffer)}"
         hint = OUTSIDE_HINT
     elif message == "a null pointer was dereferenced":
-        what = "a null pointer was followed"
+        what = "a null pointer was dereferenced"
         hint = "a pointer was never set, or an allocation failed"
     elif bad_access and in_kernel:
         hint = OUTSIDE_HINT
@@ -146,15 +144,15 @@ def _distance(record: dict[str, Any], buffer: str) -> str:
     )
 
 
-def _last_words(output: str, built: Built) -> Crash | None:
-    """What the C++ library printed before it aborted."""
+def _from_output(output: str, built: Built) -> Crash | None:
+    """Read what the C++ library printed before it aborted."""
     asserted = list(_ASSERTION.finditer(output))
     if asserted:
         match = asserted[-1]
-        theirs = PurePath(match["file"]).name == PurePath(built.file).name
+        in_source_file = PurePath(match["file"]).name == PurePath(built.file).name
         return Crash(
             what=f"the assertion `{_clip(match['what'])}` failed",
-            place=f"{built.file}:{match['line']}" if theirs else "",
+            place=f"{built.file}:{match['line']}" if in_source_file else "",
         )
     thrown = list(_EXCEPTION.finditer(output))
     if thrown:
@@ -167,9 +165,9 @@ def _last_words(output: str, built: Built) -> Crash | None:
     return None
 
 
-def _of_stack(number: int, stack: str, built: Built) -> Crash:
-    """Python's fault handler prints a stack, innermost first; the student's frame is the place."""
-    what = signal_words(number)
+def _from_stack(number: int, stack: str, built: Built) -> Crash:
+    """Find the student's frame in the stack of Python's fault handler, innermost frame first."""
+    what = signal_name(number)
     frames = list(_PYTHON_FRAME.finditer(stack))
     own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
     if own is None or built.path.suffix == ".so":
@@ -177,10 +175,10 @@ def _of_stack(number: int, stack: str, built: Built) -> Crash:
         if number == signal.SIGKILL:
             hint = "perhaps the machine ran out of memory"
         elif number == signal.SIGSEGV and built.device is Device.CUDA:
-            hint = "host code must not follow device pointers: copy with cudaMemcpy"
+            hint = "host code must not dereference device pointers: copy with cudaMemcpy"
         return Crash(what=what, hint=hint)
     inner = frames[: frames.index(own)]
-    # A store or load of Triton's interpreter, not some call of the student's own.
+    # True for a load or store of Triton's interpreter, false for any other call.
     in_kernel = any(f["file"].endswith("triton/runtime/interpreter.py") for f in inner)
     return Crash(
         what=what,

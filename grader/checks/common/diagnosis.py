@@ -1,7 +1,6 @@
-"""How a worker ended → verdict, message and hint for the student.
+"""Turn a worker's outcome into verdict, message and hint for the student.
 
-A worker's own words are used only here and in `crash`, and only to explain a
-failure that the judge has seen by itself.
+A worker's records are used here and in `crash` only, to explain failures that the judge saw itself.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ from typing import Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.crash import OUTSIDE_HINT, Crash, source_place, understand
+from grader.checks.common.crash import OUTSIDE_HINT, Crash, explain_crash, source_place
 from grader.checks.common.python_hints import advice
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device
 
-_WORDS_SHOWN = 500
+_CHARACTERS_SHOWN = 500
 
-_EXIT_HINT = "return from the function instead: the grader's worker runs in the same program"
-LOOP_HINT = "look for a loop that never ends, or is far longer than the sizes ask for"
+_EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
+LOOP_HINT = "look for a loop that never ends, or runs far longer than the sizes require"
 _LEFTOVER_HINT = "end every thread and process that you start before the function returns"
-# _Z7preparei: a C++ name with its length before it.
+# A mangled C++ name, such as _Z7preparei, has the length of the name before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
 
-# The cudaError_t values that a submission can cause, in the runtime's own words.
+# The cudaError_t values that a submission can cause, with the runtime's messages.
 _CUDA_ERRORS = {
     1: "invalid argument",
     2: "out of memory",
@@ -54,11 +53,11 @@ _CUDA_ERRORS = {
     719: "unspecified launch failure",
 }
 _CUDA_HINTS = {
-    1: "look at the launch (at most 1024 threads a block; beyond 48 KiB of dynamic shared memory "
-    "cudaFuncSetAttribute comes first) and at the arguments of CUDA calls",
+    1: "check the launch (at most 1024 threads per block; more than 48 KiB of dynamic shared "
+    "memory needs cudaFuncSetAttribute) and the arguments of CUDA calls",
     2: "free what is allocated (cudaFree) before the function returns",
     7: "use fewer threads per block, or fewer registers or less shared memory",
-    9: "check grid and block: at least 1 each, and at most 1024 threads a block",
+    9: "check grid and block: every dimension at least 1, and at most 1024 threads per block",
     21: "the grader's arrays are in device memory already: pass their pointers to the kernel, "
     "without a copy",
     12: "a pitch is the distance from row to row in bytes, and a row must not be longer",
@@ -70,21 +69,21 @@ _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
 
 
-class Doing(Enum):
-    """What the worker was asked to do when it ended."""
+class Phase(Enum):
+    """What the worker was doing when it ended."""
 
     LOADING = "loading"
     CALLING = "calling"
-    BETWEEN = "between two calls"
+    BETWEEN_CALLS = "between two calls"
 
-    def phrase(self, built: Built, case: str = "") -> str:
-        """Return the subject of a sentence."""
+    def subject(self, built: Built, case: str = "") -> str:
+        """Return the subject of a message's sentence."""
         match self:
-            case Doing.LOADING:
+            case Phase.LOADING:
                 return f"loading {built.file}"
-            case Doing.CALLING:
+            case Phase.CALLING:
                 return f"calling {built.entry}" + (f" on {case}" if case else "")
-        return "something that the hand-in left running"
+        return f"something that {built.file} left running"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +96,13 @@ class Diagnosis:
 
 
 def explain(
-    outcome: Outcome, built: Built, limits: Limits, doing: Doing, *, case: str = ""
+    outcome: Outcome, built: Built, limits: Limits, phase: Phase, *, case: str = ""
 ) -> Diagnosis:
-    """Say what an outcome other than done means; name the case where nobody else does."""
-    subject = doing.phrase(built, case)
+    """Explain an outcome other than done; `case` is named if it is given."""
+    subject = phase.subject(built, case)
     match outcome.status:
         case Status.TIME_LIMIT:
-            return _time_limit(subject, limits, doing)
+            return _time_limit(subject, limits, phase)
         case Status.OUTPUT_LIMIT if outcome.detail:
             return Diagnosis(
                 Verdict.OUTPUT_LIMIT,
@@ -114,7 +113,7 @@ def explain(
             return Diagnosis(
                 Verdict.OUTPUT_LIMIT,
                 f"{subject} printed more than {limits.output_kib} KiB",
-                hint="take out the printing: nobody reads it",
+                hint="remove the printing",
             )
         case Status.MEMORY_LIMIT:
             return Diagnosis(
@@ -126,26 +125,26 @@ def explain(
             return Diagnosis(
                 Verdict.RUNTIME_ERROR,
                 f"{subject} started too many processes",
-                hint="a kernel needs no process of its own",
+                hint="do not start processes: a kernel needs none",
             )
         case Status.STRAY_ANSWER:
             return Diagnosis(
                 Verdict.TAMPERED,
-                f"the hand-in wrote on the grader's channel: {outcome.detail}",
+                f"the submission wrote on the grader's channel: {outcome.detail}",
                 hint="write on no descriptor that you did not open",
             )
         case Status.CUDA_ERROR:
             return _cuda_error(outcome, built, subject)
         case Status.EXCEPTION | Status.LOAD_FAILED:
-            return _told_failure(outcome, built, limits, doing, subject)
-    return _death(outcome, built, doing, subject)
+            return _reported_failure(outcome, built, limits, phase, subject)
+    return _process_end(outcome, built, phase, subject)
 
 
-def _time_limit(subject: str, limits: Limits, doing: Doing) -> Diagnosis:
-    if doing is Doing.BETWEEN:
-        message, hint = f"{subject} kept the grader from going on", _LEFTOVER_HINT
+def _time_limit(subject: str, limits: Limits, phase: Phase) -> Diagnosis:
+    if phase is Phase.BETWEEN_CALLS:
+        message, hint = f"{subject} blocked the grader", _LEFTOVER_HINT
     else:
-        limit_s = limits.load_s if doing is Doing.LOADING else limits.call_s
+        limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
         message = f"{subject} did not end within {limit_s:g} s"
         hint = LOOP_HINT
     return Diagnosis(Verdict.TIME_LIMIT, message, hint=hint)
@@ -158,58 +157,58 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
         if record is not None:
             return Diagnosis(
                 Verdict.RUNTIME_ERROR,
-                f"{subject}: the assertion `{_words(record, 'expression')}` failed"
-                f"{_in_kernel(_words(record, 'kernel'))}{_at(_place_of(record, built))}",
+                f"{subject}: the assertion `{_text(record, 'expression')}` failed"
+                f"{_in_kernel(_text(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
-    words = _CUDA_ERRORS.get(code, "see the CUDA documentation")
+    meaning = _CUDA_ERRORS.get(code, "see the CUDA documentation")
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
-        f"{subject} gave CUDA error {code}: {words}",
+        f"{subject} gave CUDA error {code}: {meaning}",
         hint=_CUDA_HINTS.get(code, ""),
     )
 
 
-def _told_failure(
-    outcome: Outcome, built: Built, limits: Limits, doing: Doing, subject: str
+def _reported_failure(
+    outcome: Outcome, built: Built, limits: Limits, phase: Phase, subject: str
 ) -> Diagnosis:
     closed = _last(outcome, "gpu")
     if closed is not None and outcome.status is Status.LOAD_FAILED:
-        return _no_gpu(_words(closed, "message"), built)
+        return _no_gpu(_text(closed, "message"), built)
     limit = _last(outcome, "not_measured")
     if limit is not None:
         return _beyond_interpreter(limit, built, limits, subject)
     raised = _last(outcome, "exception")
     if raised is not None:
-        return _exception(raised, built, doing, subject)
-    unfit = _last(outcome, "entry")
-    if unfit is not None:
-        return _unfit_entry(_words(unfit, "problem"), built)
+        return _exception(raised, built, phase, subject)
+    bad_entry = _last(outcome, "entry")
+    if bad_entry is not None:
+        return _bad_entry(_text(bad_entry, "problem"), built)
     if outcome.status is Status.EXCEPTION:
         return Diagnosis(
             Verdict.RUNTIME_ERROR,
-            f"{subject} raised an exception, and closed the pipe that would tell which",
+            f"{subject} raised an exception and closed the pipe that would have reported it",
             hint="close no descriptor that you did not open",
         )
     record = _last(outcome, "load")
-    text = _words(record, "message") if record else ""
+    text = _text(record, "message") if record else ""
     return _unloadable(text, built)
 
 
-def _no_gpu(words: str, built: Built) -> Diagnosis:
-    """Say that the worker could not open the GPU: no fault of whoever is to be graded."""
-    first = (words.splitlines() or ["no reason was given"])[0]
+def _no_gpu(reason: str, built: Built) -> Diagnosis:
+    """Return the diagnosis that the worker could not open the GPU, which costs no points."""
+    first = (reason.splitlines() or ["no reason was given"])[0]
     return Diagnosis(
         Verdict.NOT_MEASURED,
         f"no GPU could be opened for {built.file}: {first}",
-        hint="is its memory full, or is it kept for one process? `nvidia-smi` tells; grade again "
-        "when it is free",
+        hint="`nvidia-smi` shows whether its memory is full or it is reserved for one process; "
+        "grade again when it is free",
     )
 
 
 def _beyond_interpreter(
     record: dict[str, Any], built: Built, limits: Limits, subject: str
 ) -> Diagnosis:
-    """What the interpreter cannot do is not the student's fault; a loop without an end is."""
+    """Explain where the interpreter gave up: at a limit of its own, or in a loop without end."""
     place = _place_of(record, built)
     if record.get("reason") == "endless":
         return Diagnosis(
@@ -219,20 +218,20 @@ def _beyond_interpreter(
         )
     return Diagnosis(
         Verdict.NOT_MEASURED,
-        f"{place}: {_words(record, 'message')}",
+        f"{place}: {_text(record, 'message')}",
         hint="grade it on a machine with a GPU",
     )
 
 
-# Triton's compiler names its errors so; Python's say that there is nothing to run.
+# Exceptions of Triton's compiler, and exceptions of Python that mean the file cannot be loaded.
 _COMPILE_ERRORS = frozenset({"CompilationError", "UnsupportedLanguageConstruct"})
 _IMPORT_ERRORS = frozenset(
     {"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "TabError"}
 )
 
 
-def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str) -> Diagnosis:
-    kind, text = _words(record, "type"), _words(record, "message")
+def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str) -> Diagnosis:
+    kind, text = _text(record, "type"), _text(record, "message")
     place = _at(_place_of(record, built))
     if kind == "SystemExit":
         return Diagnosis(
@@ -240,10 +239,10 @@ def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str)
             f"{subject} ended the program with exit(){place}",
             hint=_EXIT_HINT,
         )
-    compiling = kind in _COMPILE_ERRORS or (doing is Doing.LOADING and kind in _IMPORT_ERRORS)
+    compiling = kind in _COMPILE_ERRORS or (phase is Phase.LOADING and kind in _IMPORT_ERRORS)
     hint = advice(text, gpu=built.device is Device.CUDA)
     if kind == "ModuleNotFoundError":
-        hint = f"only {built.file} is graded: put everything into it, and import what is installed"
+        hint = f"only {built.file} is graded: put all code into it, and import installed packages"
     return Diagnosis(
         Verdict.COMPILE_ERROR if compiling else Verdict.RUNTIME_ERROR,
         f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",
@@ -251,7 +250,7 @@ def _exception(record: dict[str, Any], built: Built, doing: Doing, subject: str)
     )
 
 
-def _unfit_entry(problem: str, built: Built) -> Diagnosis:
+def _bad_entry(problem: str, built: Built) -> Diagnosis:
     match problem:
         case "missing":
             message = f"{built.file} defines no function `{built.entry}` when it is imported"
@@ -261,7 +260,7 @@ def _unfit_entry(problem: str, built: Built) -> Diagnosis:
                 "it must be an ordinary function that launches one"
             )
         case _:
-            message = f"`{built.entry}` in {built.file} is no function but of the type {problem}"
+            message = f"`{built.entry}` in {built.file} is not a function: its type is {problem}"
     return Diagnosis(
         Verdict.COMPILE_ERROR, message, hint=f"define it at the top level: def {built.entry}(...)"
     )
@@ -275,9 +274,9 @@ def _unloadable(text: str, built: Built) -> Diagnosis:
         return Diagnosis(
             Verdict.COMPILE_ERROR,
             f"{built.file} {does} `{name}` but does not define it",
-            hint="write its body into the file; is the name misspelt where the body stands?",
+            hint=f"define it in {built.file}; check the spelling of its name",
         )
-    # The folder that it was loaded from means nothing to the student.
+    # The folder of the build means nothing to the student.
     reason = text.replace(f"{built.path.parent}/", "").rpartition("/")[2] or "no reason was given"
     return Diagnosis(Verdict.COMPILE_ERROR, f"{built.file} cannot be loaded: {reason}")
 
@@ -288,9 +287,9 @@ def _plain_name(symbol: str) -> str:
     return match[2][: int(match[1][:4])] if match else symbol
 
 
-def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Diagnosis:
+def _process_end(outcome: Outcome, built: Built, phase: Phase, subject: str) -> Diagnosis:
     ended = outcome.ended
-    left = doing is Doing.BETWEEN
+    left_running = phase is Phase.BETWEEN_CALLS
     if ended is None or outcome.detail:
         return Diagnosis(
             Verdict.RUNTIME_ERROR,
@@ -301,19 +300,19 @@ def _death(outcome: Outcome, built: Built, doing: Doing, subject: str) -> Diagno
         return Diagnosis(
             Verdict.RUNTIME_ERROR,
             f"{subject} ended the program with exit code {ended.exit_code}",
-            hint=_LEFTOVER_HINT if left else _EXIT_HINT,
+            hint=_LEFTOVER_HINT if left_running else _EXIT_HINT,
         )
     if ended.signal == signal.SIGXCPU:
-        return Diagnosis(Verdict.TIME_LIMIT, f"{subject} used up all its processor time")
-    crash = understand(ended.signal, outcome, built)
-    hint = _LEFTOVER_HINT if left and not crash.in_kernel else crash.hint
+        return Diagnosis(Verdict.TIME_LIMIT, f"{subject} used up its CPU time")
+    crash = explain_crash(ended.signal, outcome, built)
+    hint = _LEFTOVER_HINT if left_running and not crash.in_kernel else crash.hint
     return _crash(crash, subject, hint)
 
 
 def _crash(crash: Crash, subject: str, hint: str) -> Diagnosis:
     where = f"{_in_kernel(crash.kernel)}{_at(crash.place)}"
     if crash.wrote_input:
-        # What a GPU permits and the comparison of inputs finds there.
+        # Not a memory error: a GPU permits the write, and the judge finds the changed input.
         return Diagnosis(
             Verdict.WRONG_ANSWER,
             f"{subject} wrote to `{crash.buffer}`, an input,{where}",
@@ -340,10 +339,12 @@ def _in_kernel(name: str) -> str:
 
 
 def _last(outcome: Outcome, kind: str) -> dict[str, Any] | None:
-    return next((record for record in reversed(outcome.told) if record.get("record") == kind), None)
+    return next(
+        (record for record in reversed(outcome.records) if record.get("record") == kind), None
+    )
 
 
-def _words(record: dict[str, Any], key: str) -> str:
+def _text(record: dict[str, Any], key: str) -> str:
     value = record.get(key)
     text = value.strip() if isinstance(value, str) else ""
-    return text if len(text) <= _WORDS_SHOWN else text[:_WORDS_SHOWN] + " …"
+    return text if len(text) <= _CHARACTERS_SHOWN else text[:_CHARACTERS_SHOWN] + " …"

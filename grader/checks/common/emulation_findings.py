@@ -1,4 +1,4 @@
-"""The checked host build's report → findings in the common wording."""
+"""Read the report of the checked host build into findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.report.evidence import Finding
 TOOL = "host device"
 _INPUT_WRITTEN = "a read-only input is written"
 _NEGATIVE_HINT = "the index is negative: guard the lower end as well, as in `if (i >= 1)`"
-# Where the kind's own hint would send the student astray.
+# Hints by message, where the hint for the kind of finding would mislead.
 _HINTS = {
     _INPUT_WRITTEN: INPUT_HINT,
     "a copy writes to a read-only input": INPUT_HINT,
@@ -26,9 +26,10 @@ _HINTS = {
     "`extern __shared__` has as many bytes as the launch gives it: <<<blocks, threads, bytes>>>",
     "the access is past the end of a device variable": "an index leaves the array: compare it "
     "with the array's length",
-    "a null pointer is dereferenced": "the pointer was never set, or its allocation failed: look "
-    "at what cudaMalloc returned and at what the launch passes on",
-    "freed memory is accessed": "cudaFree comes too early, or the pointer is of an earlier call",
+    "a null pointer is dereferenced": "the pointer was never set, or its allocation failed: check "
+    "what cudaMalloc returned and which pointers the launch passes",
+    "freed memory is accessed": "cudaFree is called too early, or the pointer is from an earlier "
+    "call",
     "an array index is outside the array": "an index leaves the array: compare it with the "
     "array's length",
     "the access begins before its buffer": _NEGATIVE_HINT,
@@ -43,16 +44,16 @@ _HINTS = {
     "not run in step: put `__syncwarp()` between the write and the read, or use shuffles",
     "different blocks access one location, and nothing orders blocks": "blocks run in any order: "
     "use an atomic operation, or a second kernel launch",
-    "host code accesses freed memory": "cudaFree comes too early, or the pointer is of an "
+    "host code accesses freed memory": "cudaFree is called too early, or the pointer is from an "
     "earlier call",
-    "host code accesses device memory": "a device pointer can be followed in a kernel only: "
+    "host code accesses device memory": "a device pointer can be dereferenced in a kernel only: "
     "copy with cudaMemcpy",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRun:
-    """What one checked run said: findings, and whether any access or copy was seen at all."""
+    """The report of one checked run; `accesses` and `copied_bytes` show whether it did any work."""
 
     findings: tuple[Finding, ...]
     accesses: int
@@ -61,10 +62,9 @@ class HostRun:
 
 
 def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostRun:
-    """Read the lines that a worker's runtime wrote.
+    """Read the lines of a worker's report; `text` is the rewritten source file.
 
-    `text` is the student's file as rewritten. Raises ValueError if a line is
-    not one of the runtime's: only the hand-in can have written it.
+    Raises ValueError if the runtime cannot have written a line, so the submission forged it.
     """
     try:
         report: HostReport = read_report(
@@ -85,7 +85,7 @@ def _finding(found: HostFinding, file: str) -> Finding:
     access = None if found.write is None else "write" if found.write else "read"
     return Finding(
         kind=found.kind,
-        # A GPU lets it pass; that the input has changed is told by correctness.
+        # No memory error on a GPU; the correctness check reports the changed input.
         severity="warning" if found.message == _INPUT_WRITTEN else found.severity,
         message=found.sentence(),
         hint=_hint(found),

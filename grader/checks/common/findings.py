@@ -1,8 +1,6 @@
-"""One wording for findings, whichever tool made them.
+"""Hints for findings, and how findings are merged and sorted, the same for every tool.
 
-A finding says what happened, where, to which buffer and how far outside, and
-has a hint that a first-year student understands. Findings of one kind at one
-line are one, with a count; errors come before warnings.
+Findings of one kind at one line are merged into one with a count; errors come before warnings.
 """
 
 from __future__ import annotations
@@ -13,12 +11,12 @@ from dataclasses import replace
 from grader.report.evidence import Finding, FindingKind
 
 SHOWN = 10
-# Told of writes to an input, which are no memory error: a GPU lets them pass.
+# For writes to an input, which are no memory error on a GPU.
 INPUT_HINT = "inputs are read-only: write to the output"
-# Of the kind `barrier`, but about one warp: `__syncthreads()` has nothing to do with it.
+# For findings of the kind `barrier` within one warp, which do not involve `__syncthreads()`.
 MASK_HINT = (
-    "the mask of a `__shfl_…_sync` or `__syncwarp` must name exactly the lanes that come here, "
-    "and a shuffle may read from these only"
+    "the mask of a `__shfl_…_sync` or `__syncwarp` must contain exactly the lanes that execute it, "
+    "and a shuffle may read from these lanes only"
 )
 
 _HINTS: dict[FindingKind, str] = {
@@ -42,7 +40,7 @@ def hint(kind: FindingKind) -> str:
     return _HINTS[kind]
 
 
-def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return one finding for each kind and line, errors first, then by line."""
     kept: dict[object, Finding] = {}
     for finding in findings:
@@ -52,11 +50,11 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         if before is None:
             kept[key] = finding
             continue
-        # Of equals the first stays, as its block and thread are shown.
+        # Of equally severe findings the first is kept: its block and thread are shown.
         more_severe = before.severity == "warning" and finding.severity == "error"
         worse = finding if more_severe else before
         kept[key] = replace(worse, count=before.count + finding.count)
-    # Beyond an array lies memory that nobody wrote: one fault, not two. A warning explains nothing.
+    # Memory past an array is also uninitialized: report the overrun only, if it is an error.
     outside = {
         (f.file, f.line)
         for f in kept.values()
@@ -69,7 +67,7 @@ def folded(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def describe(finding: Finding) -> str:
-    """Return the finding as one line: place, then what happened."""
+    """Return the finding in one line: place, message, count."""
     place = f"{finding.file}:{finding.line}" if finding.line else finding.file
     times = f" ({finding.count} times)" if finding.count > 1 else ""
     return f"{place}: {finding.message}{times}"

@@ -1,4 +1,4 @@
-"""What the checked interpreter told → findings in the common wording."""
+"""Read the records of the checked interpreter into findings."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ TOOL = "checked interpreter"
 _ACCESS = {"load": "read", "store": "write", "atomic": "atomic"}
 
 
-def read_run(told: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Finding, ...], int]:
+def read_run(records: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Finding, ...], int]:
     """Return the findings and how many bytes kernels loaded and stored.
 
-    Raises ValueError if a record is not one of the interpreter's: only the
-    hand-in can have written it.
+    Raises ValueError if the interpreter cannot have written a record, so the submission forged it.
     """
     findings: list[Finding] = []
     touched = 0
-    for record in told:
+    for record in records:
         kind = record.get("record")
         try:
             if kind == "finding":
@@ -40,7 +39,7 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
     program = [int(index) for index in record["program"]]
     return Finding(
         kind=record["kind"],
-        # A GPU lets it pass; that the input has changed is told by correctness.
+        # No memory error on a GPU; the correctness check reports the changed input.
         severity="warning" if record.get("read_only") else record["severity"],
         message=str(record["message"])[:500],
         hint=INPUT_HINT if record.get("read_only") else str(record["hint"])[:500],

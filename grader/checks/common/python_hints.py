@@ -1,6 +1,6 @@
-"""What the words of Python and of Triton's interpreter mean to a beginner.
+"""Hints for the messages of exceptions in Python and in Triton's interpreter.
 
-Wording is read for hints only: where none fits, the exception speaks for itself.
+An exception whose message matches no pattern is shown without a hint.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _GRID = "the grid is a tuple of whole numbers: kernel[(triton.cdiv(n, BLOCK),)](
 _ADVICE = (
     (
         re.compile(r"range must be a power of 2|Shape element \d+ must be a power of 2"),
-        "a block's sides are powers of two, such as 1024: take the next one, and mask what is over",
+        "the sides of a block are powers of two, such as 1024: use the next power and a mask",
     ),
     (
         re.compile(r"'function' object is not subscriptable"),
@@ -47,11 +47,11 @@ _ADVICE = (
     ),
     (
         re.compile(r"no attribute 'to_tensor'|must be real number, not|must be Tensor, not tensor"),
-        "in a kernel use what tl has: tl.exp, not math.exp, np.exp or torch.exp",
+        "use the functions of tl in a kernel: tl.exp, not math.exp, np.exp or torch.exp",
     ),
     (
         re.compile(r"Conflicting meta-parameters"),
-        "the tuner sets it: leave it out of the launch",
+        "the autotuner sets this argument: remove it from the launch",
     ),
     (
         re.compile(r"Unsupported ptr type|must be a pointer|expected.* pointer"),
@@ -63,11 +63,11 @@ _ADVICE = (
     ),
     (
         re.compile(r"must match in the reduction|[Ii]nner dimensions|matmul: Input operand"),
-        "tl.dot(a, b) wants (BM, BK) and (BK, BN): the shared side must be the same",
+        "tl.dot(a, b) takes blocks of shape (BM, BK) and (BK, BN): BK must be the same in both",
     ),
 )
 
-# What `triton_host` does not answer; with a GPU the same words mean something else.
+# Calls that `triton_host` does not emulate; with a GPU the same messages have other causes.
 _WITHOUT_GPU = (
     (
         re.compile(
@@ -77,17 +77,17 @@ _WITHOUT_GPU = (
             r"|accelerator device"
         ),
         "there is no GPU on this machine, and this call needs one: allocate with "
-        "device=input.device, and leave out of torch.cuda what the launch does not need",
+        "device=input.device, and call nothing in torch.cuda that the launch does not need",
     ),
     (
         re.compile(r"\b(?:gpu|cuda)\b", re.IGNORECASE),
-        "there is no GPU on this machine: torch.cuda.is_available() says so, and from then on a "
-        "tensor's device is the CPU; ask input.is_cuda, which is true here too",
+        "there is no GPU on this machine: torch.cuda.is_available() is false, and the device of a "
+        "tensor is the CPU; test input.is_cuda, which is true here, too",
     ),
 )
 
 
 def advice(message: str, *, gpu: bool = True) -> str:
-    """Return a hint for an exception's text, "" if there is none; `gpu`: it ran on one."""
+    """Return a hint for an exception's message, "" if there is none; `gpu`: raised on a GPU."""
     table = _ADVICE if gpu else (*_WITHOUT_GPU[:2], *_ADVICE, *_WITHOUT_GPU[2:])
     return next((hint for pattern, hint in table if pattern.search(message)), "")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 from grader.emulation.cuda_cpp.symbols import Place, symbolize
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 
 _LOOK_UP_S = 10.0
 _COPY = "library.so"
@@ -28,7 +28,7 @@ def locator(library: Path, file: str) -> Callable[[set[int]], Mapping[int, Place
         program = shutil.which(command[0], path=spawn.clean_environment(Path())["PATH"])
         if program is None:
             return ""
-        with box("grade-place-") as folder:
+        with scratch_folder("grade-place-") as folder:
             shutil.copyfile(library, folder / _COPY)
             ended = spawn.run(
                 [program, *command[1:], *text.split()],

@@ -1,8 +1,7 @@
-"""One run of a hand-in over cases, under whatever watches it: what the judge saw.
+"""Run a submission over cases under a tool, as the judge sees it.
 
-For the memory check every case is called twice where allocations are looked at:
-a second call on the same sizes needs nothing new, so what it leaves behind has
-leaked, and what the first one keeps (scratch memory, allocated once) has not.
+To find leaks the memory check calls each case twice: a second call with the same sizes needs no new
+memory, so what it leaves allocated has leaked, unlike scratch memory that the first call keeps.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
-from grader.checks.common.diagnosis import Diagnosis, Doing, explain
+from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Outcome
@@ -25,14 +24,15 @@ Prepared = tuple[Case, CaseData]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutcome:
-    """What the judge saw of one run over all cases; `failure` is the first thing wrong.
+    """The result of a run over all cases, as the judge saw it.
 
-    `told` is what the worker said meanwhile.
+    `failure` is the first call or command that failed, `wrong` whether an output was wrong, and
+    `records` are the worker's untrusted records.
     """
 
     failure: Diagnosis | None
     wrong: bool
-    told: tuple[dict[str, Any], ...]
+    records: tuple[dict[str, Any], ...]
 
 
 def run_under_tool(
@@ -43,49 +43,49 @@ def run_under_tool(
     *,
     calls: int = 1,
 ) -> ToolOutcome:
-    """Call the hand-in on every case, `calls` times each, until it fails to answer."""
+    """Call the submission on every case, `calls` times each, until a call fails."""
     loaded = session.load()
-    told = list(loaded.told)
+    records = list(loaded.records)
     if not loaded.done:
-        failure = explain(loaded, setup.built, limits, Doing.LOADING)
-        return ToolOutcome(failure=failure, wrong=False, told=tuple(told))
+        failure = explain(loaded, setup.built, limits, Phase.LOADING)
+        return ToolOutcome(failure=failure, wrong=False, records=tuple(records))
     wrong = False
     for case, data in cases:
         case_run = CaseRun(setup, case, data)
         try:
-            doing, outcome, right = _call(setup, session, case_run, told, calls)
+            phase, outcome, right = _call(setup, session, case_run, records, calls)
         except GpuOutOfMemoryError as error:
             return ToolOutcome(
-                failure=case_run.out_of_memory(session, error), wrong=wrong, told=tuple(told)
+                failure=case_run.out_of_memory(session, error), wrong=wrong, records=tuple(records)
             )
         wrong = wrong or not right
         if not outcome.done:
-            failure = explain(outcome, setup.built, limits, doing, case=case.name)
-            return ToolOutcome(failure=failure, wrong=wrong, told=tuple(told))
-    return ToolOutcome(failure=None, wrong=wrong, told=tuple(told))
+            failure = explain(outcome, setup.built, limits, phase, case=case.name)
+            return ToolOutcome(failure=failure, wrong=wrong, records=tuple(records))
+    return ToolOutcome(failure=None, wrong=wrong, records=tuple(records))
 
 
 def _call(
-    setup: RunSetup, session: Session, case_run: CaseRun, told: list[dict[str, Any]], calls: int
-) -> tuple[Doing, Outcome, bool]:
-    """Call it `calls` times on one case; return what it did last, the outcome, and if all is right.
+    setup: RunSetup, session: Session, case_run: CaseRun, records: list[dict[str, Any]], calls: int
+) -> tuple[Phase, Outcome, bool]:
+    """Make `calls` calls on one case; return the last phase and outcome, and if outputs are right.
 
-    What the worker says meanwhile goes into `told`.
+    Appends the worker's records to `records`.
     """
     right = True
     with case_run.buffers() as buffers:
-        doing, outcome = Doing.BETWEEN, session.attach(buffers, bare=True)
+        phase, outcome = Phase.BETWEEN_CALLS, session.attach(buffers, uninitialised=True)
         for number in range(calls):
             if not outcome.done:
                 break
-            # Another poison the second time: what the first call wrote is not there.
+            # A new poison overwrites what an earlier call wrote.
             case_run.fill(buffers, poison=number)
-            doing = Doing.CALLING
+            phase = Phase.CALLING
             outcome = session.call(case_run.arguments(), private=setup.private)
-            told += outcome.told
+            records += outcome.records
             snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
             if outcome.done:
                 right = right and all(c.accepted for c in case_run.compare(snapshots))
         if outcome.done:
-            doing, outcome = Doing.BETWEEN, session.detach()
-    return doing, outcome, right
+            phase, outcome = Phase.BETWEEN_CALLS, session.detach()
+    return phase, outcome, right

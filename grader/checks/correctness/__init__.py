@@ -1,1 +1,1 @@
-"""Does a kernel compute what it should?"""
+"""The correctness check: does a kernel compute the right values?"""

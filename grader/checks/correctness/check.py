@@ -1,4 +1,4 @@
-"""The correctness check: the cases, and for Triton without a GPU the compile gate after them."""
+"""The correctness check: all cases; for Triton without a GPU also the compile gate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.vocabulary import CheckName, Language, Visibility
 
 
 class CorrectnessCheck(Check[CorrectnessEvidence]):
-    """Are the results right, case by case?"""
+    """Runs all cases and compares the outputs."""
 
     name = CheckName.CORRECTNESS
     evidence = CorrectnessEvidence
@@ -23,7 +23,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
     needs_correct = False
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CorrectnessEvidence]]:
-        """Run every case; ask a GPU's compiler about what Triton's interpreter accepted."""
+        """Run every case; compile what Triton's interpreter accepted for a GPU."""
         from grader.checks.correctness.judging import check_correctness
 
         launches: list[dict[str, Any]] = []
@@ -32,19 +32,19 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
             if record.get("record") == "launch":
                 launches.append(record)
 
-        context.expect(len(context.cases))
+        context.set_steps(len(context.cases))
         verified = check_correctness(
             context.setup(), context.cases, context.data, context.advance, keep_launch
         )
         outcomes = by_visibility(verified)
         right = all(outcome.verdict.earns_points for outcome in outcomes)
         if right and launches and context.file.language is Language.TRITON:
-            context.rebuilt(compile_launches(context.built, launches))
+            context.replace_build(compile_launches(context.built, launches))
         return outcomes
 
 
 def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[CorrectnessEvidence]]:
-    """Return one outcome for each visibility, which shares the points by number of cases."""
+    """Return one outcome for each visibility; their points are divided by number of cases."""
     outcomes = []
     for visibility in Visibility:
         cases = tuple(case for case in verified.cases if case.visibility is visibility)
@@ -53,10 +53,10 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
         visible = visibility is Visibility.VISIBLE
         right = sum(case.verdict.earns_points for case in cases)
         verdict = _verdict_on(cases)
-        # The first of the most severe: the message is about what the verdict rests on.
+        # The message describes the first of the most severe failures.
         failed = next((c for c in cases if c.verdict is verdict and not verdict.earns_points), None)
         message, hint = f"{right} of {len(cases)} {visibility.phrase}cases right", ""
-        # Sizes and values of cases that are not visible stay in the evidence.
+        # The sizes and values of hidden cases appear in the evidence only.
         if failed is not None and visible:
             message, hint = f"{failed.name}: {failed.message}", failed.hint
         outcomes.append(
@@ -66,7 +66,7 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
                     verified,
                     cases=cases,
                     cases_total=len(cases),
-                    # Once only, and for visible cases: a submission may print the sizes it gets.
+                    # For visible cases only: a submission may print the sizes it gets.
                     output=verified.output if visible else "",
                 ),
                 wall_s=round(sum(case.wall_s for case in cases), 3),
@@ -78,17 +78,17 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
     return outcomes
 
 
-def never_ended(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:
-    """True if cases were run, and no call ended in time."""
+def always_timed_out(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:
+    """True if cases were run and every call exceeded its time limit."""
     cases = [case for one in outcomes if one.evidence for case in one.evidence.cases]
     return {case.verdict for case in cases} - {Verdict.SKIPPED} == {Verdict.TIME_LIMIT}
 
 
 def _verdict_on(cases: Sequence[CaseResult]) -> Verdict:
-    """Return the verdict on a group of cases: points take every one of them.
+    """Return the verdict on a group of cases, which earns points only if every case does.
 
-    That a case was not measured is the worker's word, which wins nothing.
+    A worker can claim that a case was not measured, so such a case never helps.
     """
     verdict = aggregate(case.verdict for case in cases)
-    whole = all(case.verdict.earns_points for case in cases)
-    return verdict if whole or not verdict.earns_points else Verdict.NOT_MEASURED
+    all_earn = all(case.verdict.earns_points for case in cases)
+    return verdict if all_earn or not verdict.earns_points else Verdict.NOT_MEASURED

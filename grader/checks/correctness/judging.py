@@ -1,17 +1,17 @@
 """Judge each case of a submission on the judge's own snapshot of the outputs.
 
-For one case:
+For each case:
 
-    fresh guarded buffers, inputs filled, outputs poisoned
-    one call; then at once a private snapshot, guards and inputs compared
-    right: accepted. Wrong: a second call on another poison tells the cells
-    that were never written from those that were computed wrong
-    at the end the shared memory is compared with the snapshot once more
+    allocate guarded buffers, fill the inputs, poison the outputs
+    call the entry, take a private snapshot at once, verify guards and inputs
+    compare the snapshot with the expected values
+    wrong: call again with another poison, to distinguish cells that were never
+    written from cells that were computed wrong
+    compare the shared memory with the snapshot again
 
-A worker that crashes is replaced for the next case; after the second crash the
-rest is not run. A call that did not end leaves the next ones a part of its time:
-nobody waits twice for a loop that never ends. The first failure of a case is the
-one that counts.
+A worker that crashes is replaced for the next case; after the second crash the remaining cases are
+not run. After a call that exceeded its time limit, the next calls get a part of the limit, because
+a loop that never ends would exceed it again. The first failure of a case decides its verdict.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from grader.assignment.cases import Case
 from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.crash import OUTSIDE_HINT
-from grader.checks.common.diagnosis import Diagnosis, Doing, explain
+from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.findings import INPUT_HINT
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
-from grader.judge.error_pattern import TORN, Scene, describe, kept_bytes
+from grader.judge.error_pattern import TORN, PatternInput, count_unwritten_bytes, describe
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Outcome, Status
@@ -41,16 +41,16 @@ from grader.report.verdict import Verdict
 from grader.vocabulary import Language, Visibility
 
 _CRASHES_ALLOWED = 2
-_LESS_TIME = 0.25  # of the limit, after a call that did not end
-_UNSTEADY_HINT = (
-    "the same call once more gave other results: is something kept from one call to the next, read "
-    "before it was written, or raced for?"
+_TIME_SHARE_AFTER_TIMEOUT = 0.25
+_NONDETERMINISTIC_HINT = (
+    "a second call with the same inputs gave other results: look for state kept between calls, "
+    "uninitialized memory and data races"
 )
 _MASK_HINT = (
     "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
 )
-# For processes that a call left behind to show what they are up to.
-_COMPANY_S = 0.03
+# How long processes that a call left behind get to write to the outputs.
+_LEFTOVER_PROCESS_S = 0.03
 
 
 def check_correctness(
@@ -78,26 +78,26 @@ def check_correctness(
             started_s = time.monotonic()
             if session is not None and case.visibility is not visibility:
                 _keep_output(session, visibility, outputs)
-                # What it leaves to later workers may tell of visible cases only.
-                session.give()
+                # Kernels compiled later could reveal the sizes of hidden cases.
+                session.contribute_kernels()
             visibility = case.visibility
             if session is None or not session.alive:
                 _end(session, visibility, outputs)
                 shown = visibility is Visibility.VISIBLE
-                session = Session(setup.built, limits, setup.server, gives=shown)
+                session = Session(setup.built, limits, setup.server, contributes=shown)
                 loaded = session.load()
             else:
                 loaded = Outcome(status=Status.DONE)
             if loaded.done:
                 judged = _CaseRun(setup, session, case, data(case), on_record, limits).judge()
             else:
-                judged = _failed(explain(loaded, setup.built, limits, Doing.LOADING))
-                crashes += [judged.verdict] * _CRASHES_ALLOWED  # nor would it the next time
+                judged = _failed(explain(loaded, setup.built, limits, Phase.LOADING))
+                crashes += [judged.verdict] * _CRASHES_ALLOWED  # loading would fail again
             if judged.verdict in _CRASHES:
                 crashes.append(judged.verdict)
             if judged.verdict is Verdict.TIME_LIMIT:
                 whole = setup.assignment.limits
-                limits = replace(whole, call_s=_LESS_TIME * whole.call_s)
+                limits = replace(whole, call_s=_TIME_SHARE_AFTER_TIMEOUT * whole.call_s)
             results.append(_result(case, judged, time.monotonic() - started_s))
             advance(case.name)
     finally:
@@ -121,13 +121,13 @@ def _end(session: Session | None, visibility: Visibility, outputs: list[str]) ->
 
 
 def _keep_output(session: Session, visibility: Visibility, outputs: list[str]) -> None:
-    """Take over what was printed during cases of this visibility, if it is to be shown."""
+    """Append the output of the cases so far if they are visible; discard it otherwise."""
     if visibility is Visibility.VISIBLE:
         outputs.append(session.output)
     session.forget_output()
 
 
-# After these the same would most likely happen again.
+# After these verdicts the next case would most likely end the same way.
 _CRASHES = frozenset(
     {
         Verdict.RUNTIME_ERROR,
@@ -142,7 +142,7 @@ _CRASHES = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
+class _Judgement:
     verdict: Verdict
     message: str
     hint: str = ""
@@ -152,14 +152,17 @@ class _Judged:
     mismatched: int = 0
 
 
-def _failed(diagnosis: Diagnosis) -> _Judged:
-    return _Judged(verdict=diagnosis.verdict, message=diagnosis.message, hint=diagnosis.hint)
+def _failed(diagnosis: Diagnosis) -> _Judgement:
+    return _Judgement(verdict=diagnosis.verdict, message=diagnosis.message, hint=diagnosis.hint)
 
 
 def _not_run(case: Case, crashes: Sequence[Verdict]) -> CaseResult:
-    """Return the result of a case that is left out; what is nobody's fault costs no points."""
+    """Return the result of a case that is not run.
+
+    Its points are pending, not lost, if the earlier cases could not be measured either.
+    """
     failed = any(verdict is not Verdict.NOT_MEASURED for verdict in crashes)
-    why = "the hand-in had failed to run before" if failed else "see the cases before"
+    why = "the submission failed in earlier cases" if failed else "see the earlier cases"
     return CaseResult(
         name=case.name,
         visibility=case.visibility,
@@ -169,7 +172,7 @@ def _not_run(case: Case, crashes: Sequence[Verdict]) -> CaseResult:
     )
 
 
-def _result(case: Case, judged: _Judged, wall_s: float) -> CaseResult:
+def _result(case: Case, judged: _Judgement, wall_s: float) -> CaseResult:
     comparison = judged.comparison
     return CaseResult(
         name=case.name,
@@ -188,7 +191,7 @@ def _result(case: Case, judged: _Judged, wall_s: float) -> CaseResult:
 
 
 class _CaseRun:
-    """One case on one session."""
+    """One case in one session."""
 
     def __init__(
         self,
@@ -205,60 +208,63 @@ class _CaseRun:
         self._session = session
         self._case_run = CaseRun(setup, case, data)
         self._data = data
-        self._returned = False  # a value, which nobody looks at
-        self._unsteady = False  # called once more it gave something else
+        self._returned = False  # True if the entry returned a value, which is ignored
+        self._nondeterministic = False  # True if the second call gave other values
 
-    def judge(self) -> _Judged:
-        """Judge the case, and whether the hand-in leaves room on the GPU to do so."""
+    def judge(self) -> _Judgement:
+        """Judge the case; report it if the submission holds all of the GPU's memory."""
         try:
-            return self._show_and_call()
+            return self._attach_and_call()
         except GpuOutOfMemoryError as error:
             return _failed(self._case_run.out_of_memory(self._session, error))
 
-    def _show_and_call(self) -> _Judged:
-        """Show the worker its buffers, call, look, and take them away again."""
+    def _attach_and_call(self) -> _Judgement:
+        """Attach the buffers, judge the case, and detach them."""
         with self._case_run.buffers() as buffers:
             attached = self._session.attach(buffers)
             if not attached.done:
-                return self._failure(attached, Doing.BETWEEN)
+                return self._failure(attached, Phase.BETWEEN_CALLS)
             judged = self._judge(buffers)
             if not self._session.alive:
                 return judged
             detached = self._session.detach()
         stray = detached.status is Status.STRAY_ANSWER
         if stray or (judged.verdict is Verdict.ACCEPTED and not detached.done):
-            return self._failure(detached, Doing.BETWEEN)
+            return self._failure(detached, Phase.BETWEEN_CALLS)
         return judged
 
-    def _failure(self, outcome: Outcome, doing: Doing) -> _Judged:
-        diagnosis = explain(outcome, self._setup.built, self._limits, doing)
+    def _failure(self, outcome: Outcome, phase: Phase) -> _Judgement:
+        diagnosis = explain(outcome, self._setup.built, self._limits, phase)
         usual_s = self._setup.assignment.limits.call_s
-        timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and doing is Doing.CALLING
+        timed_out = diagnosis.verdict is Verdict.TIME_LIMIT and phase is Phase.CALLING
         if timed_out and self._limits.call_s < usual_s:
-            note = f"{diagnosis.message} (of usually {usual_s:g}: one before it never ended)"
+            note = (
+                f"{diagnosis.message} (reduced from {usual_s:g} s because an earlier call did not "
+                "end)"
+            )
             diagnosis = replace(diagnosis, message=note)
         return _failed(diagnosis)
 
-    def _judge(self, buffers: list[Buffer]) -> _Judged:
+    def _judge(self, buffers: list[Buffer]) -> _Judgement:
         """Call, snapshot, compare."""
-        judged, snapshots = self._once(buffers, poison=0)
+        judged, snapshots = self._call_once(buffers, poison=0)
         if judged is not None:
             return judged
         comparisons = self._case_run.compare(snapshots)
         wrong = next((c for c in comparisons if not c.accepted), None)
         elements = sum(c.wrong.numel() for c in comparisons)
-        if self._session.has_company:
-            time.sleep(_COMPANY_S)
+        if self._session.has_other_processes:
+            time.sleep(_LEFTOVER_PROCESS_S)
         written_late = self._written_late(buffers, snapshots)
         if written_late is not None:
             return written_late
         if wrong is None:
-            return _Judged(verdict=Verdict.ACCEPTED, message="right", elements=elements)
+            return _Judgement(verdict=Verdict.ACCEPTED, message="right", elements=elements)
         pattern = self._pattern(buffers, wrong, snapshots)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
-        return _Judged(
+        return _Judgement(
             verdict=Verdict.WRONG_ANSWER,
             message=f"{mismatched} of {elements} elements{of} {verb} wrong"
             + (f": {pattern}" if pattern else ""),
@@ -270,59 +276,59 @@ class _CaseRun:
         )
 
     def _hint(self, pattern: str, output: str) -> str:
-        """Say where to look, if the pattern tells."""
+        """Return a hint for the pattern, "" if there is none."""
         entry = self._setup.built.entry
         if pattern == "nothing was ever written" and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
         if pattern == "nothing was ever written":
             return "is the kernel launched, and does it store its result?"
         if "never written" in pattern:
-            return "do the launched blocks cover all elements, the last, incomplete block included?"
+            return "do the launched blocks cover all elements, including the last, partial block?"
         if "not a number" in pattern:
             return "look for 0/0, infinity - infinity, or memory read before it was written"
         if TORN in pattern:
             return "sizes, offsets and pitches of copies count bytes: n * sizeof(float)"
-        return _UNSTEADY_HINT if self._unsteady else ""
+        return _NONDETERMINISTIC_HINT if self._nondeterministic else ""
 
-    def _once(
+    def _call_once(
         self, buffers: list[Buffer], *, poison: int
-    ) -> tuple[_Judged | None, dict[str, torch.Tensor]]:
-        """Fill, call, snapshot; return what went wrong, or None, and the snapshots."""
+    ) -> tuple[_Judgement | None, dict[str, torch.Tensor]]:
+        """Fill, call, take snapshots; return the failure (None if there is none) and snapshots."""
         self._case_run.fill(buffers, poison=poison)
         outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
-        for record in outcome.told:
+        for record in outcome.records:
             self._on_record(record)
-        self._returned = any(record.get("record") == "returned" for record in outcome.told)
+        self._returned = any(record.get("record") == "returned" for record in outcome.records)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
         violation = _guard_violation(buffers, self._setup.built.language)
         if violation is not None:
             return _failed(violation), snapshots
         if not outcome.done:
-            return self._failure(outcome, Doing.CALLING), snapshots
+            return self._failure(outcome, Phase.CALLING), snapshots
         return self._changed_input(buffers), snapshots
 
-    def _changed_input(self, buffers: list[Buffer]) -> _Judged | None:
+    def _changed_input(self, buffers: list[Buffer]) -> _Judgement | None:
         for buffer in buffers:
             if buffer.role.written:
                 continue
             given = self._data.inputs[buffer.name].contiguous().view(-1).view(torch.uint8)
             if not torch.equal(buffer.data_bytes.cpu(), given):
-                return _Judged(
+                return _Judgement(
                     verdict=Verdict.WRONG_ANSWER,
-                    message=f"`{buffer.name}` was changed: it is an input",
+                    message=f"the input `{buffer.name}` was changed",
                     hint=INPUT_HINT,
                 )
         return None
 
     def _written_late(
         self, buffers: list[Buffer], snapshots: dict[str, torch.Tensor]
-    ) -> _Judged | None:
-        """Return a judgement if an output has changed since the call ended."""
+    ) -> _Judgement | None:
+        """Return a failure if an output has changed since the call ended."""
         for buffer in buffers:
             if buffer.role.written and not torch.equal(
                 buffer.data_bytes.cpu(), snapshots[buffer.name].view(-1).view(torch.uint8)
             ):
-                return _Judged(
+                return _Judgement(
                     verdict=Verdict.TAMPERED,
                     message=f"`{buffer.name}` was written to after the call had ended",
                     hint="end every thread and process that you start before the function returns",
@@ -332,28 +338,29 @@ class _CaseRun:
     def _pattern(
         self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
     ) -> str | None:
-        kept = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
+        unwritten = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
         buffer = next(b for b in buffers if b.name == wrong.output)
         if not buffer.role.read:
-            failed, again = self._once(buffers, poison=1)
+            failed, again = self._call_once(buffers, poison=1)
             if failed is None:
                 one, other = first[wrong.output], again[wrong.output]
-                kept = kept_bytes(one, other, self._case_run.poisons[wrong.output])
+                poisons = self._case_run.poisons[wrong.output]
+                unwritten = count_unwritten_bytes(one, other, poisons)
                 like = one.double() if one.dtype.is_floating_point else one.long()
-                same = accepts(other, like, self._case_run.tolerance) | (kept > 0)
-                self._unsteady = not bool(same.all())
+                same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
+                self._nondeterministic = not bool(same.all())
         return describe(
-            Scene(
+            PatternInput(
                 comparison=wrong,
                 inputs=self._data.inputs,
-                kept=kept,
+                unwritten_bytes=unwritten,
                 tolerance=self._case_run.tolerance,
             )
         )
 
 
 def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:
-    """Say how far outside a buffer was written to, None if all guards are whole."""
+    """Return how far outside a buffer a write was, None if all guards are intact."""
     for buffer in buffers:
         offset = buffer.guard_violation()
         if offset is None:

@@ -1,1 +1,1 @@
-"""Are a kernel's memory accesses as few as they could be?"""
+"""The counters check: are a kernel's memory accesses as few as they could be?"""

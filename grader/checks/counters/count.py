@@ -1,12 +1,11 @@
-"""Are a kernel's accesses as few as they could be? One small case once more, counted.
+"""Count the memory accesses of one small case and compare them with the assignment's bounds.
 
-    CUDA C++, on any device   the checked host build counts every block; bounds bind
-    Triton, on a processor    the interpreter counts; told, but no bounds bind
+    CUDA C++, on any device   the checked host build counts every block
+    Triton, on a CPU          the interpreter counts; figures are shown, bounds do not apply
 
-The figures are the word of the process that ran the hand-in. They win points
-only together with what the judge saw in that very run: the outputs were right
-in its own copy, and the accesses counted are enough to read and write every
-array once. A bound that is broken costs the points whoever tells it.
+The figures come from the process that ran the submission and are not trusted by themselves. They
+win points only if the judge saw right outputs in the same run, and if the counted accesses are
+enough to read and write every array once. A broken bound always costs the points.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
-from grader.checks.counters import sentences
-from grader.checks.counters.totals import Counted, read_host, read_interpreter
+from grader.checks.counters import messages
+from grader.checks.counters.totals import AccessCounts, read_host, read_interpreter
 from grader.judge.session import Session
 from grader.report.evidence import CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
@@ -36,37 +35,36 @@ from grader.vocabulary import CheckName, Device, Language, Memory, Visibility
 
 SHOWN = 10
 _FINISH_S = 10.0
-# Of all arrays together: a tenth of a second for a kernel with little reuse.
+# Elements of all arrays together: 0.1 s for a kernel with little reuse.
 _MOST_ELEMENTS = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What the figures of a hand-in are worth.
+class CounterScoring:
+    """How the figures of a submission count.
 
-    `bounds` are the assignment's, if it has any; `binding` says that keeping
-    them gives points. `stand_in` says that the hand-in is graded on a GPU: what
-    fails on the processor alone is then not its fault.
+    `bounds` are the assignment's, if it has any; `scored` is true if they have points. With
+    `graded_on_gpu`, a failure of the run on the CPU costs no points.
     """
 
     bounds: CounterBounds | None = None
-    binding: bool = False
-    stand_in: bool = False
+    scored: bool = False
+    graded_on_gpu: bool = False
 
     @classmethod
-    def of(cls, kernel: Kernel, device: Device) -> Terms:
-        """Return the terms for a kernel in CUDA C++ that is graded on `device`."""
+    def of(cls, kernel: Kernel, device: Device) -> CounterScoring:
+        """Return the scoring of a kernel in CUDA C++ that is graded on `device`."""
         return cls(
             bounds=kernel.counters,
-            binding=CheckName.COUNTERS in kernel.points,
-            stand_in=device is Device.CUDA,
+            scored=CheckName.COUNTERS in kernel.points,
+            graded_on_gpu=device is Device.CUDA,
         )
 
 
 def counting_case(
     assignment: Assignment, kernel: Kernel, language: Language, public_seed: int
 ) -> Case:
-    """Return the case to count: the kernel's own in CUDA C++, else the largest small one."""
+    """Return the case to count: in CUDA C++ the spec's, otherwise the largest small case."""
     if kernel.counters is not None and language is Language.CUDA:
         sizes = kernel.counters.sizes
         return Case(
@@ -89,19 +87,16 @@ def _elements(assignment: Assignment, case: Case) -> int:
 
 
 def check_host_counters(
-    setup: RunSetup, text: str, case: Prepared, terms: Terms
+    setup: RunSetup, text: str, case: Prepared, scoring: CounterScoring
 ) -> CheckOutcome[CountersEvidence]:
-    """Run a checked host build on one case; `text` is the student's file as rewritten.
-
-    `setup` is of that build, whatever device the hand-in is graded on.
-    """
+    """Run the checked host build of `setup` on one case; `text` is the rewritten source file."""
     started_s = time.monotonic()
     settings = "schedule=forward counted_blocks=0"
     with Session(setup.built, setup.assignment.limits, None, host_settings=settings) as session:
         outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
         session.finish(_FINISH_S)
-        told = session.records()
-    diagnosis, evidence = _host_outcome(setup, text, case[0], outcome, told, terms)
+        records = session.records()
+    diagnosis, evidence = _host_outcome(setup, text, case[0], outcome, records, scoring)
     return CheckOutcome(
         diagnosis=diagnosis, evidence=evidence, wall_s=round(time.monotonic() - started_s, 3)
     )
@@ -112,70 +107,70 @@ def _host_outcome(
     text: str,
     case: Case,
     outcome: ToolOutcome,
-    told: Sequence[Mapping[str, Any]],
-    terms: Terms,
+    records: Sequence[Mapping[str, Any]],
+    scoring: CounterScoring,
 ) -> tuple[Diagnosis, CountersEvidence | None]:
-    """Decide: how the run ended, whether it proves anything, then the bounds."""
+    """Decide by how the run ended, then whether it proves anything, then the bounds."""
     if outcome.failure is not None:
-        return _unproven(outcome.failure, terms), None
+        return _unproven(outcome.failure, scoring), None
     try:
-        counted = read_host(outcome.told, told, setup.built.path, setup.built.file, text)
+        counted = read_host(outcome.records, records, setup.built.path, setup.built.file, text)
     except ValueError:
-        return Diagnosis(Verdict.TAMPERED, sentences.TAMPERED), None
+        return Diagnosis(Verdict.TAMPERED, messages.TAMPERED), None
     least = _least_bytes(setup, case)
-    evidence = _evidence(HOST_TOOL, case, counted, sum(least), terms.bounds)
-    if not counted.whole:
-        cut = Diagnosis(Verdict.WRONG_ANSWER, sentences.CUT_OFF)
-        return _unproven(cut, terms), evidence
+    evidence = _evidence(HOST_TOOL, case, counted, sum(least), scoring.bounds)
+    if not counted.complete:
+        incomplete = Diagnosis(Verdict.WRONG_ANSWER, messages.INCOMPLETE)
+        return _unproven(incomplete, scoring), evidence
     if counted.problem is not None:
         return Diagnosis(Verdict.NOT_MEASURED, counted.problem), evidence
     if outcome.wrong:
-        wrong = Diagnosis(Verdict.WRONG_ANSWER, sentences.WRONG)
-        return _unproven(wrong, terms), evidence
-    missing = sentences.uncovered(
+        wrong = Diagnosis(Verdict.WRONG_ANSWER, messages.WRONG_OUTPUTS)
+        return _unproven(wrong, scoring), evidence
+    missing = messages.missing_accesses(
         counted.launches,
         read=(counted.moved_bytes("load", "atomic"), least[0]),
         written=(counted.moved_bytes("store", "atomic"), least[1]),
     )
-    if missing and (terms.binding or not counted.lines):
-        return _unproven(Diagnosis(Verdict.WRONG_ANSWER, missing), terms), evidence
-    broken = [figure for figure in evidence.figures if not _kept(figure)]
-    if broken and terms.binding:
+    if missing and (scoring.scored or not counted.lines):
+        return _unproven(Diagnosis(Verdict.WRONG_ANSWER, missing), scoring), evidence
+    broken = [figure for figure in evidence.figures if not _within_bound(figure)]
+    if broken and scoring.scored:
         worst = max(broken, key=lambda figure: (figure.ratio or 0) / (figure.allowed or 1))
-        message, hint = sentences.broken(worst, counted.lines, more=len(broken) - 1)
+        message, hint = messages.broken_bound(worst, counted.lines, more=len(broken) - 1)
         return Diagnosis(Verdict.TOO_SLOW, message, hint=hint), evidence
-    return Diagnosis(Verdict.ACCEPTED, sentences.told(evidence)), evidence
+    return Diagnosis(Verdict.ACCEPTED, messages.summary(evidence)), evidence
 
 
-def not_built(rejected: Rejected, terms: Terms) -> CheckOutcome[CountersEvidence]:
-    """Return the outcome without a checked host build; only a forbidden trick is blamed."""
-    blamed = rejected.verdict is Verdict.FORBIDDEN and terms.binding
-    verdict = Verdict.FORBIDDEN if blamed else Verdict.NOT_MEASURED
+def not_built(rejected: Rejected, scoring: CounterScoring) -> CheckOutcome[CountersEvidence]:
+    """Return the outcome without a checked host build; only a forbidden construct costs points."""
+    forbidden = rejected.verdict is Verdict.FORBIDDEN and scoring.scored
+    verdict = Verdict.FORBIDDEN if forbidden else Verdict.NOT_MEASURED
     return CheckOutcome(diagnosis=Diagnosis(verdict, rejected.message))
 
 
 def check_interpreter_counters(
     setup: RunSetup, case: Prepared, kernel: Kernel
 ) -> CheckOutcome[CountersEvidence]:
-    """Run a Triton hand-in on one case in the interpreter; no bound binds it."""
+    """Run a Triton submission on one case in the interpreter; bounds do not apply."""
     started_s = time.monotonic()
     limits = setup.assignment.limits
     with Session(setup.built, limits, setup.server, watch_memory=True) as session:
         outcome = run_under_tool(setup, session, [case], limits)
     diagnosis, evidence = _interpreter_outcome(setup, case[0], outcome)
     if diagnosis.verdict is not Verdict.TAMPERED and CheckName.COUNTERS in kernel.points:
-        message = f"{sentences.CUDA_ALONE}; {diagnosis.message}"
+        message = f"{messages.CUDA_ONLY}; {diagnosis.message}"
         diagnosis = Diagnosis(Verdict.ACCEPTED, message)
     wall_s = round(time.monotonic() - started_s, 3)
     return CheckOutcome(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
 
 
 def not_counted(kernel: Kernel) -> CheckOutcome[CountersEvidence]:
-    """Return the outcome of a Triton hand-in on a GPU, where nobody counts."""
+    """Return the outcome of a Triton submission on a GPU, where accesses are not counted."""
     if CheckName.COUNTERS in kernel.points:
-        diagnosis = Diagnosis(Verdict.ACCEPTED, sentences.CUDA_ALONE)
+        diagnosis = Diagnosis(Verdict.ACCEPTED, messages.CUDA_ONLY)
     else:
-        message = "Triton's accesses are counted on a processor only"
+        message = "accesses of a Triton kernel are counted on a CPU only"
         diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)
     return CheckOutcome(diagnosis=diagnosis)
 
@@ -184,33 +179,34 @@ def _interpreter_outcome(
     setup: RunSetup, case: Case, outcome: ToolOutcome
 ) -> tuple[Diagnosis, CountersEvidence | None]:
     if outcome.failure is not None:
-        return _unproven(outcome.failure, Terms()), None
+        return _unproven(outcome.failure, CounterScoring()), None
     try:
-        counted = read_interpreter(outcome.told, setup.built.file)
+        counted = read_interpreter(outcome.records, setup.built.file)
     except ValueError:
-        return Diagnosis(Verdict.TAMPERED, sentences.TAMPERED), None
+        return Diagnosis(Verdict.TAMPERED, messages.TAMPERED), None
     least = sum(_least_bytes(setup, case))
     evidence = _evidence(interpreter_findings.TOOL, case, counted, least, None)
     if outcome.wrong or not counted.lines:
-        message = sentences.WRONG if outcome.wrong else sentences.NOTHING
-        return _unproven(Diagnosis(Verdict.WRONG_ANSWER, message), Terms()), evidence
-    return Diagnosis(Verdict.ACCEPTED, sentences.told(evidence)), evidence
+        message = messages.WRONG_OUTPUTS if outcome.wrong else messages.NO_ACCESSES
+        diagnosis = Diagnosis(Verdict.WRONG_ANSWER, message)
+        return _unproven(diagnosis, CounterScoring()), evidence
+    return Diagnosis(Verdict.ACCEPTED, messages.summary(evidence)), evidence
 
 
-def _unproven(diagnosis: Diagnosis, terms: Terms) -> Diagnosis:
-    """Return what a run that proves nothing means for this hand-in."""
+def _unproven(diagnosis: Diagnosis, scoring: CounterScoring) -> Diagnosis:
+    """Return the diagnosis of the check for a run that proves nothing."""
     if diagnosis.verdict.pending:
         return diagnosis
-    if terms.binding and terms.stand_in:
-        message = f"on the processor, where accesses are counted: {diagnosis.message}"
+    if scoring.scored and scoring.graded_on_gpu:
+        message = f"in the run on the CPU, which counts accesses: {diagnosis.message}"
         return Diagnosis(Verdict.NOT_MEASURED, message)
-    if terms.binding:
+    if scoring.scored:
         return diagnosis
     return Diagnosis(Verdict.SKIPPED, f"not counted: {diagnosis.message}")
 
 
 def _least_bytes(setup: RunSetup, case: Case) -> tuple[int, int]:
-    """Return the bytes of the device arrays that are read, and of those that are written."""
+    """Return the bytes of the device arrays that the kernel reads, and of those it writes."""
     signature = setup.assignment.signature
     read = written = 0
     for array in signature.arrays:
@@ -222,14 +218,14 @@ def _least_bytes(setup: RunSetup, case: Case) -> tuple[int, int]:
     return read, written
 
 
-def _kept(figure: CounterFigure) -> bool:
+def _within_bound(figure: CounterFigure) -> bool:
     if figure.allowed is None or not figure.measured:
         return True
     return figure.measured <= figure.allowed * figure.least
 
 
 def _evidence(
-    tool: str, case: Case, counted: Counted, least_bytes: int, bounds: CounterBounds | None
+    tool: str, case: Case, counted: AccessCounts, least_bytes: int, bounds: CounterBounds | None
 ) -> CountersEvidence:
     most = bounds.most if bounds is not None else {}
 

@@ -1,7 +1,7 @@
-"""What a worker told of a call's accesses → lines and sums in one form.
+"""Read a worker's access records of one call into lines and sums.
 
-The records are the words of the process that ran the hand-in. What breaks a
-rule that the runtime's own records keep can only be the hand-in's: ValueError.
+The records come from the process that ran the submission and are not trusted: a record that the
+runtime cannot have written was forged by the submission and raises ValueError.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from grader.emulation.cuda_cpp.report import read_report
 from grader.report.evidence import CounterLine
 
 _WARP = 32
-_LARGEST = 2**63  # beyond is no number of the runtime's
+_LARGEST = 2**63  # the runtime counts in 64 bits
 _MOST_CHARACTERS = 200
-_TRUNCATED = "the kernel makes more accesses between two barriers than can be counted here"
+_TRUNCATED = "the kernel makes more accesses between two barriers than the grader can count"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class AccessCounts:
     """The accesses of one call by line, in the order of lines.
 
-    `whole` is false if the report breaks off, as where the hand-in took its
-    descriptor away; `problem` says why the figures are too low, which is not its fault.
+    `complete` is false if records are missing, for example because the submission closed the
+    report's descriptor. `problem` says why the figures are too low without the submission's fault.
     """
 
     launches: int
     lines: tuple[CounterLine, ...]
-    whole: bool = True
+    complete: bool = True
     problem: str | None = None
 
     def total(
@@ -43,7 +43,7 @@ class Counted:
         space: str,
         accesses: Iterable[str] = ("load", "store", "atomic"),
     ) -> int:
-        """Return a sum over the lines with these accesses in this space."""
+        """Return the sum of a field over the lines with these accesses in this memory space."""
         return sum(
             int(getattr(line, field))
             for line in self.lines
@@ -51,31 +51,30 @@ class Counted:
         )
 
     def moved_bytes(self, *accesses: str) -> int:
-        """Return the bytes of all sectors of global memory that these accesses take."""
+        """Return the bytes of all global-memory sectors that these accesses move."""
         return self.total("transactions", "global", accesses) * SECTOR_BYTES
 
 
 def read_host(
-    called: Sequence[Mapping[str, Any]],
-    told: Sequence[Mapping[str, Any]],
+    call_records: Sequence[Mapping[str, Any]],
+    records: Sequence[Mapping[str, Any]],
     library: Path,
     file: str,
     text: str,
-) -> Counted:
-    """Read what the checked host build told of one call, all of its blocks counted.
+) -> AccessCounts:
+    """Read the records that the checked host build wrote about one call, all blocks counted.
 
-    `called` was told until the call's end, `told` until the worker's, which
-    says a last word in good order if its report is still its own. `text` is
-    the student's file as rewritten. Raises ValueError if a record is not one
-    of the runtime's.
+    `call_records` were written until the end of the call, `records` until the end of the worker:
+    the runtime writes one summary in each part. `text` is the rewritten source file. Raises
+    ValueError if the runtime cannot have written a record.
     """
-    summaries = _summaries(called), _summaries(told) - _summaries(called)
+    summaries = _summaries(call_records), _summaries(records) - _summaries(call_records)
     if max(summaries) > 1:
-        raise ValueError("a summary that nobody asked for")
-    _hold_the_runtimes_rules(told)
+        raise ValueError("more than one summary")
+    _check_records(records)
     try:
         report = read_report(
-            "\n".join(json.dumps(record) for record in told),
+            "\n".join(json.dumps(record) for record in records),
             locate=locator(library, file),
             sources={Path(file).name: text},
         )
@@ -86,58 +85,58 @@ def read_host(
     for kernel in report.kernels:
         if problem is None and (kernel.truncated or kernel.blocks != kernel.counted_blocks):
             problem = _TRUNCATED
-    return Counted(
+    return AccessCounts(
         launches=sum(kernel.launches for kernel in report.kernels),
         lines=lines,
-        whole=summaries == (1, 1),
+        complete=summaries == (1, 1),
         problem=problem,
     )
 
 
-def _summaries(told: Sequence[Mapping[str, Any]]) -> int:
-    return sum(record.get("record") == "summary" for record in told)
+def _summaries(records: Sequence[Mapping[str, Any]]) -> int:
+    return sum(record.get("record") == "summary" for record in records)
 
 
-def _hold_the_runtimes_rules(told: Sequence[Mapping[str, Any]]) -> None:
+def _check_records(records: Sequence[Mapping[str, Any]]) -> None:
     """Raise ValueError if the runtime cannot have written these records.
 
-    It tells each kernel and each kind of access once, in numbers that fit together.
+    The runtime writes one record for each kernel and each kind of access, with consistent numbers.
     """
-    seen: Counter[tuple[str, ...]] = Counter()
-    for record in told:
-        words: tuple[str, ...] = ()
+    count_of: Counter[tuple[str, ...]] = Counter()
+    for record in records:
+        keys: tuple[str, ...] = ()
         match record.get("record"):
             case "summary":
-                _numbers(record, "accesses", "launches")
+                _check_numbers(record, "accesses", "launches")
             case "kernel":
-                _numbers(record, "launches", "blocks", "counted_blocks")
-                words = ("record", "kernel")
+                _check_numbers(record, "launches", "blocks", "counted_blocks")
+                keys = ("record", "kernel")
             case "access":
-                _hold_an_accesss_rules(record)
-                if record["operation"] != "atomic":  # of which there are several kinds
-                    words = ("record", "kernel", "pc", "space", "operation", "access_bytes")
-        seen[tuple(str(record.get(word)) for word in words)] += 1
-    if any(count > 1 for what, count in seen.items() if what):
-        raise ValueError("told more often than the runtime tells it")
+                _check_access(record)
+                if record["operation"] != "atomic":  # several kinds of atomics look alike
+                    keys = ("record", "kernel", "pc", "space", "operation", "access_bytes")
+        count_of[tuple(str(record.get(key)) for key in keys)] += 1
+    if any(count > 1 for what, count in count_of.items() if what):
+        raise ValueError("more than one record about the same accesses")
 
 
-def _hold_an_accesss_rules(record: Mapping[str, Any]) -> None:
-    found = {"global": "sectors", "shared": "wavefronts"}.get(str(record.get("space")))
-    if found is None or record.get("operation") not in ("load", "store", "atomic"):
+def _check_access(record: Mapping[str, Any]) -> None:
+    unit = {"global": "sectors", "shared": "wavefronts"}.get(str(record.get("space")))
+    if unit is None or record.get("operation") not in ("load", "store", "atomic"):
         raise ValueError("an unknown kind of access")
-    _numbers(record, "access_bytes", "requests", "lanes", "bytes", found, f"ideal_{found}")
-    whole = record["requests"] <= record["lanes"] <= record["requests"] * _WARP
-    if not whole or record["bytes"] != record["lanes"] * record["access_bytes"]:
-        raise ValueError("numbers of an access that do not fit together")
+    _check_numbers(record, "access_bytes", "requests", "lanes", "bytes", unit, f"ideal_{unit}")
+    lanes_possible = record["requests"] <= record["lanes"] <= record["requests"] * _WARP
+    if not lanes_possible or record["bytes"] != record["lanes"] * record["access_bytes"]:
+        raise ValueError("inconsistent numbers of an access")
 
 
-def _numbers(record: Mapping[str, Any], *names: str) -> None:
+def _check_numbers(record: Mapping[str, Any], *names: str) -> None:
     for name in names:
         value = record.get(name)
         if type(value) is not int or not 0 <= value < _LARGEST:
             raise ValueError(f"{name} is {value!r}")
     if record.get("requests") == 0:
-        raise ValueError("an access that nobody asked for")
+        raise ValueError("an access without a request")
 
 
 def _host_line(found: LineCounters, file: str) -> CounterLine:
@@ -155,32 +154,32 @@ def _host_line(found: LineCounters, file: str) -> CounterLine:
     )
 
 
-def read_interpreter(told: Sequence[Mapping[str, Any]], file: str) -> Counted:
-    """Read what the checked interpreter told of one call.
+def read_interpreter(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts:
+    """Read the records that the checked interpreter wrote about one call.
 
-    Raises ValueError if a record is not one of the interpreter's.
+    Raises ValueError if the interpreter cannot have written a record.
     """
     launches = 0
     lines: list[CounterLine] = []
-    seen: set[str] = set()
-    for record in told:
+    kernels: set[str] = set()
+    for record in records:
         if record.get("record") != "counters":
             continue
         name = record.get("kernel")
-        if type(name) is not str or name in seen or type(record.get("lines")) is not list:
+        if type(name) is not str or name in kernels or type(record.get("lines")) is not list:
             raise ValueError("not the counters of one kernel")
-        seen.add(name)
-        _numbers(record, "launches")
+        kernels.add(name)
+        _check_numbers(record, "launches")
         launches += record["launches"]
         for entry in record["lines"]:
             if not isinstance(entry, dict):
                 raise ValueError("not the counters of a line")
             lines.append(_interpreter_line(entry, name, file))
-    return Counted(launches=launches, lines=tuple(lines))
+    return AccessCounts(launches=launches, lines=tuple(lines))
 
 
 def _interpreter_line(entry: Mapping[str, Any], kernel: str, file: str) -> CounterLine:
-    _numbers(entry, "requests", "elements", "bytes", "sectors", "least_sectors")
+    _check_numbers(entry, "requests", "elements", "bytes", "sectors", "least_sectors")
     line, access = entry.get("line"), entry.get("access")
     if access not in ("load", "store", "atomic"):
         raise ValueError(f"an unknown kind of access: {access!r}")
@@ -211,8 +210,8 @@ def _line(
     least: int,
 ) -> CounterLine:
     if type(kernel) is not str or not requests or not least or not transactions:
-        raise ValueError("numbers of a line that do not fit together")
-    least = min(least, transactions)  # accesses that overlap in part share sectors
+        raise ValueError("inconsistent numbers of a line")
+    least = min(least, transactions)  # partly overlapping accesses share sectors
     return CounterLine(
         file=file,
         line=line,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.correctness.check import never_ended
+from grader.checks.correctness.check import always_timed_out
 from grader.report.evidence import MemoryEvidence
 from grader.report.verdict import Verdict
 from grader.system import toolchain
@@ -27,7 +27,7 @@ class MemoryCheck(Check[MemoryEvidence]):
         """
         if context.file.language is not Language.TRITON:
             return None
-        if not never_ended(context.outcomes(CheckName.CORRECTNESS)):
+        if not always_timed_out(context.outcomes(CheckName.CORRECTNESS)):
             return None
         diagnosis = Diagnosis(Verdict.SKIPPED, "no call ended: see correctness")
         return CheckOutcome(diagnosis=diagnosis)

@@ -33,7 +33,7 @@ _SCHEDULES = ("schedule=forward", "schedule=random seed=1")
 def check_host_memory(
     setup: RunSetup, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run a checked host build; `text` is the student's file as rewritten.
+    """Run a checked host build; `text` is the rewritten source file.
 
     Runs a second time in another thread order if the first run finds nothing: the emulation runs
     threads one after another, and a race may give right results in one order only.
@@ -72,13 +72,13 @@ def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
     tampered = unproven = problem = None
     findings: tuple[Finding, ...] = ()
     try:
-        lines = [json.dumps(record) for record in outcome.told]
+        lines = [json.dumps(record) for record in outcome.records]
         run = read_run(lines, setup.built.path, setup.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
         unproven = _unproven(setup, run)
     except ValueError:
-        tampered = "the hand-in wrote into the memory checker's report"
+        tampered = "the submission wrote into the memory checker's report"
     tool = ToolRun(
         tool=HOST_TOOL,
         findings=sum(finding.count for finding in findings),
@@ -102,14 +102,14 @@ def _unproven(setup: RunSetup, run: HostRun) -> str | None:
     """
     if any(array.memory is Memory.HOST for array in setup.assignment.signature.arrays):
         moved = run.accesses or run.copied_bytes
-        return None if moved else "no copy and no kernel touched any memory in this run"
-    return None if run.accesses else "no kernel touched any memory in this run"
+        return None if moved else "no copy and no kernel accessed any memory in this run"
+    return None if run.accesses else "no kernel accessed any memory in this run"
 
 
 def check_interpreter_memory(
     setup: RunSetup, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run a Triton hand-in in the interpreter with every address checked."""
+    """Run a Triton submission in the interpreter with every address checked."""
     started_s = time.monotonic()
     limits = setup.assignment.limits
     with Session(setup.built, limits, setup.server, watch_memory=True) as session:
@@ -118,10 +118,10 @@ def check_interpreter_memory(
     tampered = unproven = None
     findings: tuple[Finding, ...] = ()
     try:
-        findings, accesses = interpreter_findings.read_run(outcome.told, setup.built.file)
-        unproven = None if accesses else "no kernel touched any memory in this run"
+        findings, accesses = interpreter_findings.read_run(outcome.records, setup.built.file)
+        unproven = None if accesses else "no kernel accessed any memory in this run"
     except ValueError:
-        tampered = "the hand-in wrote into the memory checker's report"
+        tampered = "the submission wrote into the memory checker's report"
     advance(interpreter_findings.TOOL)
     tool = ToolRun(
         tool=interpreter_findings.TOOL,

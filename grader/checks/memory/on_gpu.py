@@ -105,10 +105,10 @@ def run_sanitizer(
         )
         ended = session.finish(_FINISH_S)
         output = session.output
-        log_line = sanitizer.last_words(session.box)
+        log_line = sanitizer.last_log_line(session.folder)
         try:
             report = sanitizer.read_report(
-                session.box, name, setup.built.file, session.copy_name, locate
+                session.folder, name, setup.built.file, session.copy_name, locate
             )
         except ReportError as error:
             # Not evidence of tampering: a killed tool leaves an incomplete report, too.
@@ -117,7 +117,7 @@ def run_sanitizer(
     if outcome.failure is not None:
         problem = None  # the failure says why the run ended early
     elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
-        reason = log_line or _last_line(ended.output) or "it said nothing"
+        reason = log_line or _last_line(ended.output) or "it printed nothing"
         problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
     elif (
         ended.exit_code == sanitizer.FOUND
@@ -126,7 +126,7 @@ def run_sanitizer(
         and problem is None
         and not outcome.wrong  # with missing outputs the judge itself reads uninitialized memory
     ):
-        problem = f"compute-sanitizer {name} found errors outside the hand-in's code"
+        problem = f"compute-sanitizer {name} found errors outside the submission's code"
     run = ToolRun(
         tool=f"compute-sanitizer {name}",
         findings=sum(finding.count for finding in report.findings),

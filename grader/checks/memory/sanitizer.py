@@ -27,15 +27,14 @@ _LOG = "sanitizer.log"
 _LOG_BYTES = 1 << 16
 _LONGEST_LINE = 200
 _MOST_BYTES = 32 << 20
-# Between neighbours, so that an overrun of a whole block's width is seen too.
+# Padding between allocations, so that an overrun by the width of a block is found, too.
 _PADDING_BYTES = 1 << 16
-# Records of one run: with thousands of threads at fault more say nothing new, and a
-# thousand of them take a tool 0.8 s (initcheck on an H200).
+# Records of one run: more add nothing, and a thousand take 0.8 s (initcheck on an H200).
 _MOST_RECORDS = 500
 
 
 def calls(tool: str, language: Language) -> int:
-    """Return how often each case has to be called: leaks show in a repeat."""
+    """Return how often to call each case: a leak shows in the second call."""
     return 2 if tool == "memcheck" and language is Language.CUDA else 1
 
 
@@ -43,25 +42,24 @@ def tool_command(sanitizer: Tool, tool: str, language: Language) -> ToolCommand:
     """Return how to run a worker under one of `TOOLS`."""
     command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
     command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
-    # Its own text is not the hand-in's output.
+    # Keeps the tool's own messages out of the submission's output.
     command += ["--log-file", _LOG]
     if tool == "memcheck":
         command += ["--padding", str(_PADDING_BYTES)]
         if language is Language.CUDA:
-            # Python frees when it likes: what is alive at its end is no leak.
+            # Not for Python, which frees memory at any time, even at its exit.
             command += ["--leak-check", "full"]
     # torch's cache would hide an overrun inside one of its large blocks.
     return ToolCommand(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
 
 
-def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
-    """Return what a run left in its folder; an empty report if it left nothing.
+def read_report(folder: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:
+    """Return the report in a run's folder; an empty report if there is none.
 
-    `copy` is the name of the student's library or file in that folder, and
-    `locate` finds the lines of return addresses in it. Raises ReportError if
-    the report is not the tool's XML, or not all of it.
+    `copy` is the name of the student's library or file in that folder, and `locate` finds the lines
+    of return addresses in it. Raises ReportError if the report is not XML or is incomplete.
     """
-    xml = _read(box / _FILE, _MOST_BYTES + 1)
+    xml = _read(folder / _FILE, _MOST_BYTES + 1)
     if xml is None:
         return ToolReport()
     if len(xml) > _MOST_BYTES:
@@ -69,15 +67,15 @@ def read_report(box: Path, tool: str, file: str, copy: str, locate: Locate) -> T
     return parse(xml, tool, file, copy, locate)
 
 
-def last_words(box: Path) -> str:
-    """Return the last line that the tool wrote of itself into its log, "" if none.
+def last_log_line(folder: Path) -> str:
+    """Return the last line of the tool's own log, "" if there is none.
 
-    The hand-in can write there too: it is shown as a reason, and decides nothing.
+    The submission can write to the log, too: the line is shown as a reason and decides nothing.
     """
-    text = (_read(box / _LOG, _LOG_BYTES) or b"").decode("utf-8", "replace")
+    text = (_read(folder / _LOG, _LOG_BYTES) or b"").decode("utf-8", "replace")
     lines = [line.lstrip("=").strip() for line in text.splitlines()]
     lines = [line for line in lines if line and line != "COMPUTE-SANITIZER"]
-    # The first error is the cause; what follows it are consequences.
+    # The first error is the cause of those that follow.
     errors = [line for line in lines if line.startswith("Error")]
     return ([*errors[:1], *lines[-1:], ""])[0][:_LONGEST_LINE]
 

@@ -1,7 +1,7 @@
 """Workers under compute-sanitizer's tools, started before they are needed.
 
     build ─ Python server ─ import of torch ─ correctness ─ rules ─ memory
-        └─ a worker under each tool: it imports torch, too ─ waits ──┘ loads the hand-in
+        └─ a worker under each tool: it imports torch, too ─ waits ──┘ loads the submission
 
 A Python worker takes several seconds to start under a tool. It runs nothing of the submission until
 the memory check sends its first command. The workers of one file wait at a time, and only on

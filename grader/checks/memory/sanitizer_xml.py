@@ -108,10 +108,10 @@ def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolRe
     addresses = {a for record in records for f in record.iter("frame") for a in _address(f, copy)}
     reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
     read = [(record, reader.read(record)) for record in records if _reports_cause(record)]
-    ours = [(record, finding) for record, finding in read if finding is not None]
-    findings = _without_kept_memory(ours)
+    own = [(record, finding) for record, finding in read if finding is not None]
+    findings = _without_kept_memory(own)
     report = ToolReport(
-        findings=findings, kept=len(ours) - len(findings), foreign=len(read) - len(ours)
+        findings=findings, kept=len(own) - len(findings), foreign=len(read) - len(own)
     )
     if broken is not None:
         how = "ends early" if records else "is not XML"
@@ -138,14 +138,14 @@ def _level(record: ElementTree.Element) -> str:
 def _without_kept_memory(
     pairs: list[tuple[ElementTree.Element, Finding]],
 ) -> tuple[Finding, ...]:
-    """Drop leaks that are none: memory that a first call allocates and later ones use."""
+    """Drop leaks of memory that a first call allocates and later calls use."""
     leaks = [(record, found) for record, found in pairs if found.kind == "leak"]
     count = Counter(found.line for _, found in leaks)
     lost = {
         found.line
         for record, found in leaks
         if (_REPEAT in (functions := _functions(record)) and count[found.line] > 1)
-        # From neither call: a constructor's, or a stack that was not followed.
+        # From neither call: a constructor, or an incomplete stack.
         or not {_FIRST_CALL, _REPEAT} & functions
     }
     return tuple(found for _, found in pairs if found.kind != "leak" or found.line in lost)
@@ -211,8 +211,8 @@ class _Reader:
         """True if a frame of the host's stack lies in the student's own functions."""
         for frame in record.iter("frame"):
             module, function = frame.findtext("module"), frame.findtext("func") or ""
-            ours = function.startswith(("grader_", "cuda", "libcudart"))
-            if module and PurePath(module).name == self.copy and function and not ours:
+            foreign = function.startswith(("grader_", "cuda", "libcudart"))
+            if module and PurePath(module).name == self.copy and function and not foreign:
                 return True
         return False
 

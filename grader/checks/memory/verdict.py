@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.common.findings import INPUT_HINT, SHOWN, describe, folded
+from grader.checks.common.findings import INPUT_HINT, SHOWN, describe, merged_findings
 from grader.checks.common.tool_run import Prepared, ToolOutcome
 from grader.report.evidence import Finding, MemoryEvidence, ToolRun
 from grader.report.verdict import Verdict
@@ -40,7 +40,7 @@ def combine(
     results: Sequence[ToolResult], cases: Sequence[Prepared]
 ) -> CheckOutcome[MemoryEvidence]:
     """Return the outcome of all runs over the same cases."""
-    findings = folded(finding for result in results for finding in result.findings)
+    findings = merged_findings(finding for result in results for finding in result.findings)
     evidence = MemoryEvidence(
         tools=tuple(result.run for result in results),
         cases=tuple(case.name for case, _ in cases),
@@ -79,7 +79,7 @@ def _judge(results: Sequence[ToolResult], findings: tuple[Finding, ...]) -> Diag
     if any(result.outcome.wrong for result in results):
         return Diagnosis(
             Verdict.WRONG_ANSWER,
-            "outputs were wrong in this run, so that it proves nothing"
+            "outputs were wrong in this run, so it proves nothing"
             + (f"; {describe(findings[0])}" if findings else ""),
             hint=findings[0].hint if findings else "fix the correctness check first",
         )

@@ -29,8 +29,8 @@ from grader.checks.performance.measurement import (
     Measured,
     measure,
 )
-from grader.gpu.lock import alone
-from grader.gpu.monitor import Watch
+from grader.gpu.lock import exclusive_use
+from grader.gpu.monitor import GpuMonitor
 from grader.gpu.nvml import Gpu
 from grader.judge.gpu_out_of_memory import gpu_errors
 from grader.judge.oracle import Oracle
@@ -104,7 +104,7 @@ def check_speed(
 ) -> SpeedOutcome:
     """Measure every benchmark of the submission's language on this GPU and decide.
 
-    Measures everything once more if the first result is too uncertain for a verdict.
+    Repeats the whole measurement if the first result is too uncertain for a verdict.
     """
     language = setup.built.language
     benchmarks = [b for b in setup.assignment.benchmarks if language in b.languages]
@@ -112,10 +112,10 @@ def check_speed(
         message = f"the assignment has no benchmark for {language.phrase}"
         diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)
         return SpeedOutcome(diagnosis=diagnosis)
-    with alone(gpu.uuid), Watch(gpu.uuid) as watch:
+    with exclusive_use(gpu.uuid), GpuMonitor(gpu.uuid) as monitor:
         begun_s = time.monotonic()
         # The judge itself is one of the processes; no worker lives now.
-        other_processes = len(watch.state().processes) - 1
+        other_processes = len(monitor.state().processes) - 1
         with gpu_errors(2 * COPY_BYTES):
             copy_gb_s, busy = copy_rate_gb_s(), busy_gpu()
         if busy is not None:
@@ -128,11 +128,11 @@ def check_speed(
             measured: list[tuple[Benchmark, Measured]] = []
             for benchmark in benchmarks:
                 result = _measure_one(
-                    setup, baseline, oracle, gpu, benchmark, watch, seeds.getrandbits(62),
+                    setup, baseline, oracle, gpu, benchmark, monitor, seeds.getrandbits(62),
                     time_budget.share_s(),
                     # The mean of several benchmarks is more certain than each of them.
                     WIDTH * math.sqrt(len(benchmarks)),
-                    # With several benchmarks no single one tells when their mean is settled.
+                    # With several benchmarks one alone does not show whether their mean is settled.
                     tiers if len(benchmarks) == 1 else (),
                 )  # fmt: skip
                 advance(benchmark.name)
@@ -149,22 +149,22 @@ def check_speed(
             found = combine([result.rounds_ratios for _, result in measured])
             failed = next((result.failure for _, result in measured if result.failure), None)
             decision = decide(found, tiers) if found and not failed else None
-            if decision is not None and not decision.again:
+            if decision is not None and not decision.too_wide:
                 break
         with gpu_errors():
             busy = busy_gpu()
         if busy is not None:  # it may have been busy during the rounds
             return SpeedOutcome(diagnosis=busy)
         evidence = performance_evidence(
-            setup.assignment, language, measured, found, decision, tiers, copy_gb_s, watch,
+            setup.assignment, language, measured, found, decision, tiers, copy_gb_s, monitor,
             other_processes,
         )  # fmt: skip
     if failed is not None or found is None or decision is None:
-        diagnosis = failed or Diagnosis(Verdict.NOT_MEASURED, "no rounds to go by")
+        diagnosis = failed or Diagnosis(Verdict.NOT_MEASURED, "too few rounds could be timed")
         return SpeedOutcome(diagnosis=diagnosis, evidence=evidence, tuning_s=tuning_s)
     return SpeedOutcome(
         diagnosis=_diagnosis(found, decision, tiers),
-        share=decision.tier.share if decision.tier and not decision.again else 0.0,
+        share=decision.tier.share if decision.tier and not decision.too_wide else 0.0,
         evidence=evidence,
         tuning_s=tuning_s,
     )
@@ -176,7 +176,7 @@ def _measure_one(
     oracle: Oracle,
     gpu: Gpu,
     benchmark: Benchmark,
-    watch: Watch,
+    monitor: GpuMonitor,
     seed: int,
     budget_s: float,
     width: float,
@@ -184,7 +184,7 @@ def _measure_one(
 ) -> Measured:
     assignment, built = setup.assignment, setup.built
     case = benchmark.case(seed)
-    chooser = random.Random(seed)
+    rng = random.Random(seed)
     baseline_limits = Limits(memory_mib=_BASELINE_MEMORY_MIB)
     started_s = time.monotonic()
     with open_buffer_pool(
@@ -206,13 +206,15 @@ def _measure_one(
             pool,
             (
                 built,
-                lambda: Session(built, assignment.limits, setup.server, tuning=True, gives=True),
+                lambda: Session(
+                    built, assignment.limits, setup.server, tuning=True, contributes=True
+                ),
                 assignment.limits,
             ),
             (baseline, lambda: Session(baseline, baseline_limits, setup.server)),
             budget_s=max(budget_s - setting_up_s, budget_s / 2),
-            throttled=watch.disturbances,
-            first=lambda: chooser.random() < 0.5,
+            throttled=monitor.disturbances,
+            first=lambda: rng.random() < 0.5,
             enough=lambda found: found.width <= width or bool(tiers and settled(found, tiers)),
             tolerance=HOST_DRIFT_TOLERANCE if from_host(assignment) else DRIFT_TOLERANCE,
         )
@@ -260,20 +262,20 @@ def _diagnosis(found: Estimate, decision: Decision, tiers: Sequence[Tier]) -> Di
     interval = f"{found.low:.3f} to {found.high:.3f}"
     if not tiers:
         return Diagnosis(Verdict.NOT_MEASURED, f"{figure}, {_UNSCORED}")
-    if decision.again:
+    if decision.too_wide:
         return Diagnosis(
             Verdict.NOT_MEASURED,
-            f"{figure}, but between {interval}: too uncertain to score, twice",
+            f"{figure}, but between {interval}: too uncertain to score in two measurements",
             hint="grade again on a GPU that nothing else uses",
         )
     following = next(
         (t for t in tiers if not decision.tier or t.speedup > decision.tier.speedup), None
     )
     hint = f"the next tier is at {following.speedup:g}" if following else ""
-    if decision.open is not None:
+    if decision.undecided is not None:
         return Diagnosis(
-            Verdict.INCONCLUSIVE if decision.open.accepted else Verdict.TOO_SLOW,
-            f"{figure} ({interval}), as good as the tier at {decision.open.speedup:g}",
+            Verdict.INCONCLUSIVE if decision.undecided.accepted else Verdict.TOO_SLOW,
+            f"{figure} ({interval}), as good as the tier at {decision.undecided.speedup:g}",
             hint=hint,
         )
     fast = decision.tier is not None and decision.tier.accepted

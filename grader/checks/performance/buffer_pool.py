@@ -1,7 +1,7 @@
 """Buffer sets for the timed calls of one benchmark, with fresh inputs for every burst.
 
-Nothing that a submission keeps from an earlier call is worth anything in the next one. Before a
-burst the inputs of its sets, and of some decoys, are drawn anew, and all outputs are poisoned.
+Nothing that a submission keeps from an earlier call helps it in the next one. Before a burst the
+inputs of its sets, and of some decoys, are drawn again, and all outputs are poisoned.
 Inputs stay masked until the clock is about to start, and a few of their cells, the canaries, stay
 wrong until the last moment: work that begins too early computes garbage.
 
@@ -91,7 +91,7 @@ class BufferPool:
         self._language = language
         self._sets = [_BufferSet(one) for one in made]
         self._signature = setup.assignment.signature
-        self._chooser = random.Random(seed)
+        self._rng = random.Random(seed)
         self._device = torch.device("cuda" if setup.built.device is Device.CUDA else "cpu")
         self._generator = torch.Generator(self._device).manual_seed(seed)
         tolerance = setup.assignment.tolerance(case, language)
@@ -115,7 +115,7 @@ class BufferPool:
     def order(self, most: int) -> list[int]:
         """Draw the sets to call, in random order: at most `most`, at least 75 % of that."""
         fewest = max(1, math.ceil(_FEWEST_CALLED * most))
-        return self._chooser.sample(range(self.sets), self._chooser.randint(fewest, most))
+        return self._rng.sample(range(self.sets), self._rng.randint(fewest, most))
 
     def calls(self, order: Sequence[int]) -> bytes:
         """Return the payload that asks a worker for one call on each set of `order`."""
@@ -133,7 +133,7 @@ class BufferPool:
         self._choose_poisons_and_cells()
         canaries = {b.name: self._positions(b, _CANARIES) for b in self._sets[0].read}
         others = [number for number in range(self.sets) if number not in order]
-        decoys = self._chooser.sample(others, min(max(most - len(order), 0), len(others)))
+        decoys = self._rng.sample(others, min(max(most - len(order), 0), len(others)))
         for number in sorted((*order, *decoys)):
             self._draw_inputs(number)
             self._inputs.write(number, self._sets[number].read, canaries)
@@ -148,7 +148,7 @@ class BufferPool:
     def _choose_poisons_and_cells(self) -> None:
         for buffer in self._sets[0].written:
             floating = buffer.dtype.is_floating_point
-            self._poisons[buffer.name] = _NAN if floating else self._chooser.randrange(256)
+            self._poisons[buffer.name] = _NAN if floating else self._rng.randrange(256)
             self._cells[buffer.name] = self._positions(buffer, _CELLS)
 
     def _draw_inputs(self, number: int) -> None:
@@ -169,7 +169,7 @@ class BufferPool:
 
     def _positions(self, buffer: Buffer, count: int) -> torch.Tensor:
         elements = buffer.size // buffer.dtype.itemsize
-        places = {self._chooser.randrange(elements) for _ in range(count)}
+        places = {self._rng.randrange(elements) for _ in range(count)}
         return torch.tensor(sorted(places), device=buffer.whole.device)
 
     def arm(self) -> Diagnosis | None:
@@ -206,7 +206,7 @@ class BufferPool:
 
         The number of cells does not depend on the burst, so reading always takes the same time.
         """
-        sets = (order[-1], *self._chooser.choices(order, k=_SAMPLED_SETS - 1))
+        sets = (order[-1], *self._rng.choices(order, k=_SAMPLED_SETS - 1))
         return Sample(order=tuple(order), sets=sets, values=self._gather(sets).to("cpu"))
 
     def _gather(self, sets: Sequence[int]) -> torch.Tensor:
@@ -231,17 +231,17 @@ class BufferPool:
         if wrong is None and (touched := self._touched(idle)) is not None:
             wrong = Diagnosis(
                 Verdict.TAMPERED,
-                f"an `{touched}` was written to that no call had been given",
-                hint="write to the arrays of the call, and to no others",
+                f"`{touched}` was written to in a set of arrays that no call was given",
+                hint="write to the arguments of the current call only",
             )
         if (wrong := wrong or self._judge_calls(sample.order)) is not None:
             return wrong
         if not torch.equal(self._gather(sample.sets).cpu(), sample.values):
             return Diagnosis(
                 Verdict.TAMPERED,
-                "outputs were written after the worker had said that it was done",
-                hint="wait for all work before the function's caller can look: no other streams, "
-                "threads or processes",
+                "outputs were written after the worker had answered",
+                hint="finish all work before the function returns: no other streams, threads or "
+                "processes",
             )
         return None
 
@@ -254,8 +254,8 @@ class BufferPool:
         return Diagnosis(
             Verdict.TAMPERED,
             "outputs were right in the cases and wrong in timed calls",
-            hint="every call gets new values at an address that may be the same: keep nothing "
-            "from one call to the next",
+            hint="every call gets new values, perhaps at the same address: keep nothing from one "
+            "call to the next",
         )
 
     def _is_right(self, number: int) -> bool:

@@ -24,7 +24,7 @@ class PerformanceCheck(Check[PerformanceEvidence]):
 
     def prevented(self, context: CheckContext) -> CheckOutcome[PerformanceEvidence] | None:
         """Time only a kernel whose cases are right."""
-        if context.correct or not context.wants(CheckName.CORRECTNESS):
+        if context.correct or not context.includes(CheckName.CORRECTNESS):
             return None
         verdict = Verdict.SKIPPED if context.correct is False else Verdict.NOT_MEASURED
         return _without_figures(verdict, "not timed: see correctness")
@@ -36,7 +36,7 @@ class PerformanceCheck(Check[PerformanceEvidence]):
         gpu, started_s = context.gpu, time.monotonic()
         if gpu is None:
             return [_without_figures(Verdict.NOT_MEASURED, "speed is measured on a GPU")]
-        context.alone()
+        context.end_prestarted()
         oracle = context.oracle
         if not context.can_share:
             return [_without_figures(Verdict.NOT_MEASURED, _NO_SHARING)]
@@ -48,7 +48,7 @@ class PerformanceCheck(Check[PerformanceEvidence]):
             gpu,
             tiers,
             context.advance,
-            seed=context.chooser(self.name).getrandbits(62),
+            seed=context.rng(self.name).getrandbits(62),
         )
         return [replace(outcome, wall_s=round(time.monotonic() - started_s, 3))]
 

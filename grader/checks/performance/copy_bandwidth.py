@@ -43,7 +43,7 @@ def copy_rate_gb_s() -> float:
     return 2 * COPY_BYTES / min(times_s) / 1e9
 
 
-def waits() -> list[float]:
+def kernel_waits() -> list[float]:
     """Return the seconds that each of many tiny kernels took, launched one after the other."""
     cell = torch.zeros(1, device="cuda")
     waits_s: list[float] = []
@@ -57,10 +57,10 @@ def waits() -> list[float]:
 
 def busy_gpu() -> Diagnosis | None:
     """Return a diagnosis if another process keeps the GPU busy, now and a moment later."""
-    if busy_diagnosis(waits()) is None:
+    if busy_diagnosis(kernel_waits()) is None:
         return None
     time.sleep(_LOOK_AGAIN_S)
-    return busy_diagnosis(waits())
+    return busy_diagnosis(kernel_waits())
 
 
 def busy_diagnosis(waits_s: Sequence[float]) -> Diagnosis | None:
@@ -70,7 +70,7 @@ def busy_diagnosis(waits_s: Sequence[float]) -> Diagnosis | None:
         return None
     return Diagnosis(
         Verdict.NOT_MEASURED,
-        f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: something else "
-        "keeps the GPU busy",
+        f"a kernel of one thread was done after {wait_s * 1e3:.1f} ms: another process keeps the "
+        "GPU busy",
         hint="grade again on a GPU that nothing else uses",
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from grader.assignment.model import Assignment, Benchmark
 from grader.checks.performance.measurement import Measured
-from grader.gpu.monitor import Peaks, Watch
+from grader.gpu.monitor import GpuMonitor, Peaks
 from grader.report.evidence import BenchmarkTiming, PerformanceEvidence, TierShown
 from grader.timing.decision import Decision, Tier
 from grader.timing.estimate import Estimate
@@ -26,17 +26,17 @@ def performance_evidence(
     decision: Decision | None,
     tiers: Sequence[Tier],
     roof_gb_s: float,
-    watch: Watch,
+    monitor: GpuMonitor,
     other_processes: int,
 ) -> PerformanceEvidence:
     """Return the evidence of a measurement; `other_processes` counts those on the GPU."""
-    state, peaks = watch.state(), watch.peaks()
+    state, peaks = monitor.state(), monitor.peaks()
     timings = tuple(
         timing_of(assignment, language, benchmark, one, roof_gb_s)
         for benchmark, one in measured
         if one.rounds
     )
-    best = decision.tier.speedup if decision and decision.tier and not decision.again else 0.0
+    best = decision.tier.speedup if decision and decision.tier and not decision.too_wide else 0.0
     return PerformanceEvidence(
         benchmarks=timings,
         speedup=round(found.median, 4) if found else None,
@@ -56,7 +56,9 @@ def performance_evidence(
         memory_mhz=state.clocks.memory_mhz,
         temperature_c=state.temperature_c,
         throttle_reasons=state.throttle_reasons,
-        flags=tuple(_flags(timings, peaks, other_processes, plain=_is_plain(assignment, language))),
+        flags=tuple(
+            _flags(timings, peaks, other_processes, float32=_all_float32(assignment, language))
+        ),
     )
 
 
@@ -103,7 +105,7 @@ def from_host(assignment: Assignment) -> bool:
     return any(array.memory is Memory.HOST for array in assignment.signature.arrays)
 
 
-def _is_plain(assignment: Assignment, language: Language) -> bool:
+def _all_float32(assignment: Assignment, language: Language) -> bool:
     """True if all arrays are float32, which tensor cores would round."""
     signature = assignment.signature
     words = {signature.element_type(array, language).word for array in signature.arrays}
@@ -111,7 +113,7 @@ def _is_plain(assignment: Assignment, language: Language) -> bool:
 
 
 def _flags(
-    timings: Sequence[BenchmarkTiming], peaks: Peaks, other_processes: int, *, plain: bool
+    timings: Sequence[BenchmarkTiming], peaks: Peaks, other_processes: int, *, float32: bool
 ) -> list[str]:
     """Return what staff should look at; a flag changes no verdict."""
     found = [
@@ -124,12 +126,13 @@ def _flags(
         f"{timing.name}: {timing.tflop_s:.1f} TFLOP/s in float32, more than the "
         f"{peaks.fp32_tflop_s:.1f} TFLOP/s of this GPU without its tensor cores"
         for timing in timings
-        if plain and peaks.fp32_tflop_s and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
+        if float32 and peaks.fp32_tflop_s and (timing.tflop_s or 0) > _BEYOND * peaks.fp32_tflop_s
     ]
     # Only kernels that read host memory are scored despite such a difference.
     found += [
         f"{timing.name}: torch took {timing.baseline_alone_us:.1f} us alone and "
-        f"{timing.baseline_us:.1f} us beside the hand-in: it may, as it reads the host's memory"
+        f"{timing.baseline_us:.1f} us beside the submission, which is accepted for kernels that "
+        "read host memory"
         for timing in timings
         if timing.baseline_us > _DISTURBED * timing.baseline_alone_us
     ]

@@ -61,8 +61,8 @@ MOST_ROUNDS = 400
 _MOST_OVERHEAD_GROWTH = 1.25
 _ENOUGH_ROUNDS = 20  # a few may agree by chance
 _GIVE_UP_ROUNDS = 18  # once the time is over, stop after so many, however few were kept
-# A first call beyond both limits (seconds, multiple of torch's time) is not measured further.
-_HOPELESS_S, _HOPELESS_TIMES = 1.0, 20
+# A submission whose call exceeds both limits (seconds, multiple of torch's time) is not timed.
+_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO = 1.0, 20
 _SKIPPED_MOST = 0.5  # share of rounds that may be discarded for throttling
 _RUN_S = 60.0  # limit for a call of the trusted baseline
 _Result = TypeVar("_Result")
@@ -72,21 +72,21 @@ _Result = TypeVar("_Result")
 class DriftTolerance:
     """How far torch's time beside the submission may differ from its time alone, as shares of it.
 
-    `slower` bounds what a submission can gain by hogging the machine; `faster` is drift, by which
-    nobody gains. With `again` torch is timed alone once more after the submission's worker has
-    ended, and everything between the two figures counts as drift.
+    `slower` bounds what a submission can gain by hogging the machine; `faster` is drift, which
+    helps no submission. With `retime_alone`, torch is timed alone again when the submission's
+    worker has ended, and everything between the two figures counts as drift.
     """
 
     slower: float
     faster: float
-    again: bool = False
+    retime_alone: bool = False
 
 
 # A submission that hogs the GPU gains at most what every student is granted for noise.
 DRIFT_TOLERANCE = DriftTolerance(slower=NOISE, faster=0.1)
 # Torch's time drifts where it reads host memory, also beside an honest submission
 # (0.83 to 1.20 times the earlier figure on an H200; docs/decisions/host-memory.md).
-HOST_DRIFT_TOLERANCE = DriftTolerance(slower=0.2, faster=0.25, again=True)
+HOST_DRIFT_TOLERANCE = DriftTolerance(slower=0.2, faster=0.25, retime_alone=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +153,8 @@ def measure(
         ) as baseline_worker:
             _baseline_step(baseline_worker.warm_up)
             begun_s = time.monotonic()
-            single_burst_s, alone_s = _baseline_step(baseline_worker.alone)
-            if tolerance.again:
+            single_burst_s, alone_s = _baseline_step(baseline_worker.time_alone)
+            if tolerance.retime_alone:
                 deadline_s -= time.monotonic() - begun_s
             try:
                 with (
@@ -164,8 +164,8 @@ def measure(
                     ) as worker,
                 ):
                     call_s = worker.warm_up(overhead_s(single_burst_s, alone_s))
-                    if call_s > max(_HOPELESS_S, _HOPELESS_TIMES * alone_s):
-                        return Measured(failure=_hopeless(call_s, alone_s))
+                    if call_s > max(_FAR_TOO_SLOW_S, _FAR_TOO_SLOW_RATIO * alone_s):
+                        return Measured(failure=_far_too_slow(call_s, alone_s))
                     rounds = _Rounds(baseline_worker, worker, single_burst_s, alone_s)
                     rounds.take(deadline_s + worker.tuning_s, throttled, first, enough)
             except GpuOutOfMemoryError:
@@ -173,8 +173,8 @@ def measure(
                 return Measured(
                     failure=out_of_memory_diagnosis(submission[0], lambda: pool.refresh([0]))
                 )
-            if tolerance.again:
-                rounds.alone_again(_baseline_step(baseline_worker.alone)[1])
+            if tolerance.retime_alone:
+                rounds.set_alone_after(_baseline_step(baseline_worker.time_alone)[1])
             return rounds.measured(tolerance)
     except StoppedError as stopped:
         return Measured(failure=stopped.diagnosis)
@@ -183,11 +183,11 @@ def measure(
             gc.enable()
 
 
-def _hopeless(call_s: float, alone_s: float) -> Diagnosis:
+def _far_too_slow(call_s: float, alone_s: float) -> Diagnosis:
     return Diagnosis(
         Verdict.TOO_SLOW,
         f"a call takes {call_s:.1f} s, and torch's {alone_s * 1e3:.3g} ms",
-        hint="is the work shared out to threads and blocks?",
+        hint="is the work distributed over threads and blocks?",
     )
 
 
@@ -255,7 +255,7 @@ class _Rounds:
             if over and len(walls_s) >= _GIVE_UP_ROUNDS:
                 return
 
-    def alone_again(self, alone_s: float) -> None:
+    def set_alone_after(self, alone_s: float) -> None:
         """Record torch's time per call after the submission's worker has ended."""
         self._alone_after_s = alone_s
 
@@ -265,17 +265,17 @@ class _Rounds:
         return self._worker.lengthen(call_s)
 
     def _round(self, baseline_first: bool) -> _RawRound:
-        one_s = _baseline_step(self._baseline_worker.one).took_s
+        one_s = _baseline_step(self._baseline_worker.single_burst).took_s
         # Both workers call the same sets in the same order where they make as many calls: the
         # place of a set in memory then makes no difference.
         order = self._baseline_worker.order()
         same_length = self._worker.most == self._baseline_worker.most
         worker_order = order if same_length else self._worker.order()
         if baseline_first:
-            baseline = _baseline_step(lambda: self._baseline_worker.timed(order))
-        submission = self._worker.timed(worker_order)
+            baseline = _baseline_step(lambda: self._baseline_worker.timed_burst(order))
+        submission = self._worker.timed_burst(worker_order)
         if not baseline_first:
-            baseline = _baseline_step(lambda: self._baseline_worker.timed(order))
+            baseline = _baseline_step(lambda: self._baseline_worker.timed_burst(order))
         return _RawRound(one_s=one_s, baseline=baseline, submission=submission)
 
     def _overhead_s(self) -> float:
@@ -337,7 +337,7 @@ def _untrusted(
 ) -> Diagnosis | None:
     """Return why the rounds prove nothing, None if they are valid."""
     if len(kept) < fewest_rounds():
-        why = f", {discarded} were thrown away: the GPU was throttled or busy" if discarded else ""
+        why = f", {discarded} were discarded: the GPU was throttled or busy" if discarded else ""
         return Diagnosis(
             Verdict.NOT_MEASURED,
             f"only {len(kept)} rounds could be timed{why}",
@@ -349,7 +349,7 @@ def _untrusted(
         return Diagnosis(
             Verdict.NOT_MEASURED,
             f"torch took {alone_s * 1e6:.1f} us alone and {together_s * 1e6:.1f} us "
-            "beside the hand-in: something else uses the GPU, or the hand-in disturbs it",
+            "beside the submission: another process uses the GPU, or the submission disturbs it",
             hint="grade again on a GPU that nothing else uses",
         )
     return None

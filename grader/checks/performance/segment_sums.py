@@ -29,9 +29,9 @@ class Segments:
     shift: float
 
     @classmethod
-    def drawn(cls, chooser: random.Random) -> Segments:
+    def drawn(cls, rng: random.Random) -> Segments:
         """Draw secret segments."""
-        return cls(stretch=chooser.uniform(1, 2), shift=chooser.random())
+        return cls(stretch=rng.uniform(1, 2), shift=rng.random())
 
     def sums(self, flat: torch.Tensor) -> torch.Tensor:
         """Return the sums of a contiguous array's bits, int64 of shape (sums,), on its device.

@@ -26,12 +26,12 @@ from grader.protocol import wire
 class TimedInputs:
     """The judge's copy of the inputs of one burst at a time.
 
-    `chooser` draws the segments for sums; `generator`, on the device of the inputs, draws the mask.
+    `rng` draws the segments for sums; `generator`, on the device of the inputs, draws the mask.
     """
 
-    def __init__(self, chooser: random.Random, generator: torch.Generator) -> None:
-        self._chooser = chooser
-        self._segments = Segments.drawn(chooser)
+    def __init__(self, rng: random.Random, generator: torch.Generator) -> None:
+        self._rng = rng
+        self._segments = Segments.drawn(rng)
         self._mask = InputMask(generator)
         self._masked: list[torch.Tensor] = []
         # (array, positions of its canaries, right values)
@@ -43,7 +43,7 @@ class TimedInputs:
 
     def renew(self) -> None:
         """Begin a new burst: draw new segments and a new mask."""
-        self._segments = Segments.drawn(self._chooser)
+        self._segments = Segments.drawn(self._rng)
         self._mask.renew()
         self._masked.clear()
         self._canaries.clear()

@@ -51,8 +51,8 @@ class TimedOutputs:
             return True
         expected = self._oracle.expected(self._case, self._oracle.given(self._case, inputs))
         return all(
-            bool(accepts(outputs[name], wanted.to(outputs[name].device), self._tolerance).all())
-            for name, wanted in expected.items()
+            bool(accepts(outputs[name], values.to(outputs[name].device), self._tolerance).all())
+            for name, values in expected.items()
         )
 
     def _surely_right(

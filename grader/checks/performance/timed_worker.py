@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.diagnosis import Diagnosis, Doing, explain
+from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.performance.buffer_pool import BufferPool
-from grader.judge.cpu_affinity import core_of, waking_on
+from grader.judge.cpu_affinity import core_of, pinned_to
 from grader.judge.outcome import Outcome
 from grader.judge.session import Session
 
@@ -92,10 +92,10 @@ class TimedWorker:
         """Load what was built and attach the buffers. Raises StoppedError."""
         loaded = self._session.load()
         if not loaded.done:
-            raise StoppedError(explain(loaded, self._built, self._limits, Doing.LOADING))
+            raise StoppedError(explain(loaded, self._built, self._limits, Phase.LOADING))
         attached = self._session.attach(self._pool.buffers)
         if not attached.done:
-            raise StoppedError(explain(attached, self._built, self._limits, Doing.BETWEEN))
+            raise StoppedError(explain(attached, self._built, self._limits, Phase.BETWEEN_CALLS))
 
     def burst(self, order: Sequence[int], *, more_s: float = 0.0, counts: bool = True) -> float:
         """Return the seconds of one exchange; verify its outputs if it `counts`.
@@ -107,7 +107,7 @@ class TimedWorker:
         pool.refresh(order, self.most if len(order) > 1 else 0)
         prepared = self._prepare(pool.calls(order))
         if not prepared.done:
-            raise StoppedError(explain(prepared, self._built, self._limits, Doing.BETWEEN))
+            raise StoppedError(explain(prepared, self._built, self._limits, Phase.BETWEEN_CALLS))
         early = pool.arm()
         if early is not None:
             raise StoppedError(early)
@@ -117,7 +117,7 @@ class TimedWorker:
         sample = pool.sample(order)
         took_s = time.perf_counter() - started_s
         if not outcome.done:
-            raise StoppedError(explain(outcome, self._built, self._limits, Doing.CALLING))
+            raise StoppedError(explain(outcome, self._built, self._limits, Phase.CALLING))
         if self._trusted or not counts:
             pool.forget(order)
         elif (wrong := pool.judge(sample)) is not None:
@@ -127,13 +127,13 @@ class TimedWorker:
     def _prepare(self, calls: bytes) -> Outcome:
         if self._other is None:
             return self._session.prepare(calls)
-        with waking_on(self._session.pid, core_of(self._other._session.pid)):
+        with pinned_to(self._session.pid, core_of(self._other._session.pid)):
             return self._session.prepare(calls)
 
     def warm_up(self, overhead_s: float = 0.0) -> float:
         """Call until the worker is warm; return the least seconds per call.
 
-        The first call is a burst of its own: Triton compiles and tunes in it. A slow worker makes
+        The first call is a separate burst: Triton compiles and tunes in it. A slow worker makes
         fewer calls per burst from then on (until `lengthen`).
         """
         started_s = time.perf_counter()
@@ -176,7 +176,7 @@ class TimedWorker:
         fitting = int(_LONGEST_BURST_S / max(call_s, 1e-9))
         return max(fewest, min(self._pool.sets, fitting))
 
-    def alone(self) -> tuple[list[float], float]:
+    def time_alone(self) -> tuple[list[float], float]:
         """Return the seconds of single-call bursts, and the seconds per call without overhead."""
         single_burst_s: list[float] = []
         bursts: list[Burst] = []
@@ -184,19 +184,19 @@ class TimedWorker:
         while len(single_burst_s) < _FEWEST_ALONE or (
             len(single_burst_s) < _MOST_ALONE and time.perf_counter() < until_s
         ):
-            single_burst_s.append(self.one().took_s)
-            bursts.append(self.timed(self.order()))
+            single_burst_s.append(self.single_burst().took_s)
+            bursts.append(self.timed_burst(self.order()))
         return single_burst_s, per_call_s(single_burst_s, bursts)
 
     def order(self) -> list[int]:
         """Draw the sets for a burst of up to `most` calls."""
         return self._pool.order(self.most)
 
-    def one(self) -> Burst:
+    def single_burst(self) -> Burst:
         """Time a burst of a single call."""
-        return self.timed(self._pool.order(1))
+        return self.timed_burst(self._pool.order(1))
 
-    def timed(self, order: Sequence[int]) -> Burst:
+    def timed_burst(self, order: Sequence[int]) -> Burst:
         """Time a burst of calls on these sets."""
         return Burst(took_s=self.burst(order), calls=len(order))
 

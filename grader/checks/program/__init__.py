@@ -1,1 +1,1 @@
-"""Can the student's own program tell a right kernel from a wrong one?"""
+"""The program check: can the student's own program tell a right kernel from a wrong one?"""

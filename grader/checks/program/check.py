@@ -1,4 +1,4 @@
-"""The program check: the student's main.cu around the student's own kernel, once that is right."""
+"""The program check: run the student's main.cu with the student's own kernel, once it is right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.vocabulary import CheckName
 
 
 class ProgramCheck(Check[ProgramEvidence]):
-    """Can the student's program tell a right kernel from a wrong one?"""
+    """Tests whether the student's program tells a right kernel from a wrong one."""
 
     name = CheckName.PROGRAM
     evidence = ProgramEvidence
@@ -21,14 +21,14 @@ class ProgramCheck(Check[ProgramEvidence]):
     needs_correct = False
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[ProgramEvidence]]:
-        """Link main.cu with the last right kernel, and run both."""
+        """Link main.cu with the last right kernel, and run the program."""
         from grader.checks.program.runs import check_program
 
         kernel, pending = _right_kernel(context)
         if kernel is None:
             return [CheckOutcome(diagnosis=_without_kernel(context.kernels, pending=pending))]
         linked = context.linked_with(kernel)
-        context.rebuilt(linked)
+        context.replace_build(linked)
         if isinstance(linked, Rejected):
             return ()
         return [
@@ -37,14 +37,14 @@ class ProgramCheck(Check[ProgramEvidence]):
                 linked,
                 kernel=kernel.kernel.name,
                 kernel_file=kernel.source.path,
-                chooser=context.chooser(self.name),
+                rng=context.rng(self.name),
                 advance=context.advance,
             )
         ]
 
 
 def _right_kernel(context: CheckContext) -> tuple[KernelFile | None, bool]:
-    """Return the last kernel that is right, else None and whether one may yet turn out to be."""
+    """Return the last kernel that is right (None if there is none), and if one is undecided."""
     pending = False
     for kernel in reversed(context.kernels):
         right = context.is_correct(kernel)
@@ -59,11 +59,11 @@ def _without_kernel(kernels: Sequence[KernelFile], *, pending: bool) -> Diagnosi
     if pending:
         return Diagnosis(
             Verdict.NOT_MEASURED,
-            f"needs a right kernel in CUDA C++, and this machine cannot judge {files}",
+            f"needs a right kernel in CUDA C++, but this machine cannot judge {files}",
             hint="grade it on a machine with a GPU",
         )
     if not kernels:
-        return Diagnosis(Verdict.SKIPPED, "needs your kernel in CUDA C++, which is not handed in")
+        return Diagnosis(Verdict.SKIPPED, "needs your kernel in CUDA C++, which was not handed in")
     return Diagnosis(
         Verdict.SKIPPED, f"needs a kernel in CUDA C++ that is right on all cases: {files} is not"
     )

@@ -1,12 +1,11 @@
-"""The page of memory through which the judge orders a change and sees that it was made.
+"""The page of shared memory through which the judge orders a change of an output element.
 
-    judge ──orders──→ page ──→ shim in the program: takes them before any line of
-                               the student's runs, and wipes them
-    judge ←──seen──── page ←── shim: calls of the entry, the element it touched
+    judge ──orders───────→ page ──→ shim in the program: reads and wipes them before
+                                    any of the student's code runs
+    judge ←──observation── page ←── shim: number of calls, the touched element
 
-`build/include/grader_program.h` has the layout, too. The page stays writable
-by the program: what it says counts only with the token that the shim took, and
-explains what the judge decides by exit codes.
+`build/include/grader_program.h` repeats the layout. The program can write to the page, so an
+observation counts only with the shim's token; it explains verdicts that follow from exit codes.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-# Descriptor of the page in the program, as the shim knows it.
+# The page's descriptor in the program; the shim has the same number.
 PAGE_FD = 3
-# What the program ends with if the page is not there, which is our fault.
+# The shim's exit code if the page is missing, which is an error of the grader.
 NO_ORDERS = 125
 
 _PAGE_BYTES = 4096
 _MOST_EXTENTS = 4
 _ORDERS = struct.Struct("<6Q")
-_SEEN = struct.Struct(f"<4QqQ{_MOST_EXTENTS}q2d")
+_OBSERVATION = struct.Struct(f"<4QqQ{_MOST_EXTENTS}q2d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """What the shim is to do with output number `output` after each call.
+    """What the shim does with one element of output number `output` after each call.
 
-    `change` False writes the element back as it was. The element is the last
-    one, or the one that the 64-bit number `pick` chooses.
+    With `change` it changes the element, otherwise it writes it back unchanged. The element is the
+    last one, or one that the 64-bit number `pick` selects.
     """
 
     change: bool
@@ -47,12 +46,12 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What the shim saw: calls of the entry, and the first element that it touched.
+class Observation:
+    """The shim's count of calls of the entry, and the first element that it touched.
 
-    `index` has one number for each dimension; it is empty if no element was
-    touched. `after` is what a changed element became. `refused` calls left an
-    output that could not be copied.
+    `index` has one number for each dimension; it is empty if no element was touched. `before` and
+    `after` are the element's value and changed value. After `refused` of the calls the output
+    could not be copied.
     """
 
     calls: int
@@ -64,13 +63,13 @@ class Seen:
 
 
 class Page:
-    """The page of one run; a context manager that gives it back."""
+    """The page of one run; a context manager that closes it."""
 
     def __init__(self, orders: Orders) -> None:
         self.descriptor = os.memfd_create("grade", os.MFD_CLOEXEC)
         os.ftruncate(self.descriptor, _PAGE_BYTES)
         self._memory = mmap.mmap(self.descriptor, _PAGE_BYTES)
-        self._token = secrets.randbits(64) | 1  # a page without a call has 0
+        self._token = secrets.randbits(64) | 1  # never 0, which means no call
         _ORDERS.pack_into(
             self._memory,
             0,
@@ -96,13 +95,13 @@ class Page:
 
     @property
     def taken(self) -> bool:
-        """True if the shim has taken the orders: then the program was started."""
+        """True if the shim has taken the orders, which proves that the program was started."""
         token, *_ = _ORDERS.unpack_from(self._memory)
         return bool(token != self._token)
 
-    def seen(self) -> Seen | None:
-        """Return what the shim wrote: None if the page was written by somebody else."""
-        token, calls, touched, refused, linear, count, *rest = _SEEN.unpack_from(
+    def observation(self) -> Observation | None:
+        """Return the shim's observation; None if the student's code wrote into the page."""
+        token, calls, touched, refused, linear, count, *rest = _OBSERVATION.unpack_from(
             self._memory, _ORDERS.size
         )
         if token not in (0, self._token) or count > _MOST_EXTENTS or (calls > 0) != (token > 0):
@@ -110,7 +109,7 @@ class Page:
         extents, (before, after) = rest[:_MOST_EXTENTS][:count], rest[_MOST_EXTENTS:]
         if min(extents, default=1) < 1 or not 0 <= linear < math.prod(extents):
             return None
-        return Seen(
+        return Observation(
             calls=calls,
             touched=touched,
             refused=refused,

@@ -1,13 +1,12 @@
-"""Can the student's own program tell a right kernel from a wrong one?
+"""Run the student's own program several times, with and without a changed output element.
 
     judge ──orders──→ main.cu ─entry→ shim ─→ the student's own kernel, which is right
                       exit code ←──── one element of an output, changed or not
 
-The same program is run several times, in an order that nobody outside knows:
-with the kernel's output as it is (exit code 0 is right) and with one element
-changed (another exit code is right). The exit code is seen by the judge; that
-the entry was called at all is the shim's word, without which nothing is won.
-docs/decisions/own-program.md says what this proves and what it does not.
+In a secret order the program runs with the kernel's output as it is, where exit code 0 is expected,
+and with one element changed, where any other exit code is expected. The judge sees the exit code
+itself. Points also need the shim's observation that the entry was called. See
+docs/decisions/own-program.md for what this proves.
 """
 
 from __future__ import annotations
@@ -23,46 +22,45 @@ from grader.assignment.model import Assignment, Limits
 from grader.build.artifact import Built
 from grader.build.elf import read_symbols
 from grader.checks.check import CheckOutcome
-from grader.checks.common.crash import understand
+from grader.checks.common.crash import explain_crash
 from grader.checks.common.diagnosis import LOOP_HINT, Diagnosis
-from grader.checks.program.control_page import NO_ORDERS, PAGE_FD, Orders, Page, Seen
+from grader.checks.program.control_page import NO_ORDERS, PAGE_FD, Observation, Orders, Page
 from grader.errors import ToolError
 from grader.judge.outcome import Outcome, Status, parse_records
 from grader.report.evidence import ProgramEvidence, ProgramRun
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.sandbox.spawn import End, Ended
 from grader.vocabulary import Device
 
-_HONEST_RUNS = 2
+_UNCHANGED_RUNS = 2
 _CHANGED_RUNS = 2  # at least; one for each output
 _REPORT_FD = PAGE_FD + 1
-_KEPT_CHARACTERS = 8000  # of what one run printed: the end, which says what went wrong
-_WORDS_SHOWN = 200
-# How the loader, our confinement and the shim say that the program could not start.
+_KEPT_CHARACTERS = 8000  # of the end of a run's output, which says what went wrong
+_CHARACTERS_SHOWN = 200
+# Exit codes of the loader, the sandbox and the shim if the program could not start.
 _NOT_STARTED = frozenset({126, 127, NO_ORDERS})
 
 
-def plan(outputs: int, chooser: random.Random) -> tuple[Orders, ...]:
-    """Return the runs to make, in a random order, for an entry with so many outputs.
+def plan(outputs: int, rng: random.Random) -> tuple[Orders, ...]:
+    """Return the orders for all runs in random order, for an entry with `outputs` outputs.
 
-    Every output is changed in at least one run; the very last element of one
-    is, so that who leaves out the end is found out for certain, and some
-    other element.
+    At least one run changes each output. At least one changes a last element, which catches every
+    program that omits the end, and at least one changes another element.
     """
-    order = chooser.sample(range(outputs), outputs)
+    order = rng.sample(range(outputs), outputs)
     changed = max(_CHANGED_RUNS, outputs)
     runs = [(True, order[i % outputs], i % 2 == 0) for i in range(changed)]
-    runs += [(False, order[i % outputs], i % 2 == 0) for i in range(_HONEST_RUNS)]
-    chooser.shuffle(runs)
+    runs += [(False, order[i % outputs], i % 2 == 0) for i in range(_UNCHANGED_RUNS)]
+    rng.shuffle(runs)
     return tuple(
         Orders(
             change=change,
             output=output,
             last=last,
-            pick=chooser.getrandbits(64),
-            negative=chooser.random() < 0.5,
+            pick=rng.getrandbits(64),
+            negative=rng.random() < 0.5,
         )
         for change, output, last in runs
     )
@@ -74,30 +72,30 @@ def check_program(
     *,
     kernel: str,
     kernel_file: str,
-    chooser: random.Random,
+    rng: random.Random,
     advance: Callable[[str], None],
 ) -> CheckOutcome[ProgramEvidence]:
-    """Run `program` as often as planned, or until a run is not accepted.
+    """Run `program` as planned, or until a run is not accepted.
 
-    `kernel` is the name of the one that it is linked with, of `kernel_file`.
-    Raises ToolError if the program cannot be started on this machine.
+    It is linked with the kernel named `kernel`, from `kernel_file`. Raises ToolError if the program
+    cannot be started on this machine.
     """
-    orders = plan(len(assignment.signature.outputs), chooser)
+    orders = plan(len(assignment.signature.outputs), rng)
     limits = assignment.limits
     runs: list[ProgramRun] = []
     hint = ""
     for number, order in enumerate(orders, start=1):
         started_s = time.monotonic()
-        ended, seen, records = _run(program, order, limits)
+        ended, observation, records = _run(program, order, limits)
         array = assignment.signature.outputs[order.output].name
-        diagnosis = _Reading(
+        diagnosis = _RunResult(
             program=program,
             kernel_file=kernel_file,
             limits=limits,
             order=order,
             array=array,
             ended=ended,
-            seen=seen,
+            observation=observation,
             records=records,
         ).diagnosis()
         runs.append(
@@ -105,9 +103,9 @@ def check_program(
                 changed=order.change,
                 verdict=diagnosis.verdict,
                 message=diagnosis.message,
-                calls=seen.calls if seen is not None else 0,
+                calls=observation.calls if observation is not None else 0,
                 array=array,
-                element=seen.index if seen is not None else (),
+                element=observation.index if observation is not None else (),
                 exit_code=ended.exit_code,
                 signal=ended.signal,
                 wall_s=round(time.monotonic() - started_s, 3),
@@ -119,30 +117,31 @@ def check_program(
         if diagnosis.verdict is not Verdict.ACCEPTED:
             break
     return CheckOutcome(
-        diagnosis=_whole(runs, kernel_file, hint),
+        diagnosis=_summary(runs, kernel_file, hint),
         evidence=ProgramEvidence(kernel=kernel, runs=tuple(runs), runs_total=len(orders)),
         wall_s=round(sum(run.wall_s for run in runs), 3),
     )
 
 
-def _whole(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnosis:
+def _summary(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnosis:
     last = runs[-1]
     if last.verdict is not Verdict.ACCEPTED:
         return Diagnosis(last.verdict, last.message, hint=hint)
-    noticed = sum(run.changed for run in runs)
+    changed = sum(run.changed for run in runs)
+    unchanged = len(runs) - changed
     return Diagnosis(
         Verdict.ACCEPTED,
-        f"says right to {kernel_file} in {len(runs) - noticed} of "
-        f"{len(runs) - noticed} runs, and noticed a wrong element in {noticed} of {noticed}",
+        f"accepts {kernel_file} in {unchanged} of {unchanged} runs, and detects a wrong element "
+        f"in {changed} of {changed}",
     )
 
 
 def _run(
     program: Built, order: Orders, limits: Limits
-) -> tuple[Ended, Seen | None, tuple[dict[str, object], ...]]:
-    """Run the program once, in a folder of its own."""
-    with box("grade-program-") as folder, Page(order) as page:
-        # A copy: the cache's own path is none of its business.
+) -> tuple[Ended, Observation | None, tuple[dict[str, object], ...]]:
+    """Run the program once, in a new scratch folder."""
+    with scratch_folder("grade-program-") as folder, Page(order) as page:
+        # A copy, so that the program does not learn the cache's path.
         copy = folder / "main"
         shutil.copy(program.path, copy)
         environment = spawn.clean_environment(folder)
@@ -166,11 +165,11 @@ def _run(
         assert running.report is not None
         if ended.exit_code in _NOT_STARTED and not page.taken and not _runs_while_loaded(program):
             raise ToolError(f"{program.file} could not be started: {_last_line(ended.output)}")
-        return ended, page.seen(), parse_records(running.report.text())
+        return ended, page.observation(), parse_records(running.report.text())
 
 
 def _runs_while_loaded(program: Built) -> bool:
-    """True if code of the student's may have ended it before the shim's first line."""
+    """True if the student's code may have ended the program before the shim ran."""
     try:
         return bool(read_symbols(program.path).indirect)
     except (OSError, ValueError):
@@ -178,8 +177,8 @@ def _runs_while_loaded(program: Built) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
-    """One run, and what is to be said of it."""
+class _RunResult:
+    """The result of one run, from which its diagnosis follows."""
 
     program: Built
     kernel_file: str
@@ -187,93 +186,96 @@ class _Reading:
     order: Orders
     array: str
     ended: Ended
-    seen: Seen | None
+    observation: Observation | None
     records: tuple[dict[str, object], ...]
 
     def diagnosis(self) -> Diagnosis:
-        """Return the verdict on this run: limits first, then crashes, then what was judged."""
-        limit = _OVER.get(self.ended.end)
+        """Return the diagnosis: limits first, then crashes, then the exit code."""
+        limit = _LIMITS.get(self.ended.end)
         if limit is not None or self.ended.signal == signal.SIGXCPU:
-            verdict, what, hint = limit or _OVER[End.TIME_LIMIT]
-            return self._say(verdict, what.format(limits=self.limits), hint)
-        if self.seen is None:
-            return self._say(
+            verdict, what, hint = limit or _LIMITS[End.TIME_LIMIT]
+            return self._diagnosis(verdict, what.format(limits=self.limits), hint)
+        if self.observation is None:
+            return self._diagnosis(
                 Verdict.RUNTIME_ERROR,
                 "wrote into memory that belongs to the grader",
                 "look for a write outside an array on the host",
             )
-        # assert() is an honest way to say wrong.
+        # A failed assert() counts as a rejection of the output.
         asserted = self.ended.signal == signal.SIGABRT and self.order.change
-        if self.ended.signal is not None and not (asserted and self.seen.calls):
+        if self.ended.signal is not None and not (asserted and self.observation.calls):
             return self._crash(self.ended.signal)
-        if self.seen.calls == 0:
+        if self.observation.calls == 0:
             return self._not_called()
         if not self.order.change:
             return self._unchanged()
-        return self._changed(self.seen)
+        return self._changed(self.observation)
 
-    def _say(self, verdict: Verdict, what: str, hint: str = "") -> Diagnosis:
+    def _diagnosis(self, verdict: Verdict, what: str, hint: str = "") -> Diagnosis:
         return Diagnosis(verdict, f"{self.program.file} {what}", hint=hint)
 
     def _crash(self, number: int) -> Diagnosis:
-        outcome = Outcome(status=Status.DIED, ended=self.ended, told=self.records)
-        crash = understand(number, outcome, self.program)
+        outcome = Outcome(status=Status.DIED, ended=self.ended, records=self.records)
+        crash = explain_crash(number, outcome, self.program)
         in_kernel_file = replace(self.program, file=self.kernel_file)
-        place = crash.place or understand(number, outcome, in_kernel_file).place
+        place = crash.place or explain_crash(number, outcome, in_kernel_file).place
         where = f" in the kernel {crash.kernel}" if crash.kernel else ""
         where += f" ({place})" if place else ""
-        return self._say(Verdict.RUNTIME_ERROR, f"crashed: {crash.what}{where}", crash.hint)
+        return self._diagnosis(Verdict.RUNTIME_ERROR, f"crashed: {crash.what}{where}", crash.hint)
 
     def _not_called(self) -> Diagnosis:
         entry = self.program.entry
         if self.ended.exit_code:
             what = f"ended with exit code {self.ended.exit_code} before it called `{entry}`"
-            return self._say(Verdict.WRONG_ANSWER, what + self._last_words())
-        return self._say(
+            return self._diagnosis(Verdict.WRONG_ANSWER, what + self._last_output())
+        return self._diagnosis(
             Verdict.WRONG_ANSWER,
-            f"never calls `{entry}`, so that it judges nothing",
+            f"never calls `{entry}`, so it tests nothing",
             f"call `{entry}` on device memory, and compare what it writes",
         )
 
     def _unchanged(self) -> Diagnosis:
         if self.ended.exit_code == 0:
-            return self._say(Verdict.ACCEPTED, "said right, and it is (exit code 0)")
-        return self._say(
+            return self._diagnosis(Verdict.ACCEPTED, "accepted the right output (exit code 0)")
+        return self._diagnosis(
             Verdict.WRONG_ANSWER,
             f"ended with exit code {self.ended.exit_code}, but {self.kernel_file} is right"
-            f"{self._last_words()}",
-            "is what it expects right, for every element? Leave room for rounding",
+            f"{self._last_output()}",
+            "check the expected value of every element, and allow for rounding",
         )
 
-    def _changed(self, seen: Seen) -> Diagnosis:
-        if seen.touched == 0 and seen.refused:
+    def _changed(self, observation: Observation) -> Diagnosis:
+        if observation.touched == 0 and observation.refused:
             what = (
-                f"passes an output `{self.array}` to `{self.program.entry}` that is no memory of "
-                "the size that the other arguments say"
+                f"passes `{self.program.entry}` an output `{self.array}` that is not memory of the "
+                "size that the other arguments give"
             )
-            return self._say(Verdict.WRONG_ANSWER, what)
-        if seen.touched == 0:
-            what = f"calls `{self.program.entry}` without any element, so that it judges nothing"
-            return self._say(Verdict.WRONG_ANSWER, what)
-        index = ", ".join(map(str, seen.index))
-        change = f"`{self.array}[{index}]` was changed from {seen.before:.6g} to {seen.after:.6g}"
+            return self._diagnosis(Verdict.WRONG_ANSWER, what)
+        if observation.touched == 0:
+            what = f"calls `{self.program.entry}` without any element, so it tests nothing"
+            return self._diagnosis(Verdict.WRONG_ANSWER, what)
+        index = ", ".join(map(str, observation.index))
+        change = (
+            f"`{self.array}[{index}]` was changed from {observation.before:.6g} to "
+            f"{observation.after:.6g}"
+        )
         if self.ended.exit_code != 0:
             how = "was aborted" if self.ended.signal else f"exit code {self.ended.exit_code}"
-            return self._say(Verdict.ACCEPTED, f"noticed that {change} ({how})")
-        return self._say(
+            return self._diagnosis(Verdict.ACCEPTED, f"detected that {change} ({how})")
+        return self._diagnosis(
             Verdict.WRONG_ANSWER,
-            f"said right (exit code 0), but {change}",
-            "compare every element after it was copied back, the last one too, and return 1 if "
-            "one is wrong",
+            f"accepted the output (exit code 0), but {change}",
+            "copy the output back, compare every element, including the last, and return 1 if one "
+            "is wrong",
         )
 
-    def _last_words(self) -> str:
-        words = _last_line(self.ended.output)
-        return f'; its last words: "{words}"' if words else "; it printed nothing"
+    def _last_output(self) -> str:
+        line = _last_line(self.ended.output)
+        return f'; its last line of output: "{line}"' if line else "; it printed nothing"
 
 
-# By how a run ended: the verdict, what the program did, and where to look.
-_OVER = {
+# For each limit: the verdict, what the program did, and a hint.
+_LIMITS = {
     End.TIME_LIMIT: (
         Verdict.TIME_LIMIT,
         "did not end within {limits.program_s:g} s",
@@ -292,7 +294,7 @@ _OVER = {
     End.PROCESS_LIMIT: (
         Verdict.RUNTIME_ERROR,
         "started too many processes",
-        "it needs no process of its own",
+        "do not start processes: the program needs none",
     ),
 }
 
@@ -300,4 +302,4 @@ _OVER = {
 def _last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
-    return last if len(last) <= _WORDS_SHOWN else last[:_WORDS_SHOWN] + " …"
+    return last if len(last) <= _CHARACTERS_SHOWN else last[:_CHARACTERS_SHOWN] + " …"

@@ -1,1 +1,1 @@
-"""Does the submission do the work itself, as the assignment asks?"""
+"""The rules check: does the submission do the work itself, as the assignment requires?"""

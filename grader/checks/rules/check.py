@@ -1,4 +1,4 @@
-"""The rules check: a kernel does the work itself; staff get flags for what looks odd."""
+"""The rules check: a kernel must do the work itself; staff get flags for suspicious text."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.rules.symbol_rules import KEPT, worth_a_look
+from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, suspicious_text
 from grader.report.evidence import RulesEvidence
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Language, Visibility
 
 
 class KernelRulesCheck(Check[RulesEvidence]):
-    """Does a kernel keep the rules? One that may use torch has none to keep."""
+    """Tests whether a kernel obeys the rules; a kernel that may use torch has none."""
 
     name = CheckName.RULES
     evidence = RulesEvidence
@@ -21,11 +21,11 @@ class KernelRulesCheck(Check[RulesEvidence]):
     needs_correct = False
 
     def applies(self, context: CheckContext) -> bool:
-        """Look at kernels which the assignment wants written by hand."""
+        """Check kernels that must not use torch."""
         return not context.file.is_program and not context.file.kernel.rules.torch_allowed
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[RulesEvidence]]:
-        """Inspect the kernel. A Triton kernel whose cases are wrong need not run once more."""
+        """Inspect the kernel, except a Triton kernel with wrong cases, which would run again."""
         from grader.checks.rules.inspection import check_rules
 
         if context.correct is False and context.file.language is Language.TRITON:
@@ -37,7 +37,7 @@ class KernelRulesCheck(Check[RulesEvidence]):
 
 
 class ProgramRulesCheck(Check[RulesEvidence]):
-    """What staff may want to look at in main.cu; it breaks no rule."""
+    """Flags suspicious text in main.cu for staff; it breaks no rule."""
 
     name = CheckName.RULES
     evidence = RulesEvidence
@@ -45,17 +45,17 @@ class ProgramRulesCheck(Check[RulesEvidence]):
     needs_correct = False
 
     def applies(self, context: CheckContext) -> bool:
-        """Look at the student's program."""
+        """Check the student's program."""
         return context.file.is_program
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[RulesEvidence]]:
-        """Flag words in the text of a program that has run."""
+        """Flag suspicious words in the source of a program that has run."""
         if not any(outcome.evidence for outcome in context.outcomes(CheckName.PROGRAM)):
             return ()
-        flags = worth_a_look(context.file.source.text, program=True)
+        flags = suspicious_text(context.file.source.text, program=True)
         return reported(
             CheckOutcome(
-                diagnosis=Diagnosis(Verdict.ACCEPTED, KEPT),
+                diagnosis=Diagnosis(Verdict.ACCEPTED, NO_BROKEN_RULE),
                 evidence=RulesEvidence(broken=(), flags=flags),
                 visibility=Visibility.HIDDEN,
             )
@@ -63,7 +63,7 @@ class ProgramRulesCheck(Check[RulesEvidence]):
 
 
 def reported(outcome: CheckOutcome[RulesEvidence]) -> Sequence[CheckOutcome[RulesEvidence]]:
-    """Return what the report says: a broken rule to the student, flags to staff, else nothing."""
+    """Return the outcome if there is a broken rule or a flag to report, else nothing."""
     evidence = outcome.evidence
     silent = outcome.verdict is Verdict.ACCEPTED and (evidence is None or not evidence.flags)
     return () if silent else (outcome,)

@@ -1,12 +1,10 @@
-"""Does the hand-in do the work itself, as the assignment asks?
+"""Find out whether a submission does the work itself, as the assignment requires.
 
-    CUDA C++   what the built library was linked with (`linked`)
-    Triton     every case once more with all launches left out: an output that
-               is written all the same was written by something else
+    CUDA C++   by the symbols that the built library is linked with
+    Triton     by running every case again without launches: an output that is written anyway was
+               not written by a kernel
 
-Both are seen by the judge itself. What the text merely says, and what the
-worker tells of itself, are flags for staff. A kernel whose rules allow torch is
-not looked at.
+The judge sees both itself. Suspicious text and the worker's own records are only flags for staff.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from grader.assignment.cases import Case
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
-from grader.checks.rules.symbol_rules import KEPT, broken_rules, worth_a_look
+from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, broken_rules, suspicious_text
 from grader.judge.buffers import Buffer
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
@@ -31,20 +29,20 @@ from grader.vocabulary import Device, Language, Memory, Visibility
 
 NOT_OWN = "the result is computed by torch, not by a kernel of yours"
 NOT_OWN_HINT = (
-    "with all launches of your kernels left out, the output was written all the same: "
-    "let a kernel of your own compute and store the result"
+    "the output was written even with all launches of your kernels left out: compute and store "
+    "the result in a kernel of your own"
 )
-_HINT = "take it out: this kernel is to be written by hand"
+_HINT = "remove it: this kernel must be written by hand"
 
 
 def check_rules(
     setup: RunSetup, text: str, cases: Sequence[Case], data: Callable[[Case], CaseData]
 ) -> CheckOutcome[RulesEvidence]:
-    """Look at what one built hand-in does; `text` is the file as handed in."""
+    """Inspect one built submission; `text` is its source file."""
     started_s = time.monotonic()
     arrays = setup.assignment.signature.arrays
     on_device = all(array.memory is Memory.DEVICE for array in arrays)
-    flags = [*worth_a_look(text, all_on_device=on_device), *setup.built.doubts]
+    flags = [*suspicious_text(text, all_on_device=on_device), *setup.built.flags]
     if setup.built.language is Language.TRITON:
         evidence = _without_launches(setup, cases, data, flags)
     else:
@@ -56,7 +54,7 @@ def check_rules(
         message = f"{setup.built.file}: {first.message}{named}"
         diagnosis = Diagnosis(Verdict.FORBIDDEN, message, hint=hint)
     else:
-        diagnosis = Diagnosis(Verdict.ACCEPTED, KEPT)
+        diagnosis = Diagnosis(Verdict.ACCEPTED, NO_BROKEN_RULE)
     wall_s = round(time.monotonic() - started_s, 3)
     return CheckOutcome(
         diagnosis=diagnosis,
@@ -78,7 +76,7 @@ def _linked(setup: RunSetup, flags: list[str]) -> RulesEvidence:
 def _without_launches(
     setup: RunSetup, cases: Sequence[Case], data: Callable[[Case], CaseData], flags: list[str]
 ) -> RulesEvidence:
-    """Call the hand-in while its launches do nothing, and look at the outputs."""
+    """Call the submission with launches that do nothing, and compare the outputs."""
     broken: list[BrokenRule] = []
     run: list[str] = []
     written = 0
@@ -97,12 +95,12 @@ def _without_launches(
                     before = _outputs(buffers)
                     outcome = session.call(case_run.arguments(), private=setup.private)
                     after = _outputs(buffers)
-                    if case.visibility is Visibility.VISIBLE:  # a name tells the sizes
+                    if case.visibility is Visibility.VISIBLE:  # a case's name reveals its sizes
                         run.append(case.name)
                     written += sum(_changed(before[name], after[name]) for name in after)
                     if written:
                         broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
-                    for record in outcome.told:
+                    for record in outcome.records:
                         flags += _torch(record)
                     if session.alive:
                         outcome = session.detach() if outcome.done else outcome
@@ -110,7 +108,7 @@ def _without_launches(
                 flags.append(f"without launches: {case_run.out_of_memory(session, error).message}")
                 break
         if not outcome.done:
-            flags.append(f"without launches it did not end well: {outcome.status.value}")
+            flags.append(f"the run without launches failed: {outcome.status.value}")
     return RulesEvidence(
         broken=tuple(broken), cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
     )
@@ -121,9 +119,9 @@ def _outputs(buffers: Sequence[Buffer]) -> dict[str, torch.Tensor]:
 
 
 def _changed(before: torch.Tensor, after: torch.Tensor) -> int:
-    """Return how many elements have changed; 0 if all of those now hold one and the same value.
+    """Return how many elements have changed; 0 if all changed elements have the same value.
 
-    A kernel that adds up with atomics needs an output of zeros, and torch may make it so.
+    A kernel that sums with atomics needs an output of zeros, which torch may fill.
     """
     width = after.element_size()
     one, other = (
@@ -136,7 +134,7 @@ def _changed(before: torch.Tensor, after: torch.Tensor) -> int:
 
 
 def _torch(record: object) -> list[str]:
-    """Return what the worker tells of torch's operations, cut to something readable."""
+    """Return flags for the torch operations that the worker reports, cut to a readable length."""
     names = record.get("operations") if isinstance(record, dict) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return []

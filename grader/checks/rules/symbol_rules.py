@@ -1,7 +1,7 @@
-"""What a CUDA C++ hand-in was linked with: the names that a kernel file has no need of.
+"""Rules on the symbols that a CUDA C++ submission is linked with, and suspicious words in its text.
 
-Told by the symbol tables of the library that was built, not by the hand-in's
-text: a name in a comment is not there, one made of pieces by macros is.
+The rules look at the symbol tables of the built library, not at the text: they ignore comments, and
+names that macros paste together do not escape them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from grader.build.elf import Symbols, read_symbols
 from grader.report.evidence import BrokenRule, RuleName
 
-KEPT = "breaks no rule that was looked for"
+NO_BROKEN_RULE = "no broken rule was found"
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rule:
-    """Names, whole or how they begin, and the sentence that forbids them."""
+    """Forbidden symbols (whole names, prefixes, parts of mangled names) and a message."""
 
     rule: RuleName
     message: str
@@ -27,7 +27,7 @@ class _Rule:
     begins: tuple[str, ...] = ()
     contains: tuple[str, ...] = ()
 
-    def holds_for(self, name: str) -> bool:
+    def matches(self, name: str) -> bool:
         return (
             name in self.whole
             or name.startswith(self.begins)
@@ -44,12 +44,12 @@ _RULES = (
     _Rule(
         rule="library",
         message="the work is done by Thrust or CUB, not by a kernel of yours",
-        # As in _ZN6thrust…, _ZN3cub…: a namespace with the length of its name before it.
+        # Parts of mangled names such as _ZN6thrust…, _ZN3cub…: a namespace after its length.
         contains=("N6thrust", "N3cub", "K6thrust", "K3cub"),
     ),
     _Rule(
         rule="loaded_kernel",
-        message="loads a kernel that is not in its own text",
+        message="loads a kernel that is not in its source file",
         whole=frozenset({"cuLinkCreate_v2", "cuLinkCreate", "cuLaunchKernel", "cuLaunchKernelEx"}),
         begins=("cuModuleLoad", "cuLibraryLoad", "nvrtc", "nvJitLink"),
     ),
@@ -71,12 +71,12 @@ _RULES = (
     ),
     _Rule(
         rule="interpreter",
-        message="calls into the Python that runs it",
+        message="calls the Python interpreter that runs it",
         begins=("Py_", "PyRun_", "PyObject_", "PyImport_", "PyGILState_", "_Py"),
     ),
 )
-# NVIDIA's runtime is linked into what nvcc builds, and needs these itself.
-_ON_A_PROCESSOR = (
+# Not for nvcc's libraries: they contain NVIDIA's runtime, which needs these symbols itself.
+_CPU_RULES = (
     _Rule(
         rule="loaded_library",
         message="loads a library, or looks for a function, while it runs",
@@ -88,57 +88,57 @@ _ON_A_PROCESSOR = (
         whole=frozenset({"socket", "connect", "bind", "listen", "getaddrinfo", "gethostbyname"}),
     ),
 )
-# Words in the text that a person may want to look at. They decide nothing.
-_WORTH_A_LOOK = (
+# Words in the source that staff may want to look at. They decide nothing.
+_SUSPICIOUS_WORDS = (
     "cublas", "cudnn", "thrust::", "cub::", "dlopen", "dlsym", "system(", "popen", "execv",
     "fork(", "socket(", "ptrace", "syscall", "cuModuleLoad", "nvrtc", ".incbin", ".version",
     "mprotect", "/proc/", "getppid", "kill(", "dup2", "grader.worker", "sys.modules",
     "_getframe", "DisableTorch", "import threading",
 )  # fmt: skip
-# In a student's own program: what finds the orders of the shim that it is linked with.
-_OF_A_PROGRAM = (
+# The same in a student's own program: ways to find the orders of the shim that is linked with it.
+_SUSPICIOUS_IN_PROGRAM = (
     "grader_", "__bss_start", "__data_start", "_edata", "__dso_handle", "dl_iterate_phdr",
     "init_array", "asm", "(char*)&", "(char *)&", "char*>(&", "char *>(&",
 )  # fmt: skip
 _PASTES = re.compile(r"^[ \t]*#[ \t]*define\b[^\n]*##", re.MULTILINE)
-# Where all arrays are on the device, and so is the work.
-_COPIES_BACK = ("DeviceToHost", "cudaMemcpyDefault")
+# Suspicious where all arrays, and so the work, are on the device.
+_COPIES_TO_HOST = ("DeviceToHost", "cudaMemcpyDefault")
 
 
 def broken_rules(library: Path, *, on_gpu: bool) -> tuple[BrokenRule, ...]:
-    """Return what the linked names break; `on_gpu` says that nvcc built it.
+    """Return the rules that a library's symbols break; `on_gpu` is true if nvcc built it.
 
     Raises ValueError or OSError if the symbols cannot be read.
     """
     symbols = read_symbols(library)
     return tuple(
         BrokenRule(rule=rule.rule, message=rule.message, names=names[:_SHOWN])
-        for rule in (_RULES if on_gpu else (*_RULES, *_ON_A_PROCESSOR))
+        for rule in (_RULES if on_gpu else (*_RULES, *_CPU_RULES))
         if (names := _named(rule, symbols))
     )
 
 
 def _named(rule: _Rule, symbols: Symbols) -> tuple[str, ...]:
-    # What is instantiated from templates is defined here, all else is needed from elsewhere.
+    # Instantiated templates are defined in the library, all other functions in other libraries.
     names = symbols.needed | symbols.optional
     if rule.contains:
         names |= symbols.defined
-    return tuple(sorted(filter(rule.holds_for, names)))
+    return tuple(sorted(filter(rule.matches, names)))
 
 
-def worth_a_look(
+def suspicious_text(
     text: str, *, all_on_device: bool = False, program: bool = False
 ) -> tuple[str, ...]:
-    """Return what in a text staff may want to look at; proof of nothing.
+    """Return flags for staff about suspicious words in a source file; they prove nothing.
 
-    `program` says that it is a student's own, which copies back what it compares.
+    `program` is true for the student's own program, which may copy results to the host.
     """
-    words = list(_WORTH_A_LOOK)
-    words += _COPIES_BACK if all_on_device else ()
-    words += _OF_A_PROGRAM if program else ()
-    said = [f"the text says `{word}`" for word in words if word in text]
+    words = list(_SUSPICIOUS_WORDS)
+    words += _COPIES_TO_HOST if all_on_device else ()
+    words += _SUSPICIOUS_IN_PROGRAM if program else ()
+    flags = [f"the source contains `{word}`" for word in words if word in text]
     pasted = _PASTES.search(text)
     if pasted is not None:
         line = text.count("\n", 0, pasted.start()) + 1
-        said.append(f"line {line}: a macro pastes names together")
-    return tuple(said)
+        flags.append(f"line {line}: a macro pastes names together")
+    return tuple(flags)

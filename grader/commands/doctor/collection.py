@@ -125,7 +125,7 @@ def look_at_graphics() -> Graphics:
         visible_setting=os.environ.get("CUDA_VISIBLE_DEVICES"),
         order_is_certain=nvml.order_is_certain(driver.gpus),
         on_bus=sum(1 for device in Path("/sys/bus/pci/devices").glob("*") if _is_gpu(device)),
-        mps=mps.look(),
+        mps=mps.detect(),
     )
 
 

@@ -48,7 +48,7 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
         outcome = run_under_tool(setup, session, [case], limits)
         session.finish(_FINISH_S)
         try:
-            log = scratch_dir.read(session.box / _LOG, _LOG_BYTES).decode("utf-8", "replace")
+            log = scratch_dir.read(session.folder / _LOG, _LOG_BYTES).decode("utf-8", "replace")
         except OSError:
             log = ""
     if metrics := parse(log):

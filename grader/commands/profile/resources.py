@@ -15,7 +15,7 @@ from grader.assignment.model import Assignment
 from grader.build.nvcc import nvcc_compiler
 from grader.build.trampoline import trampoline
 from grader.sandbox import spawn
-from grader.sandbox.scratch_dir import box
+from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
 
@@ -52,7 +52,7 @@ def resources(
     """Compile a CUDA C++ file; return the resources of its kernels, () if it does not compile."""
     signature, name = assignment.signature, Path(source.path).name
     compiler = nvcc_compiler(nvcc, architecture)
-    with box("grade-profile-") as folder:
+    with scratch_folder("grade-profile-") as folder:
         (folder / "trampoline.cu").write_text(trampoline(signature, name), encoding="utf-8")
         (folder / f"{signature.entry}.h").write_text(signature.header(), encoding="utf-8")
         (folder / name).write_text(source.text, encoding="utf-8")

@@ -27,7 +27,7 @@ from grader.commands.profile.roofline import Point, Roofline, bars, svg
 from grader.errors import UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
-from grader.gpu.monitor import Watch
+from grader.gpu.monitor import GpuMonitor
 from grader.gpu.nvml import Gpu
 from grader.grading.context import FileContext, open_context
 from grader.grading.file_state import FileState
@@ -145,8 +145,8 @@ class _Profile:
         self._write(f"time: {timed.diagnosis.message}")
         if timed.evidence is None or not timed.evidence.benchmarks:
             return
-        with Watch(gpu.uuid) as watch:
-            peak_tflop_s = watch.peaks().fp32_tflop_s
+        with GpuMonitor(gpu.uuid) as monitor:
+            peak_tflop_s = monitor.peaks().fp32_tflop_s
         roofline = Roofline(gb_s=timed.evidence.roof_gb_s or 1.0, tflop_s=peak_tflop_s)
         points = []
         for timing in timed.evidence.benchmarks:

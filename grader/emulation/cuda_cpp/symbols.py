@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from grader.system.retry import patiently
+from grader.system.retry import retry_start
 
 ADDR2LINE = "addr2line"
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{1,16}")
@@ -86,7 +86,7 @@ def _student_frame(frames: tuple[Place, ...], names: set[str]) -> Place | None:
 
 
 def _run(command: list[str], text: str) -> str:
-    done = patiently(
+    done = retry_start(
         lambda: subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     )
     return done.stdout

@@ -51,11 +51,11 @@ def do(job: Job, _: object) -> Answer:
     if uuid in (folder / "lost").read_text().split():
         _note(folder, uuid, "failure", job.name, time.monotonic())
         return failure("this machine has no usable NVIDIA GPU")
-    with lock.sharing(uuid):
+    with lock.shared_use(uuid):
         begin_s = time.monotonic()
         time.sleep(CHECK_S)
         _note(folder, uuid, "check", job.name, begin_s)
-        with lock.alone(uuid):
+        with lock.exclusive_use(uuid):
             begin_s = time.monotonic()
             time.sleep(TIMING_S)
             _note(folder, uuid, "timing", job.name, begin_s)

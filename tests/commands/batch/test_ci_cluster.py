@@ -421,7 +421,7 @@ def test_no_key_is_lent_where_hand_ins_can_read_it(
     monkeypatch.setattr(ClusterClient, "send", sent.append)
     readable = Path(sys.prefix, "lib")  # which holds what hand-ins need
     monkeypatch.setattr(ci, "cluster_job", lambda *_: object())
-    with pytest.raises(GraderError, match="can be read"):
+    with pytest.raises(GraderError, match="a submission can read"):
         run("tls://head.example.edu:8786", cluster_tls=readable, level=Level.NONE)
     assert not sent
 

@@ -110,7 +110,7 @@ ANSWER = '2 * x * w + inputs["shift"]'
             ANSWER,
             "(2 * x * w).float()",
             "gives all cases",
-            "wanted torch.float64",
+            "not torch.float64",
         ),
         ("zeros everywhere", ANSWER, "0 * x", "mutant: zeros", "every case accepts it"),
         (

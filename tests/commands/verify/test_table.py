@@ -9,7 +9,7 @@ from rich.console import Console
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.table import print_rows
 
-CAUSE = "oracle.py: expected() gave `y` as torch.float32, wanted torch.float64"
+CAUSE = "oracle.py: expected() returned `y` as torch.float32, not torch.float64"
 
 
 def failed(subject: str, note: str = CAUSE, assignment: str = "silu") -> Row:

@@ -102,7 +102,7 @@ def test_too_many_tokens_are_a_compile_error() -> None:
     rejected = prepare(SourceFile(path="silu.cu", text=text))
     assert isinstance(rejected, Rejected)
     assert rejected.verdict is Verdict.COMPILE_ERROR
-    assert rejected.message.startswith("silu.cu cannot be made to run on a processor")
+    assert rejected.message.startswith("silu.cu cannot be translated for a CPU")
 
 
 def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:

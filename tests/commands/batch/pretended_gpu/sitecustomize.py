@@ -27,8 +27,8 @@ WRONG = os.environ.get("GRADE_TEST_GPU", "")
 _environment = GradingContext.environment
 
 
-def _chosen_device(wanted: str) -> Gpu | None:
-    assert wanted == "cuda"
+def _chosen_device(requested: str) -> Gpu | None:
+    assert requested == "cuda"
     if WRONG == "driver":
         raise GraderError("the driver does not answer")
     if WRONG == "lost":

@@ -1,4 +1,4 @@
-// expect: message="said right (exit code 0), but" check=program
+// expect: message="accepted the output (exit code 0), but" check=program
 // Prints PASS whatever the kernel has done.
 #include <cmath>
 #include <cstdio>

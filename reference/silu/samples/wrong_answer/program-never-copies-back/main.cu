@@ -1,4 +1,4 @@
-// expect: message="said right (exit code 0), but" check=program
+// expect: message="accepted the output (exit code 0), but" check=program
 // Compares two results of the host: the kernel's never comes back.
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// expect: message="said right (exit code 0), but" check=program
+// expect: message="accepted the output (exit code 0), but" check=program
 // Finds the wrong element, prints it, and returns 0 all the same.
 #include <cmath>
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""Counters in sentences: the line, the number, what would do, what is allowed."""
+"""Messages of the counters check: the line, its figure, the minimum, the bound."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from grader.assignment.counter_bounds import FigureName
 from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
 
-TAMPERED = "the hand-in wrote into the counters' report"
-WRONG = "outputs were wrong in the run that counts, so that its figures prove nothing"
-CUT_OFF = "the counters' report breaks off before its end, so that it proves nothing"
-CUDA_ALONE = "bounds are for CUDA C++, in Triton these points come with right cases"
-NOTHING = "no kernel touched any memory in this run"
+TAMPERED = "the submission wrote into the counters' report"
+WRONG_OUTPUTS = "outputs were wrong in the run that counts accesses, so its figures do not count"
+INCOMPLETE = "the counters' report is incomplete, so its figures do not count"
+CUDA_ONLY = "bounds apply to CUDA C++ only: a Triton kernel gets these points for right cases"
+NO_ACCESSES = "no kernel accessed any memory in this run"
 
-# Costlier than this, and a line is named also where no bound is broken.
-_WORTH_NAMING = 1.25
+# A line with a higher ratio is named even if no bound is broken.
+_RATIO_SHOWN = 1.25
 _HINTS: dict[FigureName, str] = {
     "load_sectors": "let neighbouring threads read neighbouring addresses: threadIdx.x goes with "
     "the index that runs along a row of the array that is read",
@@ -27,8 +27,8 @@ _HINTS: dict[FigureName, str] = {
 }
 
 
-def told(evidence: CountersEvidence) -> str:
-    """Return all figures on a line, and the worst line of the file if it is worth a look."""
+def summary(evidence: CountersEvidence) -> str:
+    """Return all figures in one line, and the worst line of the file if its ratio is high."""
     ratios = {figure.name: figure.ratio for figure in evidence.figures}
     figures = [
         f"{word} {ratio:.2f}×"
@@ -45,13 +45,15 @@ def told(evidence: CountersEvidence) -> str:
         conflicts = f"{shared:.2f}× the shared wavefronts by bank conflicts"
         parts.append(conflicts if shared > 1 else "no bank conflicts")
     worst = evidence.lines[0] if evidence.lines else None
-    if worst is not None and worst.ratio >= _WORTH_NAMING:
+    if worst is not None and worst.ratio >= _RATIO_SHOWN:
         parts.append(f"most in line {worst.line}: {_cost(worst)}")
     return "; ".join(parts)
 
 
-def broken(figure: CounterFigure, lines: Iterable[CounterLine], *, more: int) -> tuple[str, str]:
-    """Return message and hint for a figure beyond its bound, with the line that costs most."""
+def broken_bound(
+    figure: CounterFigure, lines: Iterable[CounterLine], *, more: int
+) -> tuple[str, str]:
+    """Return message and hint for a figure beyond its bound; `more` counts the other ones."""
     among = [line for line in lines if _belongs(line, figure.name)]
     assert figure.ratio is not None and figure.allowed is not None and among
     if figure.name == "traffic":
@@ -78,18 +80,18 @@ _SUBJECTS: dict[FigureName, str] = {
 }
 
 
-def uncovered(launches: int, *, read: tuple[int, int], written: tuple[int, int]) -> str:
-    """Return why the counted accesses cannot have done the work, "" if they can.
+def missing_accesses(launches: int, *, read: tuple[int, int], written: tuple[int, int]) -> str:
+    """Return why the counted accesses are too few to do the work, "" if they are enough.
 
     `read` and `written` are (counted, needed) in bytes.
     """
     if not launches:
-        return "no kernel was launched in this run, so that nothing was counted"
+        return "no kernel was launched in this run, so nothing was counted"
     for verb, (counted, needed) in (("read", read), ("write", written)):
         if counted < needed:
             return (
-                f"the counted accesses {verb} {counted} bytes, the arrays to {verb} have {needed}: "
-                "a kernel has to do the whole work"
+                f"kernels {verb} {counted} bytes, but the arrays to {verb} have {needed} bytes: "
+                "kernels must do all of the work"
             )
     return ""
 
