@@ -53,7 +53,7 @@ def print_calibration(
 def figures_table(figures: Sequence[Figure]) -> Table:
     """Return a table with a row for each benchmark of each timed file."""
     columns = ("kernel", "language", "hand-in", "benchmark", "torch", "time", "times torch")
-    table = Table(*columns, "rate", "of the roof", box=None, pad_edge=False, header_style="bold")
+    table = Table(*columns, "rate", "of roofline", box=None, pad_edge=False, header_style="bold")
     for figure in figures:
         head = figure.kernel, figure.language.phrase, figure.hand_in
         if figure.evidence is None:

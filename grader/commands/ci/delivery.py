@@ -9,7 +9,7 @@ from rich.console import Console
 
 from grader.commands.output import write_text
 from grader.errors import GraderError
-from grader.formats.output_format import OutputFormat, shown
+from grader.formats.output_format import OutputFormat, terminal_text
 from grader.formats.registry import GITHUB
 from grader.formats.terminal import print_report
 from grader.report.reader import read_report
@@ -26,7 +26,7 @@ def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> No
         if output is None:
             print_report(report, Console())
         else:
-            write_result(output, shown(report, staff=True))
+            write_result(output, terminal_text(report, staff=True))
         return
     text = form.file(report)
     if text is None:
