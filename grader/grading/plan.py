@@ -103,7 +103,7 @@ def absence(
     if not paths:
         return "left out on request"
     meant = next((words for path in paths if (words := submission.misnamed(path))), "")
-    return f"no {' or '.join(paths)} in {submission.called or submission.source}{meant}"
+    return f"no {' or '.join(paths)} in {submission.shown_as or submission.source}{meant}"
 
 
 def _wants_program(options: Options) -> bool:

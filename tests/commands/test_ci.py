@@ -172,7 +172,7 @@ def test_students_read_no_path_of_the_graders_machine(tmp_path: Path) -> None:
     assert str(tmp_path) not in output.read_text()
     told = json.loads(output.read_text())["tests"][0]["output"]
     assert " ".join(told.split()) == (
-        "not submitted: no silu.cu or silu.py in the hand-in; `week 3/mine/silu.cu` is there: "
+        "not submitted: no silu.cu or silu.py in the submission; `week 3/mine/silu.cu` is there: "
         "hand in silu.cu without the folders"
     )
 

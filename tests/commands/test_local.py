@@ -187,7 +187,7 @@ def test_list_names_kernels_files_and_points() -> None:
     [
         (("local", "slu"), "did you mean `silu`?"),
         (("local", "silu", "--kernel", "sillu"), "did you mean `silu`?"),
-        (("local", "silu", "--from", "no/such/folder"), "there is no hand-in at no/such/folder"),
+        (("local", "silu", "--from", "no/such/folder"), "there is no submission at no/such/folder"),
         (("local", "silu", "--language", "rust"), "'rust' is not one of"),
         (("local", "silu", "--json", "no/such/folder/x.json"), "there is no folder"),
         (("lokal",), "No such command"),

@@ -127,7 +127,7 @@ def test_it_asks_for_what_no_option_told(tmp_path: Path) -> None:
 def test_answers_that_end_early_are_no_interruption(tmp_path: Path) -> None:
     result = run(tmp_path, "scale", answers="Scaled\n")
     assert isinstance(result.exception, UsageError)
-    assert "ended before all was told" in result.exception.message
+    assert "ended before the last question" in result.exception.message
 
 
 @pytest.mark.parametrize(

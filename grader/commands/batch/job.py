@@ -96,7 +96,7 @@ def do(job: Job, state: WorkerState) -> Answer:
     except GraderError as error:
         return failure(error.message)
     try:
-        submission = replace(read_submission(job.source, assignment), called=ELSEWHERE)
+        submission = replace(read_submission(job.source, assignment), shown_as=ELSEWHERE)
     except GraderError as error:
         return Answer(outcome=Outcome.UNREADABLE, problem=error.message)
     return grade_submission(assignment, submission, job.device, job.secret_seed, state)

@@ -67,7 +67,7 @@ def do(job: PackedJob, state: WorkerState) -> bytes:
         source=Path(packed["name"]),
         files={file["path"]: SourceFile(**file) for file in packed["files"]},
         others=tuple(packed["others"]),
-        called=ELSEWHERE,
+        shown_as=ELSEWHERE,
     )
     device = Device(packed["device"])
     return wrap(grade_submission(assignment, submission, device, packed["secret_seed"], state))

@@ -102,7 +102,7 @@ def _run(request: Request) -> None:
             return
     assignment = chosen_assignments((request.assignment,))[0]
     submission = read_submission(request.source, assignment)
-    submission = replace(submission, called=_called(request.source))
+    submission = replace(submission, shown_as=_shown_as(request.source))
     extras = Extras(
         folder=_folder(request.source, assignment),
         notes=metadata.notes(about),
@@ -224,7 +224,7 @@ def _metadata(request: Request) -> metadata.Metadata | None:
     return metadata.read_metadata(path) if required or path.is_file() else None
 
 
-def _called(source: Path) -> str:
+def _shown_as(source: Path) -> str:
     """Return the folder's name for messages if it is a place in the student's repository."""
     return ELSEWHERE if source.is_absolute() or source == Path() else str(source)
 

@@ -94,7 +94,7 @@ def graded(text: str) -> Answer:
     return Answer(outcome=Outcome.GRADED, text=text)
 
 
-FAILED = failure("the process that was to do it ended by signal 9")
+FAILED = failure("the worker process ended by signal 9")
 
 
 @pytest.mark.slow
@@ -383,18 +383,18 @@ def test_files_under_a_wrong_name_are_for_a_human(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = grade("batch", folder, "silu", "--out", out, "--device", "cpu")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "flag: silu · bob: silu: no silu.cu or silu.py in the hand-in; is" in done.stdout
+    assert "flag: silu · bob: silu: no silu.cu or silu.py in the submission; is" in done.stdout
     found = json.loads((out / "summary.json").read_text())
     reasons = {item["name"]: (item["kind"], item["reason"]) for item in found["attention"]}
     assert reasons == {
         "ada": (
             "flag",
-            "silu: no silu.cu or silu.py in the hand-in; `week 3/mine/silu.cu` is there: "
+            "silu: no silu.cu or silu.py in the submission; `week 3/mine/silu.cu` is there: "
             "hand in silu.cu without the folders",
         ),
         "bob": (
             "flag",
-            "silu: no silu.cu or silu.py in the hand-in; is `Silu.cu` meant? "
+            "silu: no silu.cu or silu.py in the submission; is `Silu.cu` meant? "
             "It must be called silu.cu",
         ),
     }

@@ -54,7 +54,7 @@ def test_what_goes_wrong_in_a_task_is_its_row() -> None:
         "stumbles": State.FAILED,
         "goes well": State.AGREES,
     }
-    assert rows["dies"].note == "the process that was to do it ended with exit code 7"
+    assert rows["dies"].note == "the worker process ended with exit code 7"
     assert rows["fails"].note == "no more paper"
     assert rows["stumbles"].note == "KeyError: 'paper'"
 
@@ -64,7 +64,7 @@ def test_a_task_that_never_ends_is_ended(tmp_path: Path) -> None:
     sign = tmp_path / "pids"
     with Pool(1, patience_s=3.0) as pool:
         rows = results(pool, Trial(what="sleeps", sign=sign), Trial(what="goes well"))
-    assert rows["sleeps"].note == "it was not done after 3 s, and was ended"
+    assert rows["sleeps"].note == "not finished after 3 s; the worker process was killed"
     assert rows["goes well"].state is State.AGREES
     assert gone(int(sign.read_text().split()[0]))
 
