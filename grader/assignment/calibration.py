@@ -17,7 +17,7 @@ from grader.vocabulary import Language
 FOLDER = "calibration"
 REFERENCE = "reference"
 # Below samples/: one that goes beyond its rung's idea, as near the hardware's limit as we came.
-AT_THE_ROOF = "accepted/at-the-roof"
+AT_THE_ROOFLINE = "accepted/at-the-roof"
 # Below samples/: a folder of those that must be too slow.
 TOO_SLOW = "too_slow"
 FORMAT = 1
