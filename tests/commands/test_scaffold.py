@@ -140,10 +140,10 @@ def test_input_that_ends_early_is_a_usage_error(tmp_path: Path) -> None:
         (["x:float32[n]:into", "y:float32[n]:out", "n:int32"], "`into` is no role"),
         (["x:float32[n]:inout", "y:float32[n]:out", "n:int32"], "leave out the `out`"),
         (["x:float[n]:in", "y:float32[n]:out", "n:int32"], "`float` is no type"),
-        (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "take `int8`, with 0 and 1"),
+        (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "use `int8`, with 0 and 1"),
         (
             ["x:float32[n]:in", "y:float32[n]:out", "n:float32"],
-            "`n` in the shape of `x` is no whole number: make it n:int32",
+            "`n` in the shape of `x` is no integer: make it n:int32",
         ),
         (["x float32"], "`x float32` is no argument"),
         (["x:float32[2 +]:in"], "is not an arithmetic expression"),

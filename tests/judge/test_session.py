@@ -259,6 +259,6 @@ def test_a_broken_oracle_is_not_the_students_fault(
 
 def test_a_missing_oracle(bench: Bench) -> None:
     (bench.root / "assignments" / "silu" / "oracle.py").unlink()
-    with pytest.raises(SpecError, match=r"oracle\.py: is not there") as caught:
+    with pytest.raises(SpecError, match=r"oracle\.py: does not exist") as caught:
         bench.grade_file(HAND_INS / "right.cu")
     assert caught.value.exit_code == 2

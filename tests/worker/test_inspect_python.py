@@ -80,7 +80,7 @@ def silu(input, output, n):
 """
 
 
-def test_what_only_the_interpreter_takes_is_told(tmp_path: Path) -> None:
+def test_what_only_the_interpreter_takes_is_reported(tmp_path: Path) -> None:
     built = build_python(
         SIGNATURE, SourceFile(path="silu.py", text=NUMPY_IN_A_KERNEL), Device.CPU, tmp_path
     )

@@ -258,7 +258,7 @@ def _problems(signature: Signature) -> Iterator[str]:
     for array, extent in extents:
         for name in sorted(extent.names - scalars):
             given = any(a.name == name for a in signature.scalars)
-            wrong = "is no whole number: make it" if given else "is no argument: add"
+            wrong = "is no integer: make it" if given else "is no argument: add"
             yield f"`{name}` in the shape of `{array.name}` {wrong} {name}:int32"
         if "**" in extent.text or "(" in extent.text:
             yield f"`{extent.text}` is too complex for a skeleton: use sizes, numbers, + - * // %"

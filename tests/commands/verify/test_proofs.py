@@ -246,7 +246,13 @@ def test_a_byte_order_mark_hides_no_definition(course: Course) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "check", "state", "phrase"),
     [
-        ("n = [1, 33, 257]", "n = [1, 33, 33]", "visible cases", State.DIFFERS, "n=33 occurs twice"),
+        (
+            "n = [1, 33, 257]",
+            "n = [1, 33, 33]",
+            "visible cases",
+            State.DIFFERS,
+            "n=33 occurs twice",
+        ),
         (
             "{ n = { min = 300, max = 900 } }",
             "{ n = 33 }",

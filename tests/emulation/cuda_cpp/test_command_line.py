@@ -127,7 +127,9 @@ def test_reader_that_goes_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["file", "function"])
-def test_more_shared_memory_than_a_kernel_may_declare_is_told(tmp_path: Path, place: str) -> None:
+def test_more_shared_memory_than_a_kernel_may_declare_is_reported(
+    tmp_path: Path, place: str
+) -> None:
     shared = "__shared__ float tile[13000];"
     outside, inside = (shared, "") if place == "file" else ("", shared)
     text = f"""#include <cuda_runtime.h>

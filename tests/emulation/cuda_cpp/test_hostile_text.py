@@ -111,7 +111,7 @@ def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         cuda_cpp.rewrite("int a;", file="silu.cu")
 
 
-def test_a_finding_at_every_word_is_told_a_few_times() -> None:
+def test_a_finding_at_every_word_is_reported_a_few_times() -> None:
     rejected = prepare(SourceFile(path="silu.cu", text="thrust::a;\n" * 1000))
     assert isinstance(rejected, Rejected)
     assert len(rejected.evidence.diagnostics) == diagnostics.SHOWN
