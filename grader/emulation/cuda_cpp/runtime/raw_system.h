@@ -1,8 +1,8 @@
 // System calls without the C library.
 //
-// A hand-in is linked together with the runtime, and a `write` of its own would
-// be called in place of the C library's. The build refuses such names; what is
-// reported does not rely on that.
+// A student's code is linked together with the runtime, and its own `write` would
+// replace the C library's. The build refuses such names, but the report does not
+// rely on that.
 #pragma once
 
 #include <sys/syscall.h>

@@ -1,10 +1,10 @@
-// Warp functions: each is a rendezvous of the live lanes that a mask names.
+// Warp functions: each is a rendezvous of the live lanes in a mask.
 //
-// A lane leaves its operand and waits; the last lane to arrive
-// computes every lane's answer and wakes the others. Lanes that have returned
-// are not waited for. If the block is stuck, a rendezvous with missing lanes (they
-// wait elsewhere) is reported and completed with the lanes that arrived;
-// __activemask() has no mask to wait for and completes exactly then.
+// A lane stores its operand and waits; the last lane to arrive computes every
+// lane's result and wakes the others. Lanes that have returned are not waited
+// for. If the block is stuck, a rendezvous with missing lanes (which wait
+// elsewhere) is reported and completed with the lanes that arrived.
+// __activemask() has no mask to wait for and completes only then.
 #include <initializer_list>
 
 #include "checker.h"
@@ -22,8 +22,8 @@ struct Meeting {
     bool has(unsigned lane) const { return present >> lane & 1; }
 };
 
-// The lane whose value a shuffle returns, in CUDA's words: outside its
-// segment a lane keeps its own value.
+// The lane whose value a shuffle returns; as in CUDA, a lane whose source is
+// outside its segment keeps its own value.
 int source_lane(const Thread& self) {
     int lane = static_cast<int>(self.lane()), width = self.width;
     int first = lane & ~(width - 1), last = first + width - 1;
