@@ -1,14 +1,14 @@
-"""Make the table of planted faults in docs/memory-safety.md: fault, device, tool.
+"""Makes the table of planted faults in docs/memory-safety.md: fault, device, tool.
 
     python tools/memory_table.py run --device cpu --json cpu.json
     python tools/memory_table.py run --device cuda --json cuda.json     (on a GPU machine)
     python tools/memory_table.py write cpu.json cuda.json               (one may be left out)
 
 `run` runs the memory check on every sample with a planted fault on one device and records
-the findings. Exit code 1 if a finding differs from the sample's first line. The file is
-complete after each sample, so an interrupted run keeps its records.
-`write` puts the recorded runs between the page's markers. A cell without a record stays as
-it is; a new one is "not captured yet". The reasons come from the samples.
+the findings. The exit code is 1 if a finding differs from the sample's first line. The file
+is complete after each sample, so an interrupted run keeps its records.
+`write` puts the recorded runs between the page's markers. A cell without a record is not
+changed; a new one is "not captured yet". The reasons come from the samples.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hand_in_bench import small_silu
+from grading_bench import small_silu
 from paths import HAND_INS
 
 from grader.assignment.model import Assignment

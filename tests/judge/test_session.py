@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hand_in_bench import Bench, one_server, small_silu
+from grading_bench import Bench, one_server, small_silu
 from paths import HAND_INS
 
 from grader.assignment.signature import Argument, ElementType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hand_in_bench import small_silu
+from grading_bench import small_silu
 from paths import HAND_INS, REPOSITORY
 
 from grader.assignment.reader import read_assignment

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hand_in_bench import Bench, Graded, one_server, scratch_folder, small_silu
+from grading_bench import Bench, Graded, one_server, scratch_folder, small_silu
 
 from grader.grading import context
 from grader.vocabulary import Device

@@ -218,7 +218,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
     findings::add(f);
 }
 
-void broken_meeting(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
+void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
     if (!settings.check) return;
     Finding f;
     f.kind = Kind::barrier;

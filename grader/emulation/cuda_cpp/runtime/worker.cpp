@@ -175,7 +175,7 @@ Thread* Worker::choose() {
         }
         if (runnable_ == 0) {
             if (live_ == 0) return nullptr;
-            if (!mend_broken_meeting()) return nullptr;
+            if (!complete_broken_rendezvous()) return nullptr;
         }
         cursor_ = 0;
     }
@@ -214,7 +214,7 @@ void Worker::release_barrier() {
         if (!first) {
             first = &thread;
         } else if (thread.pc != first->pc) {
-            checker::broken_meeting("threads of one block wait at different barriers", *first, thread.pc, false);
+            checker::broken_rendezvous("threads of one block wait at different barriers", *first, thread.pc, false);
         }
         wake(thread);
     }

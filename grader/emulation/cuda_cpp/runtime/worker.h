@@ -110,7 +110,7 @@ private:
     void release_barrier();
     bool warp_ready(const Thread& self, unsigned& present) const;
     void complete_warp(unsigned warp, unsigned present);
-    bool mend_broken_meeting();
+    bool complete_broken_rendezvous();
     void wake(Thread& thread);
 
     uint32_t launch_number_ = 0;
