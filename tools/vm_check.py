@@ -84,8 +84,8 @@ def modules(folder: Path, version: str) -> Iterator[Path]:
     subprocess.run(["depmod", "-b", folder, version], check=True)
     for name in MODULES:
         command = ["modprobe", "-S", version, "-d", str(folder), "--show-depends", name]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        for line in told.splitlines():
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for line in output.splitlines():
             kind, _, rest = line.partition(" ")
             if kind == "insmod":  # "builtin" else
                 yield Path(rest.strip())

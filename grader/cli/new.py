@@ -77,7 +77,7 @@ def new(
 def _ask(
     name: str, title: str | None, languages: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Ask for whatever the options do not give."""
+    """Ask for the values that no option gives."""
     try:
         title = title or click.prompt("Title", default=name.replace("_", " ").capitalize())
         if not languages:

@@ -748,7 +748,7 @@ def too_slow_by_counters() -> Report:
         name="v3_shared_tile",
         file="v3_shared_tile.cu",
     )
-    told = counters(
+    reported = counters(
         verdict=Verdict.ACCEPTED,
         score=10.0,
         message="loads 1.00×, stores 8.00×, traffic 4.50× the least; "
@@ -757,7 +757,7 @@ def too_slow_by_counters() -> Report:
         hint="",
     )
     triton = replace(
-        kernel(build(), visible(), told, verdict=Verdict.ACCEPTED),
+        kernel(build(), visible(), reported, verdict=Verdict.ACCEPTED),
         name="v3_shared_tile",
         language=Language.TRITON,
         file="v3_shared_tile.py",
@@ -767,7 +767,7 @@ def too_slow_by_counters() -> Report:
 
 
 def hostile() -> Report:
-    """A hand-in that tries to take over the reader's terminal."""
+    """A submission that tries to control the reader's terminal."""
     cases = (
         wrong_case(
             33,

@@ -25,7 +25,7 @@ inline long write(int fd, const void* bytes, size_t count) {
     asm volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
     return x0;
 #else
-#error "no system call for this processor"
+#error "no system call for this CPU architecture"
 #endif
 }
 
