@@ -1,6 +1,6 @@
-# make demo   grades a sample hand-in on this machine
-# make test   runs the quick tests, those that need a GPU where there is one
-# Both set themselves up first: .venv, from python3, python3-venv and g++.
+# make demo   grades a sample submission on this machine
+# make test   runs the quick tests, with those for a GPU if there is one
+# Both make .venv first, from python3, python3-venv and g++.
 
 PYTHON ?= python3
 ASSIGNMENT ?= silu
@@ -10,29 +10,29 @@ BIN := .venv/bin
 OLD = import sys; sys.exit(sys.version_info < (3, 10))
 
 .PHONY: help setup demo test test-all test-slow gpu-test verify check clean
-# Two set-ups at once would write one .venv.
+# Never write .venv twice at the same time.
 .NOTPARALLEL:
 
 help:
 	@echo "make setup      make .venv with the command grade in it"
-	@echo "make demo       grade a sample hand-in here (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
-	@echo "make test       tests of every package, and every bad hand-in (4 minutes)"
+	@echo "make demo       grade a sample submission (ASSIGNMENT=$(ASSIGNMENT) FROM=$(FROM))"
+	@echo "make test       tests of every package, and every bad submission (4 minutes)"
 	@echo "make test-all   all tests: all attacks, samples, races, Dask, soak (15 minutes)"
-	@echo "make test-slow  what make test leaves out (without Dask unless it is installed)"
-	@echo "make gpu-test   the tests that need one"
+	@echo "make test-slow  the tests that make test leaves out (Dask only if it is installed)"
+	@echo "make gpu-test   the tests that need a GPU"
 	@echo "make verify     grade all samples, references and stubs, and prove the assignments"
 	@echo "make check      formatting, lint, types and layers"
-	@echo "make clean      remove .venv and what tools left behind"
+	@echo "make clean      remove .venv and the caches of tools"
 
 setup: .venv/.ready
 
 demo: .venv/.ready
 	$(BIN)/grade local $(ASSIGNMENT) --from $(FROM)
 
-# A worker that dies is not replaced: pytest-xdist's loadgroup then waits for ever (its issue 1378).
+# Dead workers are not replaced: pytest-xdist's loadgroup would wait forever (its issue 1378).
 PYTEST = $(BIN)/python -m pytest -n 2 --max-worker-restart 0
 
-# A file's tests in one process: it sets up its server once.
+# All tests of a file in one process, which starts its server once.
 test: .venv/.ready-test
 	$(PYTEST) --dist loadfile -m "not slow"
 
@@ -60,15 +60,15 @@ clean:
 .venv/.ready: EXTRAS =
 .venv/.ready-test: EXTRAS = test
 .venv/.ready-test-all: EXTRAS = test cluster
-# The types of the tests are checked as well, so their packages are needed.
+# The types of the tests are checked too, which needs their packages.
 .venv/.ready-check: EXTRAS = test check
 .venv/.ready .venv/.ready-test .venv/.ready-test-all .venv/.ready-check: pyproject.toml constraints.txt tools/set_up.py
 	@command -v $(PYTHON) >/dev/null || { \
 	  echo "set-up: there is no $(PYTHON)" >&2; \
-	  echo "        mend it with: sudo apt-get install -y python3 python3-venv" >&2; exit 1; }
+	  echo "        fix it with: sudo apt-get install -y python3 python3-venv" >&2; exit 1; }
 	@$(PYTHON) -c '$(OLD)' || { \
 	  echo "set-up: $$($(PYTHON) --version) is too old: 3.10 or newer is needed" >&2; \
-	  echo "        mend it with: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12   (or another that is installed)" >&2; \
+	  echo "        fix it with: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12   (or another installed version)" >&2; \
 	  exit 1; }
 	@$(PYTHON) tools/set_up.py $(EXTRAS)
 	@touch $@

@@ -1,11 +1,11 @@
-"""What warm workers are worth: a class of SiLU by `grade batch`, by one worker, and by a loop.
+"""The benefit of warm workers: SiLU graded by `grade batch`, by one worker, and by a loop.
 
-    python benchmarks/batch.py [--hand-ins 200] [--jobs N]
+    python benchmarks/batch.py [--submissions 200] [--jobs N]
 
-The class is mixed (right, wrong, crashing, endless, hostile), and no two files are
-the same, so that nothing comes from the cache but what belongs to the grader. Each
-way grades a class of its own. Memory is that of all processes of the batch together,
-sampled twice a second: a run that leaks is higher in its last third than in its first.
+The class is mixed (right, wrong, crashing, endless, hostile). All files are different, so
+that only the grader's own builds come from the cache; each way grades a different class.
+The memory of all processes of the batch is sampled twice a second: a leak makes it higher
+in the last third than in the first.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST_GROWTH = 1.10
 
 
 def make_class(folder: Path, count: int, salt: str) -> list[Path]:
-    """Make so many hand-ins, all kinds in turn; return their folders."""
+    """Make `count` submissions of alternating kinds; return their folders."""
     made = []
     for number in range(count):
         kind, source = list(KINDS.items())[number % len(KINDS)]
@@ -62,7 +62,7 @@ def make_class(folder: Path, count: int, salt: str) -> list[Path]:
 
 
 class Memory(threading.Thread):
-    """Samples what a process and all below it use, in MiB, until `stop`."""
+    """Samples the memory (MiB) of a process and its descendants until `stop`."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -84,7 +84,7 @@ class Memory(threading.Thread):
             self.samples_mib.append(total / 2**20)
 
     def thirds(self) -> tuple[float, float]:
-        """Return the median of the first third after warming up, and of the last."""
+        """Return the medians of the first third after the warm-up and of the last third."""
         self._stopped.set()
         kept = self.samples_mib[len(self.samples_mib) // 10 :]
         third = max(1, len(kept) // 3)
@@ -92,7 +92,7 @@ class Memory(threading.Thread):
 
 
 def by_batch(folder: Path, out: Path, jobs: int) -> tuple[float, Memory]:
-    """Grade with so many workers; return the seconds and the memory."""
+    """Grade with `jobs` workers; return the seconds and the memory."""
     started_s = time.monotonic()
     process = subprocess.Popen(
         [
@@ -111,7 +111,7 @@ def by_batch(folder: Path, out: Path, jobs: int) -> tuple[float, Memory]:
 
 
 def by_loop(places: list[Path]) -> float:
-    """Grade each in a process of its own, as a shell loop does; return the seconds."""
+    """Grade each in a new process, like a shell loop; return the seconds."""
     started_s = time.monotonic()
     for place in places:
         subprocess.run(
@@ -125,7 +125,7 @@ def by_loop(places: list[Path]) -> float:
 
 
 @click.command()
-@click.option("--hand-ins", "count", default=200, show_default=True)
+@click.option("--submissions", "count", default=200, show_default=True)
 @click.option("--jobs", default=len(os.sched_getaffinity(0)), show_default="cores")
 def main(count: int, jobs: int) -> None:
     """Measure the three ways and print them; exit code 1 if a target is missed."""
@@ -134,7 +134,7 @@ def main(count: int, jobs: int) -> None:
         [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
     try:
-        # Compiles the grader's own runtime, once for all three.
+        # Compile the emulation's runtime, once for all three.
         by_loop(make_class(scratch / "warm", 1, "warm"))
         make_class(scratch / "many", count, "many")
         many_s, memory = by_batch(scratch / "many", scratch / "out-many", jobs)
@@ -144,8 +144,8 @@ def main(count: int, jobs: int) -> None:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     first, last = memory.thirds()
-    table = Table(title=f"{count} hand-ins, {jobs} workers on {os.cpu_count()} cores")
-    for column in ("way", "s", "a minute", "batch against it", "target"):
+    table = Table(title=f"{count} submissions, {jobs} workers on {os.cpu_count()} cores")
+    for column in ("way", "s", "per minute", "speedup of batch", "target"):
         table.add_column(column, justify="left" if column == "way" else "right")
     for way, wall_s, target in (
         (f"grade batch, {jobs} workers", many_s, None),

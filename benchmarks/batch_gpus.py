@@ -1,11 +1,10 @@
-"""What more GPUs are worth, and whether neighbours disturb: SiLU on one GPU and on all.
+"""The benefit of several GPUs, and their influence on timings: SiLU on one GPU and on all.
 
     python benchmarks/batch_gpus.py [--each 6] [--gpus N]
 
-`grade batch` on the first GPU alone with EACH hand-ins for it, then on all with EACH for
-every one: right hand-ins in both languages, no two files the same, all checks. The speedups
-over torch that the reports tell are compared, too, by their median: what one GPU measures
-must not change because its neighbours work.
+Runs `grade batch` on the first GPU with EACH submissions, then on all GPUs with EACH for every
+GPU: right submissions in both languages, all different, with all checks. Also compares the
+medians of the reports' speedups over torch, which other GPUs must not change.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from grader.gpu.nvml import gpus, visible
 REPOSITORY = Path(__file__).resolve().parent.parent
 GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
 SILU = REPOSITORY / "reference" / "silu"
-LEAST_SHARE = 0.9  # of as many times one GPU as there are: 3.6 on four
+LEAST_SHARE = 0.9  # of the ideal scaling: 3.6 on four GPUs
 MOST_CHANGE = 0.02
 
 
 def make_class(folder: Path, count: int) -> Path:
-    """Make so many right hand-ins, CUDA C++ and Triton in turn; return the folder."""
+    """Make `count` right submissions, alternately CUDA C++ and Triton; return the folder."""
     for number in range(count):
         name, comment = ("silu.cu", "//") if number % 2 == 0 else ("silu.py", "#")
         place = folder / f"{number:03}"
@@ -69,7 +68,7 @@ def graded(folder: Path, out: Path, uuids: list[str]) -> tuple[float, dict[str, 
 
 @click.command()
 @click.option("--each", type=click.IntRange(2), default=6, show_default=True)
-@click.option("--gpus", "count", type=click.IntRange(2), help="So many. Default: all.")
+@click.option("--gpus", "count", type=click.IntRange(2), help="Number of GPUs. Default: all.")
 def main(each: int, count: int | None) -> None:
     """Measure both and print them; exit code 1 if a target is missed."""
     found = visible(gpus())[:count]
@@ -93,12 +92,12 @@ def main(each: int, count: int | None) -> None:
     for column in ("what", "one GPU", "all", "ratio", "target"):
         table.add_column(column, justify="left" if column == "what" else "right")
     rates = (f"{60 * each / one_s:.1f}", f"{60 * each * len(uuids) / many_s:.1f}")
-    table.add_row("hand-ins a minute", *rates, f"{ratio:.2f}×", f"≥ {least:.1f}×")
+    table.add_row("submissions per minute", *rates, f"{ratio:.2f}×", f"≥ {least:.1f}×")
     met = ratio >= least
     for language, alone in one.items():
         beside = several[language]
         if not alone or not beside:
-            sys.exit(f"no hand-in in {language} was timed")
+            sys.exit(f"no submission in {language} was timed")
         a, b = statistics.median(alone), statistics.median(beside)
         change = b / a - 1
         met = met and abs(change) <= MOST_CHANGE

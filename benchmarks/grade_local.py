@@ -1,14 +1,12 @@
-"""How long a student waits for `grade local silu`, and how much of it is ours.
+"""The time of `grade local silu`, and the grader's own part of it.
 
     python benchmarks/grade_local.py [--runs N] [--device cpu|cuda] [--only WORD]...
 
-Whole processes, wall clock, caches warm (one run of each before counting). The
-commands take turns, so that a drift of the machine's speed meets them all.
-"imports" is what cannot be had for less: `import torch` for CUDA C++, torch
-and triton for Triton, each in a process of its own; "rest" is the difference.
-
-On a GPU "answers" are graded with `--check correctness` alone, beside the whole,
-which has compute-sanitizer's four tools and the measurement of speed in it.
+Wall-clock time of whole processes with warm caches (one run of each before counting). The
+commands alternate, so that a drift of the machine's speed affects all of them. "imports"
+is the unavoidable part: `import torch` for CUDA C++, torch and triton for Triton, each in
+a separate process; "rest" is the difference. On a GPU, "answers" is the time with only
+`--check correctness`; the whole run has compute-sanitizer's four tools and the timing, too.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ REST_LIMIT_S = 2.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What is timed; `imports` names the command that it cannot be shorter than."""
+    """A command to time; `imports` names the command with its unavoidable part."""
 
     argv: list[str]
     imports: str = ""
@@ -40,7 +38,7 @@ class Command:
 
 
 def commands(device: str) -> dict[str, Command]:
-    """Return them by name, in the order of the table."""
+    """Return the commands by name, in the order of the table."""
     grade = [sys.executable, "-c", GRADE, "local", "silu", "--from", "reference"]
     grade += ["--device", device]
     cuda, triton = [*grade, "--language", "cuda"], [*grade, "--language", "triton"]

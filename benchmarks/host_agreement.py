@@ -1,27 +1,24 @@
-"""Does CUDA on the host agree with the GPU's own tools? (Needs an NVIDIA GPU.)
+"""Compares the CUDA emulation with the GPU's tools (needs an NVIDIA GPU).
 
-Run from the repository root on a machine with nvcc, compute-sanitizer, ncu,
-g++ and a GPU:
+Run from the repository root on a machine with nvcc, compute-sanitizer, ncu, g++ and a GPU:
 
     python benchmarks/host_agreement.py --out DIR
     python benchmarks/host_agreement.py --document DIR   # put DIR's tables into the page
 
-Three comparisons, all made in this run:
+Three comparisons:
 
-* planted faults (tests/emulation/cuda_cpp/faults): the kind and line that the host device
+* planted faults (tests/emulation/cuda_cpp/faults): the kind and line that the emulation
   reports, against the compute-sanitizer tool named in each file;
 * correct kernels that look suspicious (tests/emulation/cuda_cpp/correct): no finding from
-  the host device, against all four tools;
+  the emulation, against all four tools;
 * access counters (tests/emulation/cuda_cpp/counters): requests, sectors and shared
-  wavefronts against Nsight Compute's, kernel by kernel.
+  wavefronts against Nsight Compute's, for each kernel.
 
-Why two sides differ is said where it is known: in the `// gpu:` line of the
-program, or in EXPLAINED below.
+Known reasons for differences are in the `// gpu:` lines of the programs and in EXPLAINED.
 
-DIR gets agreement.json, agreement.md and the tools' raw output. A failing or
-hanging tool is a row that says so, and is killed with all it started; the
-script goes on, and stops starting work after --budget seconds. Standard
-library only, besides grader.emulation.cuda_cpp.
+DIR gets agreement.json, agreement.md and the tools' raw output. A tool that hangs is killed
+with all its processes, and a failure becomes a row; the script starts no work after --budget
+seconds. Standard library only, besides grader.emulation.cuda_cpp.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 MARK = re.compile(r"// FAULT (\w+)( warning)?$")
 TOOL = re.compile(r"^// tool: (\w+)$", re.MULTILINE)
 REASON = re.compile(r"^// gpu: (.+)$", re.MULTILINE)
-# A tool takes 2 to 10 s with 16 at work; one program hangs on every GPU.
+# With 16 tools in parallel, a tool takes 2 to 10 s; one program hangs on every GPU.
 TOOL_TIMEOUT_S = 40.0
 _NVCC = ("-std=c++17", "-O2", "-lineinfo", "-w")
 WAVEFRONT_TOLERANCE = 0.02
@@ -73,10 +70,10 @@ COUNTERS = (
     ("shared load wavefronts", "shared", "load", "wavefronts", _WAVEFRONTS.format(op="ld")),
     ("shared store wavefronts", "shared", "store", "wavefronts", _WAVEFRONTS.format(op="st")),
 )
-# Why a figure may differ although both are right.
+# The reasons why a figure may differ although both are right.
 EXPLAINED = {
     ("gemm_tiled", "shared load wavefronts"): "nvcc merges loads of neighbouring words "
-    "of the unrolled loop into 16-byte loads; here every load of the source is counted",
+    "of the unrolled loop into 16-byte loads; the emulation counts every load of the source",
     ("shared_reduction", "shared load wavefronts"): "nvcc may keep the last sum in a register",
 }
 
@@ -96,7 +93,7 @@ class FaultRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectRow:
-    """One correct kernel: how many findings the host and each tool gave (-1: no answer)."""
+    """One correct kernel: the number of findings of the host and of each tool (-1: no answer)."""
 
     name: str
     host: int
@@ -142,7 +139,7 @@ def main() -> int:
     faults = sorted((TESTS / "faults").glob("*.cu"))
     correct = sorted((TESTS / "correct").glob("*.cu"))
     with ThreadPoolExecutor(options.jobs) as pool:
-        # Counters first and alone: the rest keeps the GPU and the cores busy.
+        # Measure the counters first: the rest keeps the GPU and the cores busy.
         counter_rows = bench.guard(bench.counters, [])
         fault_rows = list(pool.map(bench.fault, faults))
         correct_rows = list(pool.map(bench.correct, correct))
@@ -174,14 +171,14 @@ class _Bench:
         command = runtime_command(compiler="g++", mode=Mode.CHECKED, output=self.runtime)
         subprocess.run(command, check=True, timeout=120)
 
-    # ---- what may go wrong goes into a note ----
+    # ---- failures become notes ----
 
-    def guard(self, work: Callable[[], Any], instead: Any) -> Any:
+    def guard(self, work: Callable[[], Any], default: Any) -> Any:
         try:
             return work()
         except Exception as problem:  # a broken tool must not hide the other rows
             print(f"{getattr(work, '__name__', 'step')}: {problem}", file=sys.stderr)
-            return instead
+            return default
 
     def text(self, command: list[str]) -> str:
         try:
@@ -191,7 +188,7 @@ class _Bench:
         return done.stdout.strip()
 
     def command(self, command: list[str], *, log: str) -> subprocess.CompletedProcess[str] | None:
-        """Run within the time that is left; None if it did not end."""
+        """Run within the remaining time; None if the command did not end."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             return None
@@ -319,9 +316,9 @@ class _Bench:
 
 
 def _run_group(command: list[str], *, timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run a command in a session of its own; on a time-out kill all of it.
+    """Run a command in a new session; on a time-out kill all its processes.
 
-    A tool that is killed alone leaves the program it started on the GPU.
+    Killing only the tool would leave its program on the GPU.
     """
     with subprocess.Popen(
         command,
@@ -342,7 +339,7 @@ def _run_group(command: list[str], *, timeout_s: float) -> subprocess.CompletedP
 
 
 def _session(leader: int) -> Iterable[int]:
-    """Return the processes of a session, also those that left its process group."""
+    """Return the processes of a session, also those in other process groups."""
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and os.getsid(int(entry.name)) == leader:
@@ -368,7 +365,7 @@ def _rows(kernel: KernelCounters, gpu: dict[str, int] | None) -> Iterable[Counte
 
 
 def _ncu_table(text: str) -> dict[str, dict[str, int]]:
-    """Return kernel → metric → value from ncu's CSV, whatever lines stand before it."""
+    """Return kernel → metric → value from ncu's CSV; skip lines before it."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -387,7 +384,7 @@ def _records(saved: Path, tool: str, file: str) -> Iterable[tuple[str, int | Non
     try:
         records: Iterable[ET.Element] = ET.parse(saved).getroot().iter("record")
     except ET.ParseError:
-        # The program died and left the file unfinished: read what is there.
+        # The program died and left an incomplete file: read its complete records.
         text = saved.read_text(errors="replace")
         chunks = re.findall(r"<record>.*?</record>", text, re.DOTALL)
         records = iter([ET.fromstring(chunk) for chunk in chunks])

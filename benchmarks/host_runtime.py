@@ -1,9 +1,9 @@
-"""How fast is CUDA on the host? Compile times, kernels checked and fast, against targets.
+"""The speed of the CUDA emulation: compile times and kernels, checked and fast, against targets.
 
     python benchmarks/host_runtime.py [--json FILE]
 
-Each figure is the best of a few runs (the machine's noise only adds), as a
-share of its target: 1.0 or less meets it. No GPU is needed.
+Each figure is the best of a few runs (noise only adds time), and its ratio to the target:
+1.0 or less meets it. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.emulation.cuda_cpp.standalone import build, run
 
 SOURCE = Path(__file__).with_name("host_runtime.cu")
 REPEATS = 3
-# Seconds, on two x86-64 cores: issue targets, and what a student waits for.
+# Seconds, on two x86-64 cores.
 TARGETS = {
     ("compile", "fast"): 0.4,
     ("compile", "checked"): 0.4,
@@ -40,7 +40,7 @@ TARGETS = {
 
 
 def measure() -> dict[tuple[str, str], float]:
-    """Return the best time of each work in each mode, in seconds."""
+    """Return the best time of each task in each mode, in seconds."""
     best: dict[tuple[str, str], float] = {}
 
     def note(work: str, mode: Mode, seconds: float) -> None:

@@ -1,12 +1,12 @@
-"""What the memory check costs: SiLU, both languages, on the CPU or on a GPU.
+"""The time of the memory check: SiLU, both languages, on the CPU or on a GPU.
 
     python benchmarks/memory_check.py [--runs N] [--device cpu|cuda]
 
-`grade local silu --check memory` in whole processes, wall clock, caches warm
-(one run of each before counting), in turn. "check" is the time of the check
-itself as the report tells it: on a GPU all four tools, side by side. "beyond
-torch" is the whole command less the import of torch (of torch and triton for
-Triton), which cannot be had for less. What a limit is on stands in the table.
+Wall-clock time of `grade local silu --check memory` in whole processes with warm caches
+(one run of each before counting), alternately. "check" is the time of the check in the
+report: on a GPU, of all four tools in parallel. "beyond torch" is the whole command minus
+the unavoidable import of torch (of torch and triton for Triton). The table shows which of
+them has a limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 GRADE = "from grader.__main__ import main; main()"
 IMPORTS = {"cuda": "import torch", "triton": "import torch, triton.language"}
 NAMES = {"cuda": "CUDA C++", "triton": "Triton"}
-# On a CPU the check beyond the import of torch; on a GPU all four tools.
+# On a CPU without the import of torch; on a GPU of all four tools.
 LIMIT_S = {("cpu", "cuda"): 1.0, ("cpu", "triton"): 1.0, ("cuda", "cuda"): 5.0,
            ("cuda", "triton"): 9.0}  # fmt: skip
 
@@ -105,7 +105,7 @@ def _row(
         for i, run in enumerate(checks[0]["evidence"]["tools"])
     ]
     each = {tool: statistics.median(r["wall_s"] for r in several) for tool, several in tools}
-    # Side by side on a GPU: the longest of them; on a CPU there is one.
+    # The tools on a GPU run in parallel: take the longest. On a CPU there is one.
     check_s = statistics.median(
         max(run["wall_s"] for run in check["evidence"]["tools"]) for check in checks
     )

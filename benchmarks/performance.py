@@ -1,16 +1,16 @@
-"""Prove what `docs/performance.md` claims about timing, on this GPU.
+"""Proves the claims of `docs/performance.md` about timing, on this GPU.
 
     python benchmarks/performance.py [--part PART]... [--times N] [--out FOLDER]
 
-self      torch timed against torch: the median ratio, N times; wanted within 1 % of 1
-spread    one hand-in graded N times: the speedup's spread; wanted 2 %, and one verdict
-attacks   every sample of silu's that is about time: wanted the verdict of its folder
-busy      beside another process that uses the GPU: wanted not_measured, or the right figure
-visitor   the same with one that comes while the hand-in is measured, and stays or goes again
-kernels   every kernel's reference once, with the assignment's own tiers: wanted 8 s each
+self      torch timed against torch, N times: the median ratio must be within 1 % of 1
+spread    one submission graded N times: the speedup's spread must be within 2 %, with one verdict
+attacks   every sample of silu about time must get the verdict of its folder
+busy      beside another process that uses the GPU: not_measured, or the right figure
+visitor   the same with a process that starts during the measurement, and stays or ends
+kernels   every kernel's reference once, with the assignment's tiers, in at most 8 s
 
-Each part prints its table, and keeps its figures in FOLDER/PART.json; the short
-table comes last. Exit code 1 if something is not as wanted.
+Each part prints its table and stores its figures in FOLDER/PART.json; a short table comes
+last. The exit code is 1 if a claim does not hold.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Proof:
 Timed = list[tuple[CheckOutcome[PerformanceEvidence], float]]
 
 
-def told(name: str, found: Timed, console: Console) -> None:
-    """Print what each of several measurements gave."""
+def print_measurements(name: str, found: Timed, console: Console) -> None:
+    """Print each of several measurements."""
     table = Table(title=name, box=None, pad_edge=False, title_justify="left")
     for column in ("verdict", "times torch", "interval", "rounds", "seconds", "message"):
         table.add_column(column)
@@ -100,7 +100,7 @@ def self_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
     found = [
         timed(gpu, Language.TRITON, None, seed=seed, assignment=silu()) for seed in range(times)
     ]
-    told("torch against torch", found, console)
+    print_measurements("torch against torch", found, console)
     ratios = speedups(found)
     worst = max((abs(ratio - 1) for ratio in ratios), default=float("nan"))
     yield Proof(
@@ -112,11 +112,11 @@ def self_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
 
 
 def spread_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
-    """One hand-in, again and again."""
+    """One submission, many times."""
     for language in Language:
         text = reference(language)
         found = [timed(gpu, language, text, seed=seed, assignment=silu()) for seed in range(times)]
-        told(f"reference, {language.phrase}", found, console)
+        print_measurements(f"reference, {language.phrase}", found, console)
         ratios = speedups(found)
         spread = max(ratios) / min(ratios) - 1 if ratios else float("nan")
         accepted = sum(v.diagnosis.verdict is Verdict.ACCEPTED for v, _ in found)
@@ -136,7 +136,7 @@ def spread_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
 
 
 def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
-    """Every sample that is about time: caught, or no faster than an honest kernel."""
+    """Every sample about time is caught, or no faster than an honest kernel."""
     del times
     honest: dict[Language, float] = {}
     for sample in filter(about_time, samples_of(REPOSITORY / "reference" / "silu")):
@@ -144,9 +144,9 @@ def attacks_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         if sample.verdict == "accepted" and language not in honest:
             found = [timed(gpu, language, reference(language), seed=0, assignment=silu())]
             honest[language] = max(speedups(found), default=float("nan"))
-        trusted = language is Language.CUDA  # nothing of it meets the server
+        trusted = language is Language.CUDA  # it does not use the server
         found = [timed(gpu, language, sample.text, seed=0, assignment=silu(), trusted=trusted)]
-        told(sample.title, found, console)
+        print_measurements(sample.title, found, console)
         verdict = found[0][0].diagnosis.verdict.value
         kept, wanted = verdict == sample.verdict, sample.verdict
         if sample.verdict == "accepted":
@@ -165,8 +165,8 @@ def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
             timed(gpu, Language.CUDA, reference(Language.CUDA), seed=seed, assignment=silu())
             for seed in range(min(times, 3))
         ]
-    told("quiet", quiet, console)
-    told("beside a busy process", found, console)
+    print_measurements("quiet", quiet, console)
+    print_measurements("beside a busy process", found, console)
     right = max(speedups(quiet), default=float("nan"))
     for verdict, _ in found:
         flags = verdict.evidence.flags if verdict.evidence else ()
@@ -180,17 +180,17 @@ def busy_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         )
 
 
-# Seconds: after how many it comes, and for how many it works. On an H200 SiLU's check took 4.2 to
-# 5.7 s, and other kernels' rounds began after 1.5; torch is timed alone before.
+# The start and the duration of a visit, in seconds. On an H200, SiLU's check took 4.2 to 5.7 s, and
+# other kernels' rounds started after 1.5 s; torch is timed alone before.
 VISITS = ((0.0, 1.0), (1.0, 0.5), (2.2, 0.5), (2.2, 1.5), (0.5, 60.0), (3.0, 60.0))
 
 
 def visitor_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
-    """Beside a process that works for a while: never a wrong figure."""
+    """Beside a process that works for a while, there is never a wrong figure."""
     del times
     text = reference(Language.CUDA)
     quiet = [timed(gpu, Language.CUDA, text, seed=0, assignment=silu())]
-    told("quiet", quiet, console)
+    print_measurements("quiet", quiet, console)
     right = max(speedups(quiet), default=float("nan"))
     for later_s, long_s in VISITS:
         visitor = Visitor(later_s, long_s)
@@ -201,7 +201,7 @@ def visitor_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
         finally:
             made = visitor.end()
         what = f"a visitor after {later_s:g} s, for {long_s:g} s"
-        told(what, found, console)
+        print_measurements(what, found, console)
         (verdict, _), ratios = found[0], speedups(found)
         unscored = verdict.diagnosis.verdict is Verdict.NOT_MEASURED
         figures = "".join(f", {ratio:.3f}" for ratio in ratios)
@@ -214,7 +214,7 @@ def visitor_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
 
 
 def kernels_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
-    """Every kernel's reference, in every language, with the tiers that it ships with."""
+    """Every kernel's reference, in every language, with the spec's tiers."""
     del times
     for folder in sorted(
         path.parent for path in (REPOSITORY / "assignments").glob("*/assignment.toml")
@@ -231,13 +231,13 @@ def kernels_part(gpu: Gpu, times: int, console: Console) -> Iterator[Proof]:
                 title = f"{file.file.kernel.name}, {file.file.language.phrase}"
                 if not isinstance(product, Built):
                     sys.exit(f"{title}: {product.message}")
-                # Always comes first; it opens the GPU, and leaves behind what Triton compiled.
+                # Correctness runs first, as in a grading: it opens the GPU, fills Triton's cache.
                 CorrectnessCheck().run(file)
                 started_s = time.monotonic()
                 (verdict,) = PerformanceCheck().run(file)
                 assert isinstance(verdict, SpeedOutcome)
                 wall_s = time.monotonic() - started_s
-                told(title, [(verdict, wall_s)], console)
+                print_measurements(title, [(verdict, wall_s)], console)
                 shown = "".join(f", {ratio:.2f}" for ratio in speedups([(verdict, wall_s)]))
                 own_s = verdict.tuning_s
                 yield Proof(
@@ -265,7 +265,7 @@ PARTS: dict[str, Callable[[Gpu, int, Console], Iterator[Proof]]] = {
 @click.option("--times", type=click.IntRange(1, 100), default=20, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False))
 def main(parts: tuple[str, ...], times: int, out: Path | None) -> None:
-    """Measure what is asked for; the short table comes last."""
+    """Run the parts, then print the short table."""
     found = visible(gpus())
     if not found:
         sys.exit("error: there is no NVIDIA GPU here")

@@ -1,17 +1,17 @@
-"""What a round of timing is made of: where its time goes, and how two equal sides differ.
+"""Measures the noise of timing rounds with torch against torch, and the time of each step.
 
-    python benchmarks/rounds.py [ASSIGNMENT] [--meetings N] [--rounds N]
+    python benchmarks/rounds.py [ASSIGNMENT] [--trials N] [--rounds N]
 
-Torch's own way, by default SiLU's, in two workers, on the same sets in the same order. A meeting
-is two workers and their buffers, opened anew; it gives one ratio, the median over its rounds.
-What differs from round to round is noise that more rounds make smaller. What differs from meeting
-to meeting, beyond that, is not: it stays as long as the workers live.
+Two workers time torch's expression (by default SiLU's) on the same buffer sets in the same order. A
+trial starts two workers with new buffers, and gives one ratio, the median over its rounds. More
+rounds reduce the noise between rounds, but not further differences between trials, which last as
+long as the workers live.
 
-own       each worker is woken on the core where it was when it was warm
-one       the second is woken where the first one was: gradings have both on one core
-steps     milliseconds that the judge and a worker take for one burst, step by step
+own       each worker is woken on its own core
+one       the second worker is woken on the core of the first, as in gradings
+steps     milliseconds of each step of a burst, in the judge and in a worker
 
-In every meeting both are timed in turn. Inputs stay, so that there is time for many rounds.
+Every trial times both placements alternately. Inputs are not renewed, to save time for more rounds.
 Supports docs/decisions/rounds.md. `--device cpu --size n=100000` only shows that it runs.
 """
 
@@ -60,38 +60,38 @@ STEPS = ("refresh", "arm", "sample", "judge")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where sides are opened: the built baseline with its server, the case."""
+class Setup:
+    """The built baseline with its server, and the case."""
 
     bench: RunSetup
     case: Case
     sets: int
 
     @contextmanager
-    def field(self, seed: int) -> Iterator[BufferPool]:
+    def buffer_pool(self, seed: int) -> Iterator[BufferPool]:
         """Allocate the buffers."""
         oracle = Oracle(self.bench.assignment)
         with open_buffer_pool(
             self.bench, oracle, self.case, Language.TRITON, sets=self.sets, seed=seed
-        ) as field:
-            yield field
+        ) as pool:
+            yield pool
 
     @contextmanager
-    def side(self, field: BufferPool, *, trusted: bool = True) -> Iterator[TimedWorker]:
-        """Open a worker that runs torch, and warm it."""
+    def worker(self, pool: BufferPool, *, trusted: bool = True) -> Iterator[TimedWorker]:
+        """Start a worker that runs torch, and warm it up."""
         built, server = self.bench.built, self.bench.server
         with open_timed_worker(
-            lambda: Session(built, LIMITS, server), built, LIMITS, field, trusted=trusted
-        ) as side:
-            side.warm_up()
-            yield side
+            lambda: Session(built, LIMITS, server), built, LIMITS, pool, trusted=trusted
+        ) as worker:
+            worker.warm_up()
+            yield worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
-    """One meeting: the ratios of its rounds, and seconds of single calls on each side.
+class Trial:
+    """One trial: the ratios of its rounds, and the times of single calls of each worker.
 
-    `burst_s` are the first side's seconds, whose core is the same in every way of seating.
+    `burst_s` is the time of the first worker, whose core is the same in both placements.
     """
 
     ratios: tuple[float, ...]
@@ -100,38 +100,38 @@ class Met:
 
     @property
     def median(self) -> float:
-        """The figure of the meeting."""
+        """The ratio of the trial."""
         return statistics.median(self.ratios)
 
     @property
     def noise(self) -> float:
-        """The standard deviation to expect of the median, by the median deviation of its rounds."""
-        off = statistics.median(abs(ratio - self.median) for ratio in self.ratios)
-        # For normal noise: 1.483 deviations make a sigma, and a median errs by 1.253 of a mean.
-        return 1.253 * 1.483 * off / math.sqrt(len(self.ratios))
+        """The expected standard deviation of the median, from the rounds' median deviation."""
+        deviation = statistics.median(abs(ratio - self.median) for ratio in self.ratios)
+        # For normal noise: sigma is 1.483 median deviations, a median's error 1.253 of a mean's.
+        return 1.253 * 1.483 * deviation / math.sqrt(len(self.ratios))
 
     @property
-    def apart_s(self) -> float:
-        """By how much single calls take longer on the first side, in seconds."""
+    def difference_s(self) -> float:
+        """How much longer single calls take in the first worker than in the second."""
         first, second = map(statistics.median, self.ones)
         return first - second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
-    """A side, and the core that its worker is woken on."""
+class PlacedWorker:
+    """A worker, and the core on which it is woken."""
 
-    side: TimedWorker
+    worker: TimedWorker
     core: int | None
 
-    def took_s(self, field: BufferPool, order: Sequence[int]) -> float:
-        """Time a burst on the inputs that are there, in seconds, whatever the outputs hold."""
-        session = self.side._session
+    def took_s(self, pool: BufferPool, order: Sequence[int]) -> float:
+        """Return the time of a burst on the current inputs, without checking the outputs."""
+        session = self.worker._session
         with pinned_to(session.pid, self.core):
-            prepared = session.prepare(field.calls(order))
+            prepared = session.prepare(pool.calls(order))
         started_s = time.perf_counter()
         outcome = session.run(wall_s=LIMITS.call_s)
-        field.sample(order)
+        pool.sample(order)
         took_s = time.perf_counter() - started_s
         if not (prepared.done and outcome.done):
             sys.exit("torch's worker failed")
@@ -139,56 +139,58 @@ class Seat:
 
 
 def pair(
-    seats: Sequence[Seat], field: BufferPool, order: Sequence[int], rng: random.Random
+    workers: Sequence[PlacedWorker], pool: BufferPool, order: Sequence[int], rng: random.Random
 ) -> tuple[float, float]:
-    """Time a burst on both sides, one after the other as chance has it."""
+    """Return the times of a burst in both workers, which run in random order."""
     took_s = [0.0, 0.0]
     for which in rng.sample((0, 1), 2):
-        took_s[which] = seats[which].took_s(field, order)
+        took_s[which] = workers[which].took_s(pool, order)
     return took_s[0], took_s[1]
 
 
-def meeting(place: Place, seed: int, rounds: int) -> dict[str, Met]:
-    """Open two workers and take rounds of them, with each way of seating them in turn."""
+def run_trial(setup: Setup, seed: int, rounds: int) -> dict[str, Trial]:
+    """Start two workers and time rounds with each placement alternately."""
     rng = random.Random(seed)
     with (
-        place.field(seed) as field,
-        place.side(field) as first,
-        place.side(field) as second,
+        setup.buffer_pool(seed) as pool,
+        setup.worker(pool) as first,
+        setup.worker(pool) as second,
     ):
-        core, other = (core_of(side._session.pid) for side in (first, second))
-        seated = {
-            "own": (Seat(side=first, core=core), Seat(side=second, core=other)),
-            "one": (Seat(side=first, core=core), Seat(side=second, core=core)),
+        core, other = (core_of(worker._session.pid) for worker in (first, second))
+        one = PlacedWorker(worker=first, core=core)
+        placements = {
+            "own": (one, PlacedWorker(worker=second, core=other)),
+            "one": (one, PlacedWorker(worker=second, core=core)),
         }
-        ones: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
-        several: dict[str, list[tuple[float, float]]] = {name: [] for name in seated}
+        ones: dict[str, list[tuple[float, float]]] = {name: [] for name in placements}
+        several: dict[str, list[tuple[float, float]]] = {name: [] for name in placements}
         for _ in range(rounds):
-            for name in rng.sample(list(seated), 2):
-                ones[name].append(pair(seated[name], field, field.order(1), rng))
-                several[name].append(pair(seated[name], field, field.order(place.sets), rng))
-    return {name: met(several[name], ones[name]) for name in seated}
+            for name in rng.sample(list(placements), 2):
+                workers = placements[name]
+                ones[name].append(pair(workers, pool, pool.order(1), rng))
+                several[name].append(pair(workers, pool, pool.order(setup.sets), rng))
+    return {name: trial_of(several[name], ones[name]) for name in placements}
 
 
-def met(several: Sequence[tuple[float, float]], ones: Sequence[tuple[float, float]]) -> Met:
-    """Return what came of rounds, each with seconds of the first side and of the second."""
-    return Met(
+def trial_of(several: Sequence[tuple[float, float]], ones: Sequence[tuple[float, float]]) -> Trial:
+    """Return the trial with these rounds; each has the times of the first and second worker."""
+    return Trial(
         ratios=tuple(first / second for first, second in several),
         ones=(tuple(first for first, _ in ones), tuple(second for _, second in ones)),
         burst_s=statistics.median(first for first, _ in several),
     )
 
 
-def noise_table(found: Sequence[dict[str, Met]]) -> Table:
-    """Show what meetings differ by, and how much of it the rounds explain."""
-    table = Table(title="torch against torch, by meeting", box=None, title_justify="left")
-    for column in ("cores", "meetings", "burst ms", "mean ratio", "deviation", "by the rounds",
-                   "at most off", "1 call apart, us", "deviation, us"):  # fmt: skip
+def noise_table(found: Sequence[dict[str, Trial]]) -> Table:
+    """Show the deviation between trials, and how much of it the rounds explain."""
+    table = Table(title="torch against torch, by trial", box=None, title_justify="left")
+    for column in ("cores", "trials", "burst ms", "mean ratio", "deviation", "from rounds",
+                   "largest error", "1 call: difference, us", "deviation, us"):  # fmt: skip
         table.add_column(column)
     for name in found[0]:
         here = [each[name] for each in found]
         medians = [one.median for one in here]
-        aparts_us = [one.apart_s * 1e6 for one in here]
+        differences_us = [one.difference_s * 1e6 for one in here]
         table.add_row(
             name,
             str(len(here)),
@@ -197,26 +199,26 @@ def noise_table(found: Sequence[dict[str, Met]]) -> Table:
             f"{statistics.stdev(medians):.2%}",
             f"{statistics.mean(one.noise**2 for one in here) ** 0.5:.2%}",
             f"{max(abs(median - 1) for median in medians):.2%}",
-            f"{statistics.mean(aparts_us):+.0f}",
-            f"{statistics.stdev(aparts_us):.0f}",
+            f"{statistics.mean(differences_us):+.0f}",
+            f"{statistics.stdev(differences_us):.0f}",
         )
     return table
 
 
-def told(found: Sequence[dict[str, Met]], console: Console) -> None:
-    """Print the meetings one by one."""
+def print_trials(found: Sequence[dict[str, Trial]], console: Console) -> None:
+    """Print each trial."""
     for name in found[0]:
-        console.print(f"{name}: ratio, and ms of the first side's burst, each meeting")
+        console.print(f"{name}: ratio, and ms of the first worker's burst, for each trial")
         each = (f"{one[name].median:.4f} {one[name].burst_s * 1e3:.2f}" for one in found)
         console.print(", ".join(each))
 
 
-def steps(place: Place, field: BufferPool, rounds: int, *, trusted: bool) -> dict[str, list[float]]:
-    """Return milliseconds of each step of bursts, and how many calls they had.
+def steps(setup: Setup, pool: BufferPool, rounds: int, *, trusted: bool) -> dict[str, list[float]]:
+    """Return the milliseconds of each step of the bursts, and their numbers of calls.
 
-    Raises StoppedError if torch has no way to write where a hand-in has to.
+    Raises StoppedError if torch cannot write to the memory that submissions write to.
     """
-    on_gpu = place.bench.built.device is Device.CUDA
+    on_gpu = setup.bench.built.device is Device.CUDA
     taken: dict[str, list[float]] = {step: [] for step in (*STEPS, "run", "burst", "calls")}
 
     def watched(step: str, what: Callable[..., object]) -> Callable[..., object]:
@@ -224,39 +226,39 @@ def steps(place: Place, field: BufferPool, rounds: int, *, trusted: bool) -> dic
             started_s = time.perf_counter()
             result = what(*given)
             if on_gpu:
-                torch.cuda.synchronize()  # what was asked for is this step's own
+                torch.cuda.synchronize()  # the work that this step launched
             taken[step].append((time.perf_counter() - started_s) * 1e3)
             return result
 
         return run
 
-    with place.side(field, trusted=trusted) as side:
+    with setup.worker(pool, trusted=trusted) as worker:
         for step in STEPS:
-            setattr(field, step, watched(step, getattr(field, step)))
+            setattr(pool, step, watched(step, getattr(pool, step)))
         for _ in range(rounds):
             started_s = time.perf_counter()
-            burst = side.timed_burst(field.order(place.sets))
+            burst = worker.timed_burst(pool.order(setup.sets))
             taken["burst"].append((time.perf_counter() - started_s) * 1e3)
             taken["run"].append(burst.took_s * 1e3)
             taken["calls"].append(burst.calls)
     return taken
 
 
-def steps_table(place: Place, rounds: int) -> Table:
-    """Show where the time of a burst goes, on a side that is trusted and on one that is not."""
+def steps_table(setup: Setup, rounds: int) -> Table:
+    """Show the time of each step of a burst, in a trusted and in an untrusted worker."""
     table = Table(title="one burst, milliseconds (median)", box=None, title_justify="left")
-    for column in ("side", *STEPS, "run", "burst", "calls"):
+    for column in ("worker", *STEPS, "run", "burst", "calls"):
         table.add_column(column)
     for trusted in (True, False):
-        side = "torch" if trusted else "hand-in"
+        name = "torch" if trusted else "submission"
         try:
-            with place.field(1) as field:
-                taken = steps(place, field, rounds, trusted=trusted)
+            with setup.buffer_pool(1) as pool:
+                taken = steps(setup, pool, rounds, trusted=trusted)
         except StoppedError as stopped:
-            table.caption = f"{side}: {stopped.diagnosis.message}"
+            table.caption = f"{name}: {stopped.diagnosis.message}"
         else:
             medians = [f"{statistics.median(each):.1f}" if each else "" for each in taken.values()]
-            table.add_row(side, *medians)
+            table.add_row(name, *medians)
     return table
 
 
@@ -265,30 +267,30 @@ def size_of(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> di
     try:
         return {name: int(count) for name, _, count in (each.partition("=") for each in given)}
     except ValueError:
-        raise click.BadParameter("wanted NAME=N, as in n=1000") from None
+        raise click.BadParameter("expected NAME=N, such as n=1000") from None
 
 
 @click.command()
 @click.argument("name", metavar="[ASSIGNMENT]", default="silu", type=click.Choice(ASSIGNMENTS))
-@click.option("--meetings", type=click.IntRange(2, 100), default=14, show_default=True)
+@click.option("--trials", type=click.IntRange(2, 100), default=14, show_default=True)
 @click.option("--rounds", type=click.IntRange(6, 400), default=30, show_default=True)
 @click.option("--size", "sizes", multiple=True, callback=size_of, help="NAME=N, else the spec's.")
 @click.option("--device", type=click.Choice([d.value for d in Device]), default="cuda")
 def main(
     name: str,
-    meetings: int,
+    trials: int,
     rounds: int,
     sizes: dict[str, int],
     device: str,
 ) -> None:
-    """Measure, print each meeting, and the two tables last."""
+    """Measure, print each trial, then the two tables."""
     assignment = read_assignment(REPOSITORY / "assignments" / name)
     benchmark = assignment.benchmarks[0]
     if unknown := sizes.keys() - benchmark.sizes.keys():
         sys.exit(f"error: {name} has no size {min(unknown)}, but {', '.join(benchmark.sizes)}")
     benchmark = replace(benchmark, sizes={**benchmark.sizes, **sizes})
     console = Console(width=110)
-    process_tree.become_subreaper()  # the server's workers are ours when it dies
+    process_tree.become_subreaper()  # of the server's workers
     where = Device(device)
     if where is Device.CUDA and not visible(gpus()):
         sys.exit("error: there is no NVIDIA GPU here; --device cpu shows that it runs")
@@ -302,12 +304,11 @@ def main(
             bench = RunSetup(
                 assignment=assignment, built=built, server=server, driver=driver, private=False
             )
-
             sets = sets_for(assignment, benchmark, Language.TRITON, free, host_free)
-            place = Place(bench=bench, case=benchmark.case(1), sets=sets)
-            found = [meeting(place, seed, rounds) for seed in range(meetings)]
-            told(found, console)
-            console.print(steps_table(place, rounds))
+            setup = Setup(bench=bench, case=benchmark.case(1), sets=sets)
+            found = [run_trial(setup, seed, rounds) for seed in range(trials)]
+            print_trials(found, console)
+            console.print(steps_table(setup, rounds))
             console.print(noise_table(found))
     finally:
         server.close()

@@ -1,10 +1,10 @@
-"""What the sandbox costs a worker: from its start to its end, with and without each layer.
+"""The cost of the sandbox for a worker, from start to end, with and without each layer.
 
     python benchmarks/sandbox.py [--runs N]
 
-The program is the worker for CUDA C++ hand-ins without a hand-in: Python started
-and ended. The variants take turns, so that a drift of the machine's speed meets
-them all. "bare" has limits and a session only, as before there was a sandbox.
+The program is the worker for CUDA C++ without a submission: Python starts and ends. The
+variants alternate, so that a drift of the machine's speed affects all of them. "bare" has
+only limits and a session.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ VARIANTS = {
 
 
 def run(layers: Layers) -> float | None:
-    """Return the wall time of one program, None if it cannot run like that here."""
+    """Return the wall time of one program; None if it cannot run with these layers here."""
     with scratch_folder("grade-benchmark-") as folder:
         started_s = time.monotonic()
         try:
@@ -65,7 +65,7 @@ def main(runs: int) -> None:
     for name in chain.from_iterable(variants for _ in range(runs)):
         wall_s = run(variants[name])
         if wall_s is None:
-            sys.exit(f"{name}: it ran once, and now it does not")
+            sys.exit(f"{name}: it ran once, but not again")
         walls[name].append(wall_s)
     bare_ms = statistics.median(walls["bare"]) * 1000
     table = Table(title=f"one program, {runs} runs each, milliseconds")
@@ -81,7 +81,7 @@ def main(runs: int) -> None:
     console.print(table)
     for name in set(VARIANTS) - set(variants):
         console.print(f"{name}: does not run here")
-    console.print(f"level {found.level} ({found.layers}), found out in {probe_s:.2f} s, once a run")
+    console.print(f"level {found.level} ({found.layers}), probed in {probe_s:.2f} s, once per run")
 
 
 if __name__ == "__main__":

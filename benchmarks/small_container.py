@@ -1,19 +1,17 @@
-"""What `grade ci` needs in a small container: memory of all its processes, and time.
+"""The memory and time of `grade ci` in a small container.
 
     python benchmarks/small_container.py [--runs N] [--triton]
 
-Gradescope's default is half a core and 768 MB. The run is held to one core; half
-a core is reckoned, not imposed: a quota of 50 % gives half a second of processor
-in each second, so a run that computes all the time takes twice its processor
-time. Wall time is shown as well; it grows with whatever else the machine does.
+Gradescope's default is half a core and 768 MB. The run is restricted to one core, and the
+time on half a core is computed: with a quota of 50 %, a run takes at most twice its CPU
+time. Wall time is shown, too; it depends on the load of the machine.
 
-Memory is that of the whole process tree, every 10 ms, and the largest sum counts:
-what belongs to the processes alone (anonymous and shared memory, in which a page
-that several of them share counts once), and the pages of files that they map,
-once for each program that runs. A container is charged for both; the second part
-the kernel can take back and read again. `judge` is the grader's own process.
-The cache of builds is empty at the start of the first run
-and full in the others; nvcc is taken off PATH, for a Gradescope image has none.
+The memory of the whole process tree is sampled every 10 ms; the maximum of the sum counts.
+The sum is the private memory of the processes (anonymous and shared memory; a page shared
+by several processes counts once) and the pages of mapped files, once for each program. A
+container is charged for both; the kernel can reclaim the second part. `judge` is the
+grader's own process. The build cache is empty at the start of the first run and filled in
+the others; nvcc is removed from PATH, because Gradescope's image has none.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """What a process has: bytes of its own, and of mapped files; `program` is its executable."""
+    """A process's private bytes and bytes of mapped files; `program` is its executable."""
 
     program: str = ""
     own: int = 0
@@ -67,7 +65,7 @@ class Size:
 
 
 def size(pid: int) -> Size:
-    """Return a process's memory, nothing if it has gone."""
+    """Return a process's memory; zero if it has ended."""
     with contextlib.suppress(OSError, ValueError, KeyError):
         place = Path("/proc") / str(pid)
         shares = _kilobytes((place / "smaps_rollup").read_text())
@@ -86,7 +84,7 @@ def _kilobytes(text: str) -> dict[str, int]:
 
 
 def charged(sizes: list[Size]) -> int:
-    """Return what all of them need together, in bytes."""
+    """Return the total memory of the processes, in bytes."""
     files = {
         program: max(one.files for one in sizes if one.program == program)
         for program in {one.program for one in sizes}
@@ -133,7 +131,7 @@ def measure(command: list[str], environment: dict[str, str], core: int) -> Run:
     )
 
 
-def hand_in(folder: Path, assignment: str, suffix: str) -> Path:
+def submission(folder: Path, assignment: str, suffix: str) -> Path:
     """Copy the reference's files of one language."""
     folder.mkdir()
     for file in (REPOSITORY / "reference" / assignment).glob(f"*{suffix}"):
@@ -142,7 +140,7 @@ def hand_in(folder: Path, assignment: str, suffix: str) -> Path:
 
 
 def without_nvcc() -> dict[str, str]:
-    """Return the variables with which nvcc is not found on PATH, but g++ is."""
+    """Return environment variables with a PATH that has g++ but not nvcc."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     kept = [folder for folder in folders if not (Path(folder) / "nvcc").exists()]
     variables = {"PATH": os.pathsep.join(kept), "CUDA_HOME": "", "CUDA_PATH": ""}
@@ -159,7 +157,7 @@ def main(runs: int, assignment: str, triton: bool) -> None:
     core = min(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        source = hand_in(folder / "submission", assignment, ".py" if triton else ".cu")
+        source = submission(folder / "submission", assignment, ".py" if triton else ".cu")
         command = [
             *(sys.executable, "-m", "grader", "ci", assignment, "--from", str(source)),
             *("--format", "gradescope", "--output", str(folder / "results.json")),

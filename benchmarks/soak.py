@@ -1,16 +1,16 @@
-"""Grade many hand-ins in one process, good, crashing and hostile, and count what stays behind.
+"""Grades many submissions (good, crashing, hostile) in one process, and counts leaked resources.
 
-    python benchmarks/soak.py [--hand-ins 500] [--seed 0] [--processes 1] [--minutes M]
+    python benchmarks/soak.py [--submissions 500] [--seed 0] [--processes 1] [--minutes M]
 
-Every hand-in is drawn from `tests/grading/hand_ins` and `tests/grading/attacks`; every fourth is
-a right one, which must be accepted. Before and after, and after each round of
-25, the judge's descendants, threads, descriptors, temporary files, shared memory, control
-groups and GPU memory (where there is a GPU) are counted, and its own memory is told.
-Several processes share the hand-ins, each a judge of its own; they wait for each other
-before the first count and the last, since memory of the GPU is counted for all of them. Only
-the first starts workers under a tool ahead of time, as a judge with cores to itself does.
-When the minutes are over no further hand-in is begun, and what was graded is told.
-Ends with 1 if anything leaked or a right hand-in was not accepted.
+The submissions are drawn from `tests/grading/hand_ins` and `tests/grading/attacks`; every fourth
+one is right and must be accepted. The judge's descendants, threads, descriptors, temporary files,
+shared memory, control groups and GPU memory are counted before, after, and after each 25
+submissions; the judge's memory is printed, too. With several processes, each one is a judge and
+grades a part of the submissions; they synchronise before the first and the last count, because GPU
+memory is counted for all of them. Only the first process prestarts workers under a tool.
+
+After `--minutes` no more submissions are started. The exit code is 1 if anything leaked or a right
+submission was not accepted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests" / "support")]
 
 import attack_corpus
-from hand_in_bench import small_silu
+from grading_bench import small_silu
 from paths import HAND_INS
 
 import grader.checks.correctness.judging  # noqa: F401 # imports torch before anything is counted
@@ -59,26 +59,25 @@ from grader.vocabulary import Device
 
 _ROUND = 25
 _SETTLE_S = 2.0
-# Graded before the first count: a judge's own context on the GPU loads torch's kernels as each
-# is first used, and keeps them.
+# Graded before the first count: torch loads its kernels on first use, and keeps them.
 _WARM_UP = (
     "right.cu", "right.py", "copies_the_input.cu", "first_block_only.py", "adds_to_the_input.py",
 )  # fmt: skip
-_known: set[int] = set()  # numbers of threads that were counted before
+_known: set[int] = set()  # ids of threads that were counted before
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one process has to do: hand-ins, drawn from a seed, within a time."""
+    """The work of one process: a number of submissions, drawn from a seed, within a time."""
 
-    hand_ins: int
+    submissions: int
     seed: int
     minutes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
-    """What this process has, and what lies around on the machine for it."""
+    """The resources of this process, and its files and memory on the machine."""
 
     processes: int
     descriptors: int
@@ -91,7 +90,7 @@ class Count:
 
     @classmethod
     def now(cls, scratch: Path) -> Count:
-        """Count."""
+        """Count the current resources."""
         used = nvml.visible(nvml.gpus())
         settle()
         return cls(
@@ -112,21 +111,21 @@ class Count:
 
 
 def settle() -> None:
-    """Wait for the threads that have been joined: Python lets go of them before the kernel does."""
+    """Wait until joined threads have ended: Python's join may return earlier than the kernel."""
     if not _known:
-        _known.update(_threads())  # what is there before the first hand-in
+        _known.update(_threads())  # the threads before the first submission
     until_s = time.monotonic() + _SETTLE_S
     while _threads() - _known and time.monotonic() < until_s:
         time.sleep(0.01)
     for thread in sorted(_threads() - _known):
         name = next((t.name for t in threading.enumerate() if t.native_id == thread), None)
-        click.echo(f"a thread since the last count: {name or 'of a library, not of Python'}")
+        click.echo(f"a new thread since the last count: {name or 'of a library, not of Python'}")
         _show_stack(thread)
     _known.update(_threads())
 
 
 def _show_stack(thread: int) -> None:
-    """Tell where a thread is, with gdb where there is one: who made it can be read there."""
+    """Print the stack of a thread, if gdb is installed, to identify its creator."""
     if shutil.which("gdb") is not None:
         command = ["gdb", "-p", str(thread), "-batch", "-ex", "bt 16"]
         shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -147,7 +146,7 @@ def _memory_mib() -> int:
 
 
 def let_go() -> None:
-    """Give back what torch keeps of the GPU's memory, which the others would count as well."""
+    """Free torch's cached GPU memory, which the other processes would count."""
     if nvml.visible(nvml.gpus()):
         import torch
 
@@ -162,7 +161,7 @@ def _gpu_memory_mib() -> int:
 
 
 def words(root: Path) -> dict[str, str]:
-    """Return what the attacks are told: what they must not reach."""
+    """Return the words for the attacks: the places that they must not reach."""
     assignment = root / "assignments" / "silu"
     return {
         "JUDGE": str(psutil.Process().pid),
@@ -178,7 +177,7 @@ def words(root: Path) -> dict[str, str]:
 
 
 def draw(rng: random.Random, number: int, root: Path) -> tuple[str, Path, bool]:
-    """Make one hand-in and return its name, its folder, and whether it is right."""
+    """Make one submission; return its name, its folder, and whether it is right."""
     if number % 4 == 0:
         name = rng.choice(["right.cu", "right.py"])
         return name, copied(name, root), True
@@ -187,13 +186,13 @@ def draw(rng: random.Random, number: int, root: Path) -> tuple[str, Path, bool]:
     position = rng.randrange(len(corpus) + len(files))
     if position < len(corpus):
         attack, folder = corpus[position], Path(tempfile.mkdtemp(dir=root))
-        return attack.path.name, attack.hand_in(folder, words(root)), False
+        return attack.path.name, attack.make_submission(folder, words(root)), False
     name = files[position - len(corpus)].name
     return name, copied(name, root), False
 
 
 def copied(name: str, root: Path) -> Path:
-    """Make a hand-in of one of the files and return its folder."""
+    """Make a submission with one of the files; return its folder."""
     file, folder = HAND_INS / name, Path(tempfile.mkdtemp(dir=root))
     shutil.copyfile(file, folder / f"silu{file.suffix}")
     return folder
@@ -204,11 +203,11 @@ def soak(
     root: Path,
     scratch: Path,
     work: Work,
-    meet: Callable[[], object],
+    synchronise: Callable[[], object],
 ) -> tuple[Count, Count, int]:
-    """Grade them all; return the counts before and after, and how many right ones were not.
+    """Grade all; return the counts before and after, and how many right ones were refused.
 
-    `meet` waits until all that soak beside this one have come as far.
+    `synchronise` waits until all processes have called it.
     """
     until_s = time.monotonic() + 60 * work.minutes
     rng = random.Random(work.seed)
@@ -217,7 +216,7 @@ def soak(
     found = nvml.visible(nvml.gpus())
     options = Options(gpu=found[0] if found else None)
     if not found:
-        # Only asked whether it accepts a file, and slower than all else together.
+        # nvcc is slower than everything else together, and only checks that a file compiles.
         toolchain.find_nvcc = lambda: None
     server = PythonServer(Device.CUDA if found else Device.CPU)
     try:
@@ -225,11 +224,11 @@ def soak(
         for name in _WARM_UP:
             grade_one(assignment, copied(name, root), options, server)
         let_go()
-        meet()
+        synchronise()
         before = Count.now(scratch)
-        meet()
+        synchronise()
         click.echo(f"before: {before}; {_memory_mib()} MiB of its own")
-        for number in range(work.hand_ins):
+        for number in range(work.submissions):
             if time.monotonic() > until_s:
                 break
             name, folder, right = draw(rng, number, root)
@@ -242,37 +241,37 @@ def soak(
                 now = Count.now(scratch)
                 click.echo(f"after {number + 1}: {now}; {_memory_mib()} MiB of its own")
         let_go()
-        meet()
+        synchronise()
         after = Count.now(scratch)
         click.echo(f"after {verdicts.total()}: {after}; {_memory_mib()} MiB of its own")
-        meet()
+        synchronise()
     finally:
         server.close()
-    told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    click.echo(f"verdicts of {verdicts.total()}: {told}")
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    click.echo(f"verdicts of {verdicts.total()}: {counts}")
     return before, after, refused
 
 
 def grade_one(assignment: Assignment, folder: Path, options: Options, server: PythonServer) -> str:
-    """Grade one hand-in and return its verdict."""
+    """Grade one submission and return its verdict."""
     submission = read_submission(folder, assignment)
     return str(grade(assignment, submission, options, Progress(), server).verdict)
 
 
-def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
-    """Soak in this process and say what leaked; return whether all was well."""
+def soak_alone(work: Work, synchronise: Callable[[], object]) -> bool:
+    """Soak in this process and print leaks; return true if there are none."""
     process_tree.become_subreaper()
     started_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="soak-") as place:
         root, scratch = Path(place), Path(place) / "scratch"
         for folder in (root, scratch):
             folder.mkdir(exist_ok=True)
-            folder.chmod(0o711)  # a worker that is somebody else has to get through
-        (root / "hand_ins").mkdir()
+            folder.chmod(0o711)  # for a worker of another user
+        (root / "submissions").mkdir()
         on_gpu = bool(nvml.visible(nvml.gpus()))
         assignment = read_assignment(small_silu(root, on_gpu=on_gpu))
         tempfile.tempdir = str(scratch)
-        before, after, refused = soak(assignment, root / "hand_ins", scratch, work, meet)
+        before, after, refused = soak(assignment, root / "submissions", scratch, work, synchronise)
         tempfile.tempdir = None
     leaked = [
         f"{more} {f.name.replace('_', ' ')}"
@@ -284,39 +283,41 @@ def soak_alone(work: Work, meet: Callable[[], object]) -> bool:
     return not (leaked or refused)
 
 
-def _soak_beside(work: Work, ahead: bool, barrier: Barrier) -> None:
-    if not ahead:
+def _soak_in_parallel(work: Work, prestart: bool, barrier: Barrier) -> None:
+    if not prestart:
         sanitizer_prestart._CORES = sys.maxsize
     try:
         well = soak_alone(work, barrier.wait)
     except BaseException:
-        barrier.abort()  # nobody is to wait for this one
+        barrier.abort()  # do not let the others wait
         raise
     sys.exit(not well)
 
 
 @click.command()
-@click.option("--hand-ins", type=click.IntRange(1), default=500, show_default=True)
+@click.option("--submissions", type=click.IntRange(1), default=500, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--processes", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--minutes", type=click.FloatRange(0), default=math.inf, help="Begin none later.")
-def main(hand_ins: int, seed: int, processes: int, minutes: float) -> None:
-    """Grade many hand-ins, then say what leaked."""
+@click.option("--minutes", type=click.FloatRange(0), default=math.inf, help="Start none later.")
+def main(submissions: int, seed: int, processes: int, minutes: float) -> None:
+    """Grade many submissions, then print leaks."""
     if processes == 1:
-        sys.exit(not soak_alone(Work(hand_ins, seed, minutes), lambda: None))
+        sys.exit(not soak_alone(Work(submissions, seed, minutes), lambda: None))
     # Not forked: torch, which is imported here, has threads.
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(processes)
-    each = [hand_ins // processes + (i < hand_ins % processes) for i in range(processes)]
-    beside = [
-        context.Process(target=_soak_beside, args=(Work(count, seed + i, minutes), i == 0, barrier))
+    each = [submissions // processes + (i < submissions % processes) for i in range(processes)]
+    soaking = [
+        context.Process(
+            target=_soak_in_parallel, args=(Work(count, seed + i, minutes), i == 0, barrier)
+        )
         for i, count in enumerate(each)
     ]
-    for process in beside:
+    for process in soaking:
         process.start()
-    for process in beside:
+    for process in soaking:
         process.join()
-    sys.exit(any(process.exitcode for process in beside))
+    sys.exit(any(process.exitcode for process in soaking))
 
 
 if __name__ == "__main__":

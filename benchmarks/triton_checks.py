@@ -1,9 +1,9 @@
-"""What the checks cost in Triton's interpreter: checked time over unchecked time.
+"""The cost of the checks in Triton's interpreter: checked time over unchecked time.
 
     python benchmarks/triton_checks.py [REPEATS]
 
-Each kernel runs in two processes, with and without the checks, in turn. The
-aim is at most 1.75 on each. Prints one row per kernel, in the median.
+Each kernel runs in two processes, alternately with and without the checks. The target is
+at most 1.75 for each kernel. Prints a row with medians for each kernel.
 """
 
 import importlib
@@ -22,7 +22,7 @@ KERNELS = Path(__file__).resolve().with_name("triton_kernels.py")
 
 
 def measure(checked: bool, repeats: int) -> dict[str, tuple[float, int]]:
-    """Return (seconds, operations) of each kernel; runs in a process of its own."""
+    """Return (seconds, operations) of each kernel; runs in a separate process."""
     sys.path.insert(0, str(ROOT / "grader" / "worker"))
     import torch
 

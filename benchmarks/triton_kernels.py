@@ -1,6 +1,6 @@
-"""The kernels that `triton_checks.py` times: element-wise, rows, tiles, a product."""
+"""The kernels of `triton_checks.py`: element-wise, rows, tiles, a matrix product."""
 # mypy: ignore-errors
-# ruff: noqa: N803 # triton's meta-parameters are capitals by custom
+# ruff: noqa: N803 # triton's meta-parameters are in capitals
 
 import torch
 import triton

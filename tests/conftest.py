@@ -1,4 +1,4 @@
-"""Shared fixtures: a cache of the run's own, and GPU tests that skip with the reason."""
+"""Shared fixtures: a separate cache for the run, and GPU tests that skip with the reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.sandbox import policy
 from grader.system import toolchain
 from grader.system.cache import CACHE_DIR_VARIABLE
 
-# Hand-ins that start processes or threads for ever.
+# Submissions that start processes or threads forever.
 FLOODS = ("fill_processes", "fill_threads", "starts_many_processes", "leaves_a_comet", "soak")
 
 
@@ -30,7 +30,7 @@ def is_flood(item: pytest.Item) -> bool:
 
 @functools.cache
 def why_no_gpu() -> str | None:
-    """Return why tests marked gpu cannot run here, None if they can."""
+    """Return why tests marked gpu cannot run here; None if they can."""
     if not visible(gpus()):
         return "no NVIDIA GPU here"
     if toolchain.find_nvcc() is None:
@@ -40,10 +40,10 @@ def why_no_gpu() -> str | None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Heed signals that a shell's background job or `nohup` ignores, with all that it starts.
+    """Handle signals that a shell's background job or `nohup` ignores.
 
-    And have CI's reruns cost nothing: pytest-rerunfailures writes to a socket
-    twice a test before it reads, for which the kernel waits 40 ms.
+    Also save 40 ms per test with pytest-rerunfailures, which writes to a socket twice
+    before it reads.
     """
     asked = getattr(getattr(config, "failures_db", None), "sock", None)
     if asked is not None:
@@ -54,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m slow` is looked at
+@pytest.hookimpl(tryfirst=True)  # before `-m slow` is evaluated
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         # Only `make test-all` installs Dask.
@@ -65,8 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in marked:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
-    # Last, and one after the other: beside them the machine may refuse others a process.
-    # A file's tests run in one process, which sets up its server and builds once.
+    # Floods run last and one after another, because they may leave no processes for other tests.
+    # All tests of a file run in one process, which starts its server and builds once.
     for item in items:
         if is_flood(item):
             item.add_marker(pytest.mark.xdist_group("floods"))
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One cache for all test processes of this run, so that the runtime is compiled once."""
     base = tmp_path_factory.getbasetemp()
-    # Under xdist each process has a folder of its own below the run's.
+    # Under xdist, each process has its own folder below the run's.
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     before = os.environ.get(CACHE_DIR_VARIABLE)
     os.environ[CACHE_DIR_VARIABLE] = str(shared / "cache")
@@ -99,20 +99,20 @@ def first_gpu() -> Gpu:
 
 @pytest.fixture
 def turn(first_gpu: Gpu) -> Iterator[None]:
-    """Share the GPU as a grading does, for a test that does less: some want it for themselves."""
+    """Take the GPU's shared lock like a grading: other tests need the GPU exclusively."""
     with shared_use(first_gpu.uuid):
         yield
 
 
 @pytest.fixture
 def no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With it every CUDA C++ hand-in takes a second more to build."""
+    """Hide nvcc, which takes an extra second for each CUDA C++ submission."""
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
 
 
 @pytest.fixture(scope="module")
 def state() -> Iterator[WorkerState]:
-    """What grades many hand-ins in this process, with one Python server."""
+    """A worker state that grades many submissions in this process, with one Python server."""
     state = WorkerState()
     yield state
     state.close()
@@ -120,17 +120,17 @@ def state() -> Iterator[WorkerState]:
 
 @pytest.fixture
 def course(tmp_path: Path) -> Course:
-    """A small course of the test's own, in which all agrees."""
+    """A small, valid course in a temporary folder."""
     return make_course(tmp_path / "course")
 
 
 @pytest.fixture
 def unfenced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let programs on the processor see files: a test's own tools, or their own memory's map."""
+    """Let programs on the CPU read all files, such as a test's tools or /proc."""
     monkeypatch.setitem(policy._layers, False, policy.Layers(landlock=False))
 
 
 @pytest.fixture
 def classroom(tmp_path: Path) -> Path:
-    """A small class's hand-ins."""
-    return make_classroom(tmp_path / "hand-ins")
+    """The submissions of a small class."""
+    return make_classroom(tmp_path / "class")

@@ -5,10 +5,10 @@
     python tools/attack_table.py run --layers none --json nothing.json
     python tools/attack_table.py write root.json user.json nothing.json  (some may be left out)
 
-`run` grades every attack on the CPU and records whether it ended as required: one of
-the allowed verdicts, no secret in the report, hidden files unchanged. `--layers none`
-skips the groups that do harm without a sandbox. `write` puts the recorded runs between
-the page's markers; an attack without a record shows "not run". GPU attacks are not run.
+`run` grades every attack on the CPU and records whether it ended as required: with an
+allowed verdict, no secret in the report, and hidden files unchanged. `--layers none` skips
+the groups that do harm without a sandbox. `write` puts the recorded runs between the page's
+markers; an attack without a record shows "not run". GPU attacks are not run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ sys.path[:0] = [
 ]
 
 from attack_corpus import Attack, attacks
-from hand_in_bench import small_silu
+from grading_bench import small_silu
 from soak import words
 
 from grader.assignment.reader import read_assignment
@@ -49,7 +49,7 @@ from grader.system import (
 )
 from grader.vocabulary import Device
 
-# These groups read, print and connect; the others kill processes, fill the disk and plant files.
+# Groups that only read, print and connect; others kill processes, fill the disk or plant files.
 _HARMLESS = {"forge", "rules", "read", "network", "archive", "output", "build"}
 _SECRETS = ("def expected", "somebody else's")
 
@@ -97,7 +97,7 @@ def outcome(attack: Attack, server: PythonServer) -> str:
         (root / "other").mkdir()
         (root / "other" / "silu.cu").write_text("// somebody else's\n")
         hidden = {file: file.read_bytes() for file in assignment.folder.iterdir() if file.is_file()}
-        submission = read_submission(attack.hand_in(root, words(root)), assignment)
+        submission = read_submission(attack.make_submission(root, words(root)), assignment)
         report = grade(assignment, submission, Options(), Progress(), server)
         if any(not file.is_file() or file.read_bytes() != hidden[file] for file in hidden):
             return "changed a hidden file"

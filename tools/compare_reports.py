@@ -1,19 +1,18 @@
-"""Record the reports of the corpus on the CPU, and compare two recordings key by key.
+"""Records the reports of the corpus on the CPU, and compares two recordings key by key.
 
-    python tools/compare_reports.py record before/      before a change (some ten minutes)
+    python tools/compare_reports.py record before/      before a change (about ten minutes)
     python tools/compare_reports.py record after/       after it
     python tools/compare_reports.py diff before/ after/
     python tools/compare_reports.py diff before/ after/ --noise before-again/
 
-The corpus: every reference, every stub, every sample, and the hand-ins of the tests, which are
-graded with small limits. Only the command line of `grade` is used, so a recording survives any
-change of the package. Times, paths and process numbers are left out.
+The corpus: every reference, every stub, every sample, and the source files of the tests, which are
+graded with small limits. Only the command line of `grade` is used, so recordings do not depend on
+the package's modules. Times, paths and process numbers are left out.
 
-Exit code of `diff`: 0 if the recordings agree, else 1. `--texts` also compares messages and hints.
-Faulty samples read unwritten memory and race, so what they compute differs from run to run:
-`--noise` names a second recording of the same state as `before`, and the evidence of the items that
-differ between the two is not compared, only their verdicts and points, and those only where the two
-agree.
+The exit code of `diff` is 0 if the recordings agree, else 1. `--texts` also compares messages and
+hints. Faulty samples read unwritten memory and race, so their results differ between runs:
+`--noise` names a second recording of the same state as `before`. For items that differ between
+these two, only verdicts and points are compared, and only if the two agree on them.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ call_s = 1
 output_kib = 64
 memory_mib = 256
 """
-# What two runs on one machine differ by.
+# Keys that differ between two runs on one machine.
 VOLATILE = frozenset({"wall_s", "cached", "throttle_reasons"})
 VOLATILE_ENVIRONMENT = frozenset({"started", "finished", "host", "hostname", "time", "grader"})
 TEXTS = frozenset({"message", "hint", "output"})
@@ -50,14 +49,14 @@ def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description="Record and compare the reports of the corpus.")
     commands = parser.add_subparsers(dest="command", required=True)
-    record_parser = commands.add_parser("record", help="grade the corpus and keep its reports")
+    record_parser = commands.add_parser("record", help="grade the corpus and store its reports")
     record_parser.add_argument("out", type=Path)
     record_parser.add_argument("--only", default="", help="items whose name contains this")
     diff_parser = commands.add_parser("diff", help="compare two recordings")
     diff_parser.add_argument("before", type=Path)
     diff_parser.add_argument("after", type=Path)
-    diff_parser.add_argument("--texts", action="store_true", help="messages and hints as well")
-    diff_parser.add_argument("--noise", type=Path, help="the state before, recorded once more")
+    diff_parser.add_argument("--texts", action="store_true", help="compare messages and hints, too")
+    diff_parser.add_argument("--noise", type=Path, help="a second recording of the state before")
     arguments = parser.parse_args()
     if arguments.command == "record":
         return record(arguments.out, arguments.only)
@@ -78,7 +77,7 @@ def record(out: Path, only: str) -> int:
         spec = small / "silu" / "assignment.toml"
         text = re.sub(r"\[limits\][^\[]*", SMALL_LIMITS + "\n", spec.read_text(encoding="utf-8"))
         spec.write_text(text, encoding="utf-8")
-        _grade("silu", dict(_test_hand_ins()), small, folder / "hand-ins", out, only)
+        _grade("silu", dict(_test_files()), small, folder / "hand-ins", out, only)
     print(f"{len(list(out.glob('*.json')))} reports in {out}")
     return 0
 
@@ -97,8 +96,8 @@ def _items(assignment: str) -> Iterator[tuple[str, dict[str, Path]]]:
             yield name, {path.name: path}
 
 
-def _test_hand_ins() -> Iterator[tuple[str, dict[str, Path]]]:
-    """Yield the tests' single-file hand-ins for silu."""
+def _test_files() -> Iterator[tuple[str, dict[str, Path]]]:
+    """Yield the tests' source files for silu."""
     for folder in sorted((REPOSITORY / "tests").glob("**/*hand_ins")):
         for path in sorted(folder.iterdir()):
             if path.suffix in (".cu", ".py"):
@@ -113,7 +112,7 @@ def _grade(
     out: Path,
     only: str,
 ) -> None:
-    """Grade the items as a class of students would be, and keep what is comparable."""
+    """Grade the items as a class with `grade batch`, and store the normalised reports."""
     items = {name: files for name, files in items.items() if only in name}
     students = folder / "students"
     for name, files in items.items():
@@ -137,7 +136,7 @@ def _grade(
 
 
 def normalised(value: Any, key: str = "") -> Any:
-    """Return a report without what two runs of the same grading differ by."""
+    """Return a report without values that differ between two runs of the same grading."""
     if isinstance(value, dict):
         return {
             name: normalised(inner, name)
@@ -152,7 +151,7 @@ def normalised(value: Any, key: str = "") -> Any:
 
 
 def diff(before: Path, after: Path, noise: Path | None, *, texts: bool) -> int:
-    """Print what differs between two recordings, by item and key."""
+    """Print the differences between two recordings, by item and key."""
     names = sorted({p.name for folder in (before, after) for p in folder.glob("*.json")})
     differing = 0
     for name in names:

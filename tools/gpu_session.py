@@ -1,15 +1,13 @@
-"""All that only a GPU can show, in order of importance, within a time to be given.
+"""Runs all tests and measurements that need a GPU, most important first, within a time limit.
 
     python tools/gpu_session.py [--minutes M] [--out FOLDER] [--part NAME]... [--list]
 
-Every part is a command with a limit of its own; what does not end in time is
-ended, with all that it started, and the next one begins. The full output of a
-part goes to FOLDER/PART.txt; the terminal gets a line when a part begins, and
-last a short summary with the end of each output. Exit code 0 if all parts
-passed.
+Every part is a command with a time limit; a part that exceeds it is killed with all its
+processes. The full output of a part goes to FOLDER/PART.txt; the terminal gets a line
+when a part starts, and at the end a summary with the last lines of each output. The exit
+code is 0 if all parts passed.
 
-Calibrations are copied to FOLDER/calibration, assignment by assignment: on a
-machine that is given back that is where to take them from.
+Calibrations are also copied to FOLDER/calibration, to take them from a rented machine.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _END_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A command and its limit."""
+    """A command and its time limit."""
 
     name: str
     argv: tuple[str, ...]
@@ -57,17 +55,17 @@ def _proof(part: str, times: int, out: Path) -> tuple[str, ...]:
 
 
 def parts(out: Path) -> list[Part]:
-    """Return all parts, the most important first."""
-    # A test of a sample runs four tools at once: 10 processes and more overloaded 16 cores.
+    """Return all parts, most important first."""
+    # A test of a sample runs four tools at once: 10 or more processes overload 16 cores.
     workers = ("-n", "4", "--dist", "loadgroup")
-    # A line for each test: what had passed is known if its time is up.
+    # -v: one line for each test shows the results so far if the time runs out.
     tests = ("-m", "pytest", "-v", "-m", "gpu", *workers, "-rf", "-p", "no:cacheprovider")
     long, samples = (
         "tests/checks/test_performance_gpu.py",
         "tests/commands/samples/test_samples_gpu.py",
     )
     rest = (*tests, "--durations=5", "tests", f"--ignore={long}", f"--ignore={samples}")
-    # On an H200 a benchmark takes some 4 s, an autotuned one 10.
+    # On an H200 a benchmark takes about 4 s, an autotuned one 10.
     calibrations = [
         Part(name=f"calibrate-{name}", argv=_grade("calibrate", name), limit_s=limit_s)
         for name, limit_s in (
@@ -103,7 +101,7 @@ def parts(out: Path) -> list[Part]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What became of a part; `code` is None if its time was up."""
+    """The result of a part; `code` is None if it exceeded its time limit."""
 
     part: Part
     code: int | None
@@ -112,14 +110,14 @@ class Done:
 
     @property
     def word(self) -> str:
-        """One word for it."""
+        """The result in one word."""
         if self.code is None:
             return "TIME UP"
         return "passed" if self.code == 0 else f"exit {self.code}"
 
 
 def run(part: Part, limit_s: float, out: Path) -> Done:
-    """Run a part; end its whole process group when its time is up."""
+    """Run a part; end its process group when it exceeds the time limit."""
     path = out / f"{part.name}.txt"
     started_s = time.monotonic()
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "160"}
@@ -144,7 +142,7 @@ def run(part: Part, limit_s: float, out: Path) -> Done:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """First as a user would interrupt it, so that it can clean up; then for good."""
+    """Interrupt the process group, so that it can clean up; then kill it."""
     for number in (signal.SIGINT, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -156,14 +154,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 @click.option("--minutes", type=click.FloatRange(min=0.1), default=9.5, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="gpu-session")
 @click.option("--part", "names", multiple=True, help="Only this part (repeatable).")
-@click.option("--list", "only_list", is_flag=True, help="Name the parts and their limits.")
+@click.option("--list", "only_list", is_flag=True, help="List the parts and their limits.")
 def main(minutes: float, out: Path, names: tuple[str, ...], only_list: bool) -> None:
-    """Run the parts that fit; the summary comes last."""
+    """Run the parts that fit into the time, then print the summary."""
     out = out.resolve()
     known = parts(out)
     unknown = sorted(set(names) - {part.name for part in known})
     if unknown:
-        raise click.UsageError(f"no part {', '.join(unknown)}: --list names them")
+        raise click.UsageError(f"no part {', '.join(unknown)}: see --list")
     chosen = [part for part in known if not names or part.name in names]
     if only_list:
         for part in chosen:
@@ -190,7 +188,7 @@ def main(minutes: float, out: Path, names: tuple[str, ...], only_list: bool) -> 
     for one in done:
         click.echo(f"{one.part.name:22} {one.word:8} {one.wall_s:5.0f} s")
     for part in chosen[len(done) :]:
-        click.echo(f"{part.name:22} NOT BEGUN (no time was left)")
+        click.echo(f"{part.name:22} NOT STARTED (no time left)")
     sys.exit(0 if len(done) == len(chosen) and all(one.code == 0 for one in done) else 1)
 
 

@@ -2,8 +2,8 @@
 
     python tools/ladder_tables.py
 
-The figures are those that `grade calibrate` keeps beside the specs. The tables stand
-between the page's markers. No GPU is needed.
+The figures are those that `grade calibrate` stores beside the specs. The tables go
+between the page's markers. Needs no GPU.
 """
 
 from __future__ import annotations

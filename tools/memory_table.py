@@ -5,10 +5,10 @@
     python tools/memory_table.py write cpu.json cuda.json               (one may be left out)
 
 `run` runs the memory check on every sample with a planted fault on one device and records
-the findings. Exit code 1 if a finding differs from the sample's first line. The file is
-complete after each sample, so an interrupted run keeps its records.
-`write` puts the recorded runs between the page's markers. A cell without a record stays as
-it is; a new one is "not captured yet". The reasons come from the samples.
+the findings. The exit code is 1 if a finding differs from the sample's first line. The file
+is complete after each sample, so an interrupted run keeps its records.
+`write` puts the recorded runs between the page's markers. A cell without a record is not
+changed; a new one is "not captured yet". The reasons come from the samples.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python tools/security_table.py
 
-Runs every attempt of the sandbox's probe on this machine, with this user and
-this Python, and prints rows of Markdown: one column for each set of layers that
-works here. "–" means refused, "yes" means that the attempt succeeds.
+Runs every attempt of the sandbox's probe on this machine, with this user and Python, and
+prints a Markdown table with a column for each set of layers that works here. "–" means
+refused, "yes" means that the attempt succeeds.
 """
 
 from __future__ import annotations

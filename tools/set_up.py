@@ -1,19 +1,19 @@
-"""Make `.venv` with the command `grade` in it: what `make setup` runs.
+"""Makes `.venv` with the command `grade` (`make setup` runs this).
 
     python3 tools/set_up.py [EXTRA…]      EXTRA as in pyproject.toml: test, check
 
-In two steps, the second inside the new environment:
+There are two steps, the second one inside the new environment:
 
-    1. Is this Python fit, and does it have a working torch? Then the environment
-       sees its packages; else it starts empty.
-    2. Is a requirement unmet? Only then is pip run, with `constraints.txt`'s
-       tested versions. What came from outside and meets our requirement stays,
-       and so does any torch or triton; only what is missing is added. So a
-       machine that has everything needs no network.
+    1. If this Python has a working torch, the environment sees its packages;
+       otherwise it starts empty.
+    2. If a requirement is not met, pip installs the tested versions of
+       `constraints.txt`. Packages from outside that meet the requirements are
+       kept, and so is any torch or triton. A machine that has everything needs
+       no network.
 
 The project itself is not built: a `.pth` file puts this folder on the path, and
-`grade` is a four-line script. Standard library only, as nothing is there yet;
-requirements are read with the parser that pip carries.
+`grade` is a four-line script. This file uses only the standard library; pip's parser
+reads the requirements.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 
-# The Makefile refuses an older Python before this file is read.
 MINIMUM_TORCH = (2, 6)
 
-# Never replaced: a build for this machine's GPU is dear to get right.
+# Never replaced: they may be special builds for this machine's GPU.
 KEPT = ("torch", "triton")
 
 SCRIPT = """\
@@ -55,27 +54,27 @@ if __name__ == "__main__":
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """A package that the environment sees; `outside` if it is not in it."""
+    """A visible package; `outside` is true if it is not in the environment itself."""
 
     version: str
     outside: bool
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the first step, or inside the environment the second."""
+    """Run the first step, or with --inside the second."""
     if arguments[:1] == ["--inside"]:
         install(arguments[1:])
         return
     python = VENV / "bin" / "python"
     if not _runs(python):
         make_environment()
-    # As this interpreter's successor: one process for make, one exit code.
+    # Replace this process, so that make gets the exit code.
     sys.stdout.flush()
     os.execv(python, [str(python), str(Path(__file__).resolve()), "--inside", *arguments])
 
 
 def make_environment() -> None:
-    """Create `.venv`, open to this Python's packages if a working torch is among them."""
+    """Create `.venv`, which sees this Python's packages if they include a working torch."""
     torch = working_torch()
     can_have_pip = importlib.util.find_spec("ensurepip") is not None
     if torch is None and not can_have_pip:
@@ -94,15 +93,15 @@ def make_environment() -> None:
     )
     if done.returncode != 0:
         print(done.stdout + done.stderr)
-        fail("Python could not make .venv (its words are above)", install_hint("python3-venv"))
+        fail("Python could not make .venv (see its output above)", install_hint("python3-venv"))
     if torch is not None and nested:
-        # A virtual environment made from another sees the system's packages, not the other's.
+        # A virtual environment made from another one does not see the other's packages.
         folders = dict.fromkeys(sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
         (_site_packages(VENV) / "outer_packages.pth").write_text("\n".join(folders) + "\n")
 
 
 def install(extras: Iterable[str]) -> None:
-    """Install what is missing for these extras, and the command `grade`."""
+    """Install missing requirements, also of these extras, and the command `grade`."""
     wanted = requirements(extras)
     installed = installed_packages()
     unmet = [one for one in wanted if not meets(one, installed)]
@@ -114,8 +113,8 @@ def install(extras: Iterable[str]) -> None:
     script.write_text(SCRIPT.format(python=VENV / "bin" / "python"))
     script.chmod(0o755)
     if shutil.which(os.environ.get("CXX", "g++").split()[-1]) is None:
-        print("set-up: note: there is no g++: CUDA C++ kernels cannot be graded here at all")
-        print(f"        mend it with: {install_hint('g++')}")
+        print("set-up: note: there is no g++: CUDA C++ kernels cannot be graded here")
+        print(f"        fix it with: {install_hint('g++')}")
     print("set-up: ready; .venv/bin/grade doctor says what this machine can grade")
 
 
@@ -129,7 +128,7 @@ def requirements(extras: Iterable[str]) -> list[Any]:
 
 
 def meets(requirement: Any, installed: Mapping[str, Installed]) -> bool:
-    """Return whether a requirement is met by what is installed."""
+    """True if an installed package meets the requirement."""
     found = installed.get(_plain(requirement.name))
     return found is not None and requirement.specifier.contains(found.version, prereleases=True)
 
@@ -137,11 +136,11 @@ def meets(requirement: Any, installed: Mapping[str, Installed]) -> bool:
 def constraints(
     text: str, wanted: Sequence[Any], installed: Mapping[str, Installed]
 ) -> dict[str, str]:
-    """Return the version to hold each package at, by its plain name.
+    """Return the version to install of each package, by its plain name.
 
-    The tested version, except where something is there already: torch, triton
-    and what is outside stay as they are if they meet our requirement. What
-    others need and is outside already is left to pip.
+    It is the tested version, unless a version is installed already: torch, triton and
+    packages from outside keep their version if it meets the requirement. Indirect
+    requirements that are installed outside are left to pip.
     """
     direct = {_plain(one.name): one for one in wanted}
     pins = {}
@@ -160,7 +159,7 @@ def constraints(
         elif name in direct:
             pins[name] = found.version
     if "torch" in installed and "triton" not in installed:
-        # torch's CUDA builds require one triton: theirs, not ours.
+        # torch's CUDA builds require a certain version of triton.
         needs = importlib.metadata.requires("torch") or []
         if any(_plain(_requirement(one).name) == "triton" for one in needs):
             pins.pop("triton", None)
@@ -170,7 +169,7 @@ def constraints(
 def stale(
     wanted: Sequence[Any], installed: Mapping[str, Installed], pins: Mapping[str, str]
 ) -> bool:
-    """Return whether a package that we installed is not at its tested version any more."""
+    """True if a package in the environment no longer has its tested version."""
     names = {_plain(one.name) for one in wanted}
     return any(
         name in names and installed[name].version.split("+")[0] != version.split("+")[0]
@@ -188,18 +187,18 @@ def run_pip(wanted: Sequence[Any], pins: Mapping[str, str], *, missing: Sequence
     patience = " (this can take minutes)" if "torch" in names else ""
     print(f"set-up: installing {names}{patience}", flush=True)
     command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
-    # A person watches the progress; in a log only errors matter.
+    # Show progress in a terminal, only errors in a log.
     command += [] if sys.stdout.isatty() else ["-qq"]
     command += ["--constraint", str(held), *(str(one) for one in wanted)]
     if subprocess.run(command).returncode != 0:
         fail(
-            f"pip could not install {names} (its words are above)",
+            f"pip could not install {names} (see its output above)",
             "check the network and the free space, then: make setup",
         )
 
 
 def provide_pip() -> None:
-    """Make sure that the environment has pip: it may have been made without."""
+    """Install pip if the environment was made without it."""
     if importlib.util.find_spec("pip") is not None:
         return
     if importlib.util.find_spec("ensurepip") is None:
@@ -228,7 +227,7 @@ def working_torch() -> str | None:
 
 
 def installed_packages() -> dict[str, Installed]:
-    """Return every package that this interpreter sees, the first on the path if twice."""
+    """Return all packages that this interpreter sees; of two versions, the first on the path."""
     inside = VENV.resolve()
     found: dict[str, Installed] = {}
     for package in importlib.metadata.distributions():
@@ -241,16 +240,16 @@ def installed_packages() -> dict[str, Installed]:
 
 
 def install_hint(package: str) -> str:
-    """Return the command that installs a package of the system, by Debian's name."""
+    """Return the command that installs a system package, given its name in Debian."""
     if shutil.which("apt-get"):
         return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install -y {package}"
     return f"install {package} (Debian's name) with your system's package manager"
 
 
-def fail(message: str, mend: str) -> NoReturn:
-    """Say what is wrong and what mends it; end with exit code 1."""
+def fail(message: str, fix: str) -> NoReturn:
+    """Print the problem and its fix; exit with code 1."""
     print(f"set-up: {message}", file=sys.stderr)
-    print(f"        mend it with: {mend}", file=sys.stderr)
+    print(f"        fix it with: {fix}", file=sys.stderr)
     sys.exit(1)
 
 

@@ -4,13 +4,13 @@
     apt-get download linux-image-6.1.0-51-amd64        (or any other of Debian's)
     python tools/vm_check.py linux-image-*.deb -- python tools/security_table.py
 
-The machine's root is this one's, read only, over 9p; /tmp, /run and /dev/shm are its
-own and empty. Control groups of version 2 are arranged as systemd does it: the command
-runs in a group whose parent hands `memory` and `pids` down. `--user` makes it an
-ordinary user's, with the parent his own, as below `user@1000.service`. Without KVM,
-which `--accelerator kvm` asks for, expect a tenth of the usual speed.
+The virtual machine has this machine's root file system, read-only, over 9p; /tmp, /run
+and /dev/shm are separate and empty. Control groups (version 2) are set up as by systemd:
+the command runs in a group whose parent delegates `memory` and `pids`. With `--user` an
+ordinary user runs the command and owns the parent group, as below `user@1000.service`.
+Without KVM (`--accelerator kvm`) the machine is ten times slower.
 
-Ends with the command's exit status, or 125 if the machine did not get that far.
+The exit code is the command's, or 125 if the machine did not run it.
 """
 
 from __future__ import annotations
@@ -80,19 +80,19 @@ def arguments() -> argparse.Namespace:
 
 
 def modules(folder: Path, version: str) -> Iterator[Path]:
-    """Yield the files of the modules that the root needs, in the order of loading."""
+    """Yield the files of the modules for the root file system, in the order of loading."""
     subprocess.run(["depmod", "-b", folder, version], check=True)
     for name in MODULES:
         command = ["modprobe", "-S", version, "-d", str(folder), "--show-depends", name]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        for line in told.splitlines():
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for line in output.splitlines():
             kind, _, rest = line.partition(" ")
             if kind == "insmod":  # "builtin" else
                 yield Path(rest.strip())
 
 
 def initial_files(folder: Path, version: str, guest: str) -> bytes:
-    """Return the archive that the kernel starts from."""
+    """Return the initial RAM file system."""
     tree = folder / "initial"
     for name in ("bin", "dev", "proc", "sys", "new", "modules"):
         (tree / name).mkdir(parents=True)
@@ -114,13 +114,13 @@ def initial_files(folder: Path, version: str, guest: str) -> bytes:
 
 
 def main() -> int:
-    """Build the machine, run it, tell what it says."""
+    """Build the machine, run it, and print its output."""
     asked = arguments()
     missing = [name for name in NEEDED if shutil.which(name) is None]
     if missing:
-        sys.exit(f"not here: {', '.join(missing)}; see the top of {Path(__file__).name}")
+        sys.exit(f"missing: {', '.join(missing)}; see the top of {Path(__file__).name}")
     if ROOT.is_relative_to("/tmp"):
-        sys.exit(f"{ROOT} would be hidden by the machine's own /tmp: move it")
+        sys.exit(f"the virtual machine's /tmp would hide {ROOT}: move it")
     guest = GUEST.format(
         user=1000 if asked.user else 0,
         root=shlex.quote(str(ROOT)),

@@ -1,1 +1,1 @@
-"""An assignment as data: the spec, its validation, and the files made from it."""
+"""An assignment as data: the spec, its validation, and the files generated from it."""

@@ -16,16 +16,16 @@ from grader.vocabulary import Language
 
 FOLDER = "calibration"
 REFERENCE = "reference"
-# Below samples/: one that goes beyond its rung's idea, as near the hardware's limit as we came.
-AT_THE_ROOF = "accepted/at-the-roof"
-# Below samples/: a folder of those that must be too slow.
+# Folders below samples/: kernels close to the hardware's limit, beyond their rung's idea; and
+# kernels that must be too slow.
+AT_THE_ROOFLINE = "accepted/at-the-roof"
 TOO_SLOW = "too_slow"
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkFigure:
-    """One benchmark of one source file; rates as in the report's evidence."""
+    """One benchmark of one source file; units as in the report's evidence."""
 
     name: str
     baseline_us: float
@@ -48,7 +48,7 @@ class SourceFigure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """All figures of one assignment on one GPU; `architecture` is "sm_90" or the like."""
+    """All figures of one assignment on one GPU; `architecture` is, for example, "sm_90"."""
 
     assignment: str
     gpu: str
@@ -61,12 +61,12 @@ class Calibration:
 
 
 def must_be_too_slow(hand_in: str) -> bool:
-    """Say whether a hand-in of this name is a sample that no tier may accept."""
+    """True if this is the name of a sample that no tier may accept."""
     return hand_in.startswith(f"{TOO_SLOW}/")
 
 
 def calibrations(assignment: Path) -> list[Calibration]:
-    """Read all calibrations of the assignment in this folder, by the GPU's name.
+    """Read all calibrations of the assignment in this folder, sorted by GPU.
 
     Raises GraderError if a file is no calibration.
     """
@@ -74,7 +74,7 @@ def calibrations(assignment: Path) -> list[Calibration]:
 
 
 def read_calibration(path: Path) -> Calibration:
-    """Read one file. Raises GraderError, with its name, if it cannot be used."""
+    """Read one file. Raises GraderError, which names it."""
     tip = "remove it, and run `grade calibrate` on that GPU again"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -92,9 +92,7 @@ def read_calibration(path: Path) -> Calibration:
             figures=tuple(map(_figure, document["figures"])),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise GraderError(
-            f"{path} is not as `grade calibrate` writes it: {error!r}", tip=tip
-        ) from error
+        raise GraderError(f"{path} is no file of `grade calibrate`: {error!r}", tip=tip) from error
 
 
 def _figure(plain: Mapping[str, Any]) -> SourceFigure:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from grader.vocabulary import Device, Language, Visibility
 
-# The `values` of a case if the spec gives none.
-DEFAULT_VALUES = "random"
+DEFAULT_VALUES = "random"  # the `values` of a case if the spec gives none
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +39,10 @@ class CaseTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One input for correctness, concrete: what the oracle receives.
+    """One concrete input for correctness, as the oracle receives it.
 
-    `seed` seeds only the generator of its data. `memory`: it also runs under the memory
-    tools. `exact`: outputs are compared bit for bit, whatever the tolerance.
+    `seed` seeds only the generator of its data. With `memory`, the case also runs under
+    the memory tools. With `exact`, outputs are compared bit by bit, without tolerance.
     """
 
     name: str
@@ -69,7 +68,7 @@ def draw_cases(
     for position, template in enumerate(templates):
         seed = public_seed if template.visibility is Visibility.VISIBLE else secret_seed
         case_seed = _derive(seed, assignment, position)
-        # Drawn before the filters, so that all devices see the same case.
+        # Draw before filtering, so that all devices get the same case.
         sizes = _draw(template.sizes, _derive(case_seed, "sizes"))
         if device in template.devices and language in template.languages:
             cases.append(_concrete(template, sizes, case_seed, cases))
@@ -77,7 +76,7 @@ def draw_cases(
 
 
 def _derive(seed: int, *path: str | int) -> int:
-    """Return a 63-bit seed that depends on all its arguments, on any machine."""
+    """Return a 63-bit seed that depends on all arguments, and not on the machine."""
     text = "/".join(map(str, (seed, *path)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 1
 

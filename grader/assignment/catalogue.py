@@ -1,6 +1,6 @@
-"""Finds assignments: folders with an `assignment.toml`, side by side in `assignments/`.
+"""Finds assignments: folders in `assignments/` with an `assignment.toml`.
 
-Only names are read here, never a spec.
+Reads only names, never a spec.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from grader.errors import UsageError
 from grader.text.did_you_mean import did_you_mean
 
 ASSIGNMENTS = "assignments"
-# For an installation away from the course's repository.
+# For an installation outside the course's repository.
 ASSIGNMENTS_VARIABLE = "GRADE_ASSIGNMENTS"
 
 
 def find_assignments(root: Path) -> tuple[Path, ...]:
-    """Return the folders in `root` that hold a spec, by name."""
+    """Return the folders in `root` with a spec, sorted by name."""
     try:
         return tuple(sorted(folder for folder in root.iterdir() if _holds_spec(folder)))
     except OSError:
@@ -27,11 +27,11 @@ def find_assignments(root: Path) -> tuple[Path, ...]:
 
 
 def assignment_root(start: Path) -> Path | None:
-    """Return the `assignments` folder that a command started in `start` uses, None if unknown.
+    """Return the `assignments` folder for a command started in `start`; None if unknown.
 
-    It is the nearest `assignments` in `start` or its parents that holds a spec (a
-    student may give a folder of submissions the same name), else the folder that
-    GRADE_ASSIGNMENTS names, else the one in this package's repository.
+    It is the nearest `assignments` with a spec in `start` or its parents, else the folder
+    that GRADE_ASSIGNMENTS names, else the one in this package's repository. A folder
+    without a spec may be a student's, with submissions.
     """
     here = start.absolute()
     for folder in (here, *here.parents):
@@ -42,7 +42,7 @@ def assignment_root(start: Path) -> Path | None:
         root = Path(named).expanduser().absolute()
         if not find_assignments(root):
             raise UsageError(
-                f"{ASSIGNMENTS_VARIABLE} is {named}, where no folder holds an {SPEC_FILE}",
+                f"{ASSIGNMENTS_VARIABLE} is {named}, where no folder has an {SPEC_FILE}",
                 tip=f"set it to the course's `{ASSIGNMENTS}` folder, or unset it",
             )
         return root
@@ -51,12 +51,12 @@ def assignment_root(start: Path) -> Path | None:
 
 
 def assignment_folder(name: str, root: Path) -> Path:
-    """Return the folder of the assignment called `name`.
+    """Return the folder of the assignment `name`.
 
-    Raises UsageError, which lists the known ones, if there is none.
+    Raises UsageError, which lists the known names, if there is none.
     """
     known = {folder.name: folder for folder in find_assignments(root)}
-    # A shell completes the folder's name with a slash.
+    # Shells complete the name of a folder with a slash.
     plain = name.rstrip("/")
     if plain in known:
         return known[plain]

@@ -1,8 +1,8 @@
 """Bounds on a kernel's access counters: their data and their validation.
 
 Every bound is a ratio: cost of the kernel's accesses ÷ least possible cost. 1 is
-perfect at any access width, so a kernel with float4 (16 sectors per request) and
-one with float (4 sectors) share the same bound.
+perfect for any access width, so kernels with float4 (16 sectors per request) and with
+float (4 sectors) have the same bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIGURES: tuple[FigureName, ...] = get_args(FigureName)
 class CounterBounds:
     """The table `counters` of a kernel: the case to count, and the largest ratio of each figure.
 
-    load_sectors       sectors that loads from global memory take ÷ the fewest for their bytes
+    load_sectors       sectors of loads from global memory ÷ the minimum for their bytes
     store_sectors      the same for stores
     shared_wavefronts  wavefronts of shared memory ÷ those without bank conflicts
     traffic            bytes of all sectors ÷ bytes of the arrays, each moved once
@@ -42,12 +42,12 @@ def counter_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         if bounds and "cuda" not in kernel["files"]:
             yield Problem(
                 (*at, "counters"),
-                "is for CUDA C++, but the kernel has no .cu file: take it away",
+                "is for CUDA C++, but the kernel has no .cu file: remove it",
             )
         if "counters" in kernel["points"] and not any(name in bounds for name in FIGURES):
             yield Problem(
                 (*at, "points", "counters"),
-                "gives points, but the kernel has no bounds to keep: "
+                "gives points, but the kernel has no bounds: "
                 f"add `counters = {{ sizes = …, … }}` with one of {named(FIGURES)}",
             )
         if bounds:

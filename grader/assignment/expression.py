@@ -1,8 +1,8 @@
 """Integer expressions over a case's sizes, for shapes, least bytes and flops.
 
 `4 * rows * cols`, `min(m, n)`, `2 * n + 8`: integers, names, + - * // % **,
-parentheses, min and max. Python's parser reads them and this module evaluates them, so
-that a spec can neither call functions nor compute for ever.
+parentheses, min and max. Python parses them and this module evaluates them, so that a
+spec cannot call other functions or compute endlessly.
 """
 
 from __future__ import annotations
@@ -23,23 +23,21 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 _FUNCTIONS: dict[str, Callable[..., int]] = {"min": min, "max": max}
 
-# Far beyond any shape or flop count, far below what takes time to compute.
-_LARGEST = 2**80
+_LARGEST = 2**80  # far beyond any shape or flop count, and still fast to compute
 _LARGEST_EXPONENT = 64
-# Python's parser recurses; nobody writes a shape this long.
-_LONGEST = 200
+_LONGEST = 200  # characters: Python's parser recurses
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed expression over whole numbers."""
+    """A parsed expression over integers."""
 
     text: str
     names: frozenset[str]
 
     @classmethod
     def parse(cls, text: str | int) -> Expression:
-        """Parse `text`; raise ValueError, with a sentence, if it is no expression."""
+        """Parse `text`. Raises ValueError, with a sentence, if it is no expression."""
         source = str(text).strip()
         names: set[str] = set()
         _walk(_tree(source), names)
@@ -89,7 +87,7 @@ def _walk(node: ast.expr, names: set[str]) -> None:
                 _walk(argument, names)
         case _:
             raise ValueError(
-                f"{ast.unparse(node)!r} is not allowed here: use whole numbers, size names, "
+                f"{ast.unparse(node)!r} is not allowed here: use integers, size names, "
                 "+ - * // % ** ( ) min max"
             )
 
@@ -115,7 +113,7 @@ def _calls(node: ast.expr, names: Mapping[str, str], functions: Mapping[str, str
         case ast.Call(func=ast.Name(id=symbol), args=arguments):
             pass
         case _:
-            raise AssertionError(ast.dump(node))  # `parse` has refused everything else
+            raise AssertionError(ast.dump(node))  # `parse` refuses everything else
     calls = (_calls(argument, names, functions) for argument in arguments)
     return functools.reduce(lambda left, right: f"{functions[symbol]}({left}, {right})", calls)
 
@@ -127,7 +125,7 @@ def _evaluate(node: ast.expr, values: Mapping[str, int | float]) -> int:
         case ast.Name(id=name):
             number = values[name]
             if number != int(number):
-                raise ValueError(f"needs whole numbers, but `{name}` is {number}")
+                raise ValueError(f"needs integers, but `{name}` is {number}")
             return _bounded(int(number))
         case ast.BinOp(left=left, op=op, right=right):
             return _operate(op, _evaluate(left, values), _evaluate(right, values))

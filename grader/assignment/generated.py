@@ -1,9 +1,9 @@
-"""Makes the files that follow from others: stubs, their fingerprints, headers, handout tables.
+"""Generates stubs, their fingerprints, headers and handout tables from other files.
 
 A stub is the solved file without the code between `TODO(student)` and `end`. The
-fingerprints (`stubs.json`) tell an untouched stub from work, so that grading needs
-neither `student_template/` nor `reference/`. They ignore what editors change on saving:
-a student who only opened and saved a stub has submitted nothing.
+fingerprints (`stubs.json`) identify untouched stubs, so that grading needs neither
+`student_template/` nor `reference/`. They ignore changes that editors make on saving: a
+student who only opened and saved a stub has submitted nothing.
 
     reference/NAME/FILE ──stub──→ student_template/NAME/FILE ──→ assignments/NAME/stubs.json
     assignments/NAME/assignment.toml ──signature──→ student_template/NAME/ENTRY.h
@@ -41,8 +41,8 @@ _COMMENT = re.compile(r"\s*(?://|#(?!\s*(?:include|define|if|endif|pragma|else|u
 def stub_text(solved: str) -> str:
     """Return the stub of a solved file; ValueError if a mark has no partner.
 
-    The stub keeps the marks and, between them, the lines that hold only a comment. A
-    comment that gives the answer away therefore goes behind code on its line.
+    The stub keeps the marks and, between them, lines with only a comment. So a comment
+    that reveals the solution must be behind code, on the same line.
     """
     kept: list[str] = []
     opened_at: int | None = None
@@ -66,8 +66,8 @@ def stub_text(solved: str) -> str:
 def fingerprint(text: str) -> str:
     """Return 40 hex digits that identify a text.
 
-    Line ends, trailing white space, blank lines and a byte-order mark make no
-    difference; indentation does.
+    Line ends, trailing whitespace, blank lines and a byte-order mark make no difference;
+    indentation does.
     """
     lines = (line.rstrip() for line in text.removeprefix("\ufeff").splitlines())
     plain = "\n".join(line for line in lines if line)
@@ -75,9 +75,9 @@ def fingerprint(text: str) -> str:
 
 
 def read_stubs(folder: Path) -> Mapping[str, str]:
-    """Return the fingerprints of an assignment's stubs by path, {} if it has none."""
+    """Return the fingerprints of an assignment's stubs, by path; {} if it has none."""
     file = folder / STUBS_FILE
-    tip = "make it anew: python -m grader.assignment.generated"
+    tip = "generate it again: python -m grader.assignment.generated"
     try:
         stubs = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -85,18 +85,18 @@ def read_stubs(folder: Path) -> Mapping[str, str]:
     except (OSError, ValueError) as error:
         raise SpecError(f"cannot be read: {error}", file=file, tip=tip) from error
     if not isinstance(stubs, dict) or not all(isinstance(value, str) for value in stubs.values()):
-        raise SpecError("is not a fingerprint by path", file=file, tip=tip)
+        raise SpecError("must map paths to fingerprints", file=file, tip=tip)
     return stubs
 
 
 def generated_files(repository: Path) -> Iterator[tuple[Path, str]]:
-    """Yield path and text of every file that follows from another, for all assignments."""
+    """Yield path and text of every generated file of all assignments."""
     for folder in find_assignments(repository / ASSIGNMENTS):
         yield from generated_for(read_assignment(folder), repository)
 
 
 def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Path, str]]:
-    """Yield path and text of every file that follows from another, for one assignment."""
+    """Yield path and text of every generated file of one assignment."""
     template = repository / TEMPLATES / assignment.name
     stubs = dict(_stubs(assignment, repository))
     for path, text in stubs.items():
@@ -112,7 +112,7 @@ def generated_for(assignment: Assignment, repository: Path) -> Iterator[tuple[Pa
 
 
 def _stubs(assignment: Assignment, repository: Path) -> Iterator[tuple[str, str]]:
-    """Yield path and text: from the solved file, else what the template holds."""
+    """Yield path and text of each stub: from the solved file, else from the template."""
     kernels = [file for kernel in assignment.kernels for file in kernel.files.values()]
     for path in (*kernels, PROGRAM_FILE):
         solved = repository / REFERENCES / assignment.name / path
@@ -147,7 +147,7 @@ def _course(arguments: list[str]) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files that are not current; name them. Returns the exit status."""
+    """Write and print the files that are out of date. Returns the exit status."""
     try:
         for path, text in generated_files(_course(arguments)):
             if not path.is_file() or path.read_text(encoding="utf-8", errors="replace") != text:

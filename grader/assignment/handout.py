@@ -1,14 +1,14 @@
 """Generates the handout's two tables about speed from the spec and the calibrations.
 
-Each stands in README.md between two comments:
+Each table is in README.md between two comments:
 
     <!-- tiers: generated -->
     <!-- end -->                    points for speed, from the spec: a row for each
-                                    kernel, languages that share their tiers, and GPU
+                                    kernel, group of languages with equal tiers, and GPU
 
     <!-- performance: generated -->
-    <!-- end -->                    speed of the reference solutions, from what
-                                    `grade calibrate` stored
+    <!-- end -->                    speed of the reference solutions, from
+                                    `grade calibrate`
 
 A handout without the comments has no table.
 """
@@ -98,7 +98,7 @@ def _table(assignment: Assignment) -> Iterator[str]:
     if not timed:
         yield "Speed is not scored."
         return
-    # The only kernel of an assignment needs no name.
+    # Leave out the first column if there is only one kernel.
     first = 0 if len(assignment.kernels) > 1 else 1
     yield _line(_HEAD[first:])
     yield _line(["---"] * (len(_HEAD) - first))
@@ -108,7 +108,7 @@ def _table(assignment: Assignment) -> Iterator[str]:
 
 
 def _rows(kernel: Kernel) -> Iterator[tuple[str, str, str]]:
-    """Yield languages, GPU and tiers: the general tiers before those of single GPUs."""
+    """Yield languages, GPU and tiers: first the default tiers, then those of single GPUs."""
     most = kernel.points[CheckName.PERFORMANCE]
     groups: dict[tuple[tuple[str, tuple[Tier, ...]], ...], list[Language]] = {}
     for language in kernel.files:

@@ -17,10 +17,8 @@ from grader.timing.decision import Tier
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 ORACLE_FILE = "oracle.py"
-# The student's program around the kernel, if the assignment asks for one.
-PROGRAM_FILE = "main.cu"
-# Its name in the report and on the command line.
-PROGRAM_NAME = "main"
+PROGRAM_FILE = "main.cu"  # the student's own program around the kernel
+PROGRAM_NAME = "main"  # in the report and on the command line
 PROGRAM_TITLE = "Your own program"
 
 
@@ -28,8 +26,8 @@ PROGRAM_TITLE = "Your own program"
 class Tolerance:
     """Accept an element iff |actual - expected| <= atol + rtol * |expected|.
 
-    `exact` asks for the same bits instead. `judge.compare` applies it; NaN is accepted only
-    where NaN is expected.
+    With `exact`, accept only the same bits. `judge.compare` applies the tolerance; NaN is
+    accepted only where NaN is expected.
     """
 
     atol: float = 0.0
@@ -39,7 +37,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one submission; times are wall-clock seconds."""
+    """The limits of one submission; times are wall-clock seconds."""
 
     build_s: float = 60.0
     load_s: float = 20.0
@@ -58,26 +56,26 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tiers:
-    """The tiers of one kernel by language, slowest first, and what replaces them.
+    """The tiers of one kernel by language, slowest first.
 
-    `on` replaces tiers on a GPU architecture ("sm_75"); an empty tuple there means
-    that the speedup is shown and not scored.
+    `on` replaces them on a GPU architecture ("sm_75"); with an empty tuple, the speedup
+    is shown there but not scored.
     """
 
     default: Mapping[Language, tuple[Tier, ...]] = field(default_factory=dict)
     on: Mapping[str, Mapping[Language, tuple[Tier, ...]]] = field(default_factory=dict)
 
     def of(self, language: Language, architecture: str) -> tuple[Tier, ...]:
-        """Return the tiers on a GPU, () if nothing is scored there."""
+        """Return the tiers on a GPU architecture; () if nothing is scored there."""
         return self.on.get(architecture, {}).get(language, self.default.get(language, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """One input for timing: sizes, the fewest bytes to move, the operations to do.
+    """One input for timing.
 
-    Both are expressions over the sizes and `size`, the bytes of an element of
-    the first array.
+    `bytes` (the minimum to move) and `flops` are expressions over the sizes and `size`,
+    the bytes of an element of the first array.
     """
 
     name: str
@@ -88,7 +86,7 @@ class Benchmark:
     languages: frozenset[Language] = frozenset(Language)
 
     def case(self, seed: int) -> Case:
-        """Return the case that the oracle makes inputs for."""
+        """Return the benchmark's case, for the oracle."""
         return Case(
             name=self.name,
             sizes=self.sizes,
@@ -137,7 +135,7 @@ class Assignment:
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """What is graded: the kernels, and the student's program if it gives points."""
+        """The graded parts: the kernels, and the student's program if the spec has one."""
         return (*self.kernels, *([self.program] if self.program is not None else []))
 
     @property

@@ -1,7 +1,7 @@
 """Reserved names, and suggestions for unknown types.
 
-A signature's names are used in two languages at once: the entry is a C function of the
-built library and a Python function of a module, an argument a parameter of both.
+A signature's names are used in two languages: the entry is a C function of the built
+library and a Python function of a module, and arguments are parameters of both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grader.assignment.problem import choices
 from grader.assignment.signature import ElementType
 from grader.vocabulary import Language
 
-# C++20's keywords that are no Python keywords, and what CUDA C++ adds.
+# C++20's keywords that are no Python keywords, and CUDA C++'s built-in variables.
 _CPP_WORDS = """
 alignas alignof and_eq asm auto bitand bitor bool case catch char char8_t char16_t char32_t compl
 concept const const_cast consteval constexpr constinit co_await co_return co_yield decltype default
@@ -34,28 +34,28 @@ stdin stdout stderr linux unix
 # CUDA C++ declares these two in the global namespace.
 _CUDA_FUNCTIONS = frozenset({"max", "min"})
 _PYTHON_MODULES = frozenset({"torch", "triton", "tl"})
-# A Python file with one of these names would hide a module that it or the worker imports.
+# A Python file with such a name would hide a module that it or the worker imports.
 MODULES = frozenset(sys.stdlib_module_names) | {"torch", "triton", "numpy"}
 
-# Types of other libraries that no kernel may have as an argument, and what to take instead.
-_INSTEAD = {
-    "take `int8`, with 0 and 1": "bool boolean int1",
-    "take `int8`, or `int32` for values beyond 127": "uint8 byte uchar",
-    "take `int32`": "int16 short uint16",
-    "take `int32`, or `int64` for values beyond 2147483647": "uint32 uint unsigned",
-    "take `int64`": "uint64 size_t",
-    "take `float32` with a last extent of 2": "complex64 complex",
+# Advice for types that no kernel may have as an argument.
+_ALTERNATIVES = {
+    "use `int8`, with 0 and 1": "bool boolean int1",
+    "use `int8`, or `int32` for values beyond 127": "uint8 byte uchar",
+    "use `int32`": "int16 short uint16",
+    "use `int32`, or `int64` for values beyond 2147483647": "uint32 uint unsigned",
+    "use `int64`": "uint64 size_t",
+    "use `float32` with a last extent of 2": "complex64 complex",
 }
 
 
 def reserved(name: str, languages: Collection[Language]) -> str:
-    """Return why `name` cannot be an identifier in these languages, "" if it can."""
+    """Return why `name` cannot be an identifier in these languages; "" if it can."""
     if keyword.iskeyword(name):
         return "a keyword of Python: choose another"
     if name in _CPP_WORDS.split():
         return "a keyword of CUDA C++: choose another"
     if name.startswith("_"):
-        return "and names with an underscore first are the compiler's: choose another"
+        return "but the compiler reserves names with a leading underscore: choose another"
     if Language.CUDA in languages and name in _CPP_MACROS.split():
         return "a macro of C: choose another"
     if Language.TRITON in languages and name in _PYTHON_MODULES:
@@ -64,11 +64,11 @@ def reserved(name: str, languages: Collection[Language]) -> str:
 
 
 def reserved_entry(name: str, languages: Collection[Language]) -> str:
-    """Return why the entry cannot have this name, "" if it can."""
+    """Return why the entry cannot have this name; "" if it can."""
     if name == "main":
-        return "where the student's own program starts"
+        return "which is the entry of the student's own program: choose another"
     if Language.CUDA in languages and (name in _CUDA_FUNCTIONS or _in_c_library(name)):
-        return f"a function that CUDA C++ has already: choose another, as in `gpu_{name}`"
+        return f"a function of CUDA C++: choose another, such as `gpu_{name}`"
     return reserved(name, languages)
 
 
@@ -78,14 +78,14 @@ def type_meant(word: str, known: Iterable[str]) -> str:
     for kind in ElementType:
         if plain in kind.synonyms:
             return f"; did you mean `{kind.word}`?"
-    for advice, words in _INSTEAD.items():
+    for advice, words in _ALTERNATIVES.items():
         if plain in words.split():
             return f"; {advice}"
     return choices(word, known)
 
 
 def _in_c_library(name: str) -> bool:
-    """True if libc or libm has a function of this name, which the built library would replace."""
+    """True if libc or libm has such a function, which the built library would replace."""
     return any(hasattr(library, name) for library in _c_libraries())
 
 

@@ -1,4 +1,4 @@
-"""A problem of a spec (a key and a sentence), and the error that lists all with file and line."""
+"""A problem of a spec (key and sentence), and the error that lists all with file and line."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from grader.text.did_you_mean import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a spec, at a key; `message` says how to fix it.
+    """One error in a spec, at a key; `message` says how to fix it.
 
-    `file` and `line` are given for a problem of the oracle, which is a separate file.
+    `file` and `line` are set for a problem in the oracle, which is a separate file.
     """
 
     path: KeyPath
@@ -26,7 +26,7 @@ class Problem:
 
 
 def spec_error(file: Path, text: str, problems: Iterable[Problem]) -> SpecError:
-    """Return one error that lists all problems, a line each, in the order of the file.
+    """Return one error that lists all problems, one per line, in the order of the file.
 
     Its `file`, `key` and `line` are those of the first problem.
     """
@@ -38,7 +38,7 @@ def spec_error(file: Path, text: str, problems: Iterable[Problem]) -> SpecError:
             key=toml_locations.dotted(problem.path) or None,
             line=problem.line if problem.file else toml_locations.line_of(lines, problem.path),
         )
-        # Without duplicates: jsonschema reports a table once for each missing key.
+        # Drop duplicates: jsonschema reports a table once for each missing key.
         for problem in dict.fromkeys(problems)
     ]
     errors.sort(key=lambda error: (error.file != file, error.line or 0))
@@ -49,12 +49,12 @@ def spec_error(file: Path, text: str, problems: Iterable[Problem]) -> SpecError:
 
 
 def named(words: Iterable[str]) -> str:
-    """Return the words as a list for people: `a`, `b`."""
+    """Return the words as text: `a`, `b`."""
     return ", ".join(f"`{word}`" for word in words)
 
 
 def choices(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean `x`?" for a near miss, else the list of what is known."""
+    """Return "; did you mean `x`?" if a known word is similar, else the known words."""
     known = list(known)
     meant = did_you_mean(word, known)
     return meant or (f"; known: {named(known)}" if known else "")

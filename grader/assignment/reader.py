@@ -2,8 +2,8 @@
 
     text ─tomllib→ data ─schema→ right form ─validate→ right meaning ─→ Assignment
 
-The first step that finds problems is the last, because later steps would only repeat
-them. Every problem comes with file, line and key.
+Stops after the first step with problems, because later steps would only repeat them.
+Every problem has file, line and key.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ SPEC_FILE = "assignment.toml"
 _PYTHON_WORD = re.compile(r"[=,[]\s*(True|False|None)\b")
 # Word processors write these for straight quotes.
 _CURLY_QUOTE = re.compile("[=,[]\\s*[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]")
-# By a part of the parser's message; the same in tomllib and tomli.
+# By a part of the parser's message, which is the same in tomllib and tomli.
 _TIPS = {
     "Invalid value": 'text needs quotes: key = "text"',
-    "Cannot overwrite": "the key is there twice; a table that may be repeated needs double "
+    "Cannot overwrite": "the key occurs twice; a repeated table needs double "
     "brackets: [[kernels]], [[cases]], [[benchmarks]]",
-    "Cannot declare": "the table is there twice; one that may be repeated needs double brackets: "
+    "Cannot declare": "the table occurs twice; a repeated table needs double brackets: "
     "[[kernels]], [[cases]], [[benchmarks]]",
-    "Illegal character '\\n'": "a text ends in its line: is a quote missing?",
+    "Illegal character '\\n'": "text must end in its line: is a quote missing?",
     "Unterminated string": "a quote is missing",
     "Unclosed array": "a comma between two elements, or the closing ], is missing",
     "Unclosed inline table": "a comma between two keys, or the closing }, is missing",
-    "Invalid initial character for a key part": "a table in braces { … } stands in one line, with "
+    "Invalid initial character for a key part": "write a table in braces { … } on one line, with "
     "commas between its keys and none after the last",
     "Expected '=' after a key": "write key = value",
-    "Expected newline or end of document": "one key = value in a line",
-    "Unescaped '\\'": "a backslash in quotes is written twice, or the text in single quotes",
+    "Expected newline or end of document": "write one key = value per line",
+    "Unescaped '\\'": "write the backslash twice, or use single quotes",
 }
 
 
@@ -82,11 +82,11 @@ def read_assignment(folder: Path) -> Assignment:
 
 def _text(file: Path) -> str:
     try:
-        # Editors on Windows write a byte-order mark first, which TOML does not allow.
+        # Windows editors write a byte-order mark, which TOML does not allow.
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        tip = "every assignment folder holds one"
-        raise SpecError("is not there", file=file, tip=tip) from None
+        tip = "every assignment needs one"
+        raise SpecError("does not exist", file=file, tip=tip) from None
     except UnicodeDecodeError as error:
         raise not_utf8(error, file) from None
     except OSError as error:
@@ -111,7 +111,7 @@ def _parsed(text: str, file: Path) -> dict[str, Any]:
 
 
 def _toml_tip(message: str, line: str) -> str | None:
-    """Return how to fix a line that the parser refused with `message`, None if unknown."""
+    """Return how to fix a line that the parser refused with `message`; None if unknown."""
     word = _PYTHON_WORD.search(line)
     if message == "Invalid value" and word:
         known = word[1] != "None"
@@ -178,7 +178,7 @@ def _tiers(data: Mapping[str, Any]) -> Tiers:
 
 
 def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
-    """Return the tiers by language, slowest first; those from the marked one on are accepted."""
+    """Return the tiers by language, slowest first; the marked tier and faster ones are accepted."""
     by_language = {}
     for language in Language:
         if language in data:
@@ -223,7 +223,7 @@ def _program(data: Mapping[str, Any]) -> Kernel:
 
 
 def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
-    """Return the bounds for a language, which override the general ones."""
+    """Return the tolerance of a language; its own bounds override the general ones."""
     special = data.get(language.value, {})
     if "exact" in special or ("exact" in data and not special):
         return Tolerance(exact=True)

@@ -1,7 +1,7 @@
 """Checks a spec against its JSON Schema and explains each error in a sentence for staff.
 
-Three rules differ from jsonschema's defaults: 4.0 is not an integer, `nan` and `inf`
-are no numbers, and `$` in a pattern does not match before a final line break.
+Three rules differ from jsonschema's defaults: 4.0 is no integer, `nan` and `inf` are no
+numbers, and `$` in a pattern does not match before a final line break.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.vocabulary import CheckName
 _TYPE_WORDS = {
     "object": "a table { key = … }",
     "number": "a finite number",
-    "integer": "a whole number",
+    "integer": "an integer",
     "string": 'text in quotes ("…")',
     "array": "an array [ … ]",
     "boolean": "true or false",
@@ -41,15 +41,15 @@ _LIMIT_SENTENCES = {
     "minLength": "must have {limit} or more characters",
     "maxLength": "must have at most {limit} characters",
     "minProperties": "must have {limit} or more keys",
-    "uniqueItems": "names something twice",
+    "uniqueItems": "has an element twice",
 }
 
 
 def schema_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield the problems that the JSON Schema finds in a parsed spec."""
-    beyond = [Problem(path, "is beyond 64 bits") for path in _beyond_64_bits(data, ())]
+    beyond = [Problem(path, "is out of range for 64 bits") for path in _beyond_64_bits(data, ())]
     if beyond:
-        # jsonschema would print such a number, and Python refuses to print thousands of digits.
+        # Skip jsonschema: it would print the number, and Python refuses to print huge ones.
         yield from beyond
         return
     for error in _validator(CheckName.all()).iter_errors(data):
@@ -72,7 +72,7 @@ def _validator(checks: tuple[CheckName, ...]) -> Any:
     schema = json.loads(
         resources.files("grader").joinpath("schemas/assignment.schema.json").read_text("utf-8")
     )
-    # A registered check may have points like those that the schema names.
+    # Allow points for registered checks, too.
     points = schema["properties"]["kernels"]["items"]["properties"]["points"]["properties"]
     others = set(checks) - set(CheckName.SHIPPED)
     points |= dict.fromkeys(others, points["memory"])
@@ -105,7 +105,9 @@ def _problems(error: Any) -> Iterator[Problem]:
             known = error.schema["properties"]
             for key in value:
                 if key not in known:
-                    yield Problem((*path, key), f"is no key of this table{choices(key, known)}")
+                    yield Problem(
+                        (*path, key), f"is no known key of this table{choices(key, known)}"
+                    )
         case "required":
             for key in error.validator_value:
                 if key not in value:
@@ -117,15 +119,14 @@ def _problems(error: Any) -> Iterator[Problem]:
         case "const":
             yield Problem(path, f"is {_shown(value)}, must be {_shown(error.validator_value)}")
         case "type" if isinstance(value, dict) and len(path) == 1:
-            # A single table where an array of tables belongs.
-            yield Problem(path, f"is one table, needs double brackets: [[{path[0]}]]")
+            # A single table instead of an array of tables.
+            yield Problem(path, f"is one table but needs double brackets: [[{path[0]}]]")
         case "type":
             wanted = error.validator_value
             words = [wanted] if isinstance(wanted, str) else wanted
             text = " or ".join(_TYPE_WORDS[word] for word in words)
             yield Problem(path, f"is {_shown(value)}, must be {text}")
         case "pattern":
-            # The schema's comment describes the pattern in words.
             yield Problem(path, f"is {_shown(value)}, must be {error.schema['$comment']}")
         case "anyOf":
             yield from _nearest_branch(error)
@@ -137,15 +138,15 @@ def _problems(error: Any) -> Iterator[Problem]:
 
 
 def _purpose(schema: Mapping[str, Any], key: str) -> str:
-    """Return ": " and the schema's description of a key, "" if it has none."""
+    """Return ": " and the schema's description of a key; "" if it has none."""
     text = str(schema["properties"][key].get("description", "")).rstrip(".")
-    # "The name" becomes "the name", "CUDA" stays.
+    # "The name" becomes "the name"; "CUDA" is kept.
     begin = text[:1].lower() if text[1:2].islower() or text[1:2] == " " else text[:1]
     return f": {begin}{text[1:]}" if text else ""
 
 
 def _nearest_branch(error: Any) -> Iterator[Problem]:
-    """Yield the problems of the alternative that has the right type, else all alternatives."""
+    """Yield the problems of the alternative with the right type; if none has, list all."""
     branches: dict[int, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -162,7 +163,7 @@ def _nearest_branch(error: Any) -> Iterator[Problem]:
 
 
 def _shown(value: object) -> str:
-    """Return a value much as TOML writes it, cut to a length that fits a line."""
+    """Return a value similar to TOML, cut to a length that fits into a line."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):

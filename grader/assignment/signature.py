@@ -1,7 +1,7 @@
 """The signature of an assignment's entry, its element types and its C and Python forms.
 
-From the name and the ordered arguments follow the C declaration in the header, the C++
-trampoline (`build`), the Python call (`worker`) and the buffers (`judge`). Outputs are
+The C declaration in the header, the C++ trampoline (`build`), the Python call (`worker`)
+and the buffers (`judge`) follow from the name and the ordered arguments. Outputs are
 arguments, so that the grader owns them in every language.
 """
 
@@ -23,7 +23,7 @@ class ElementType(Enum):
     size       bytes
     header     declares the C++ type; "" if the type is built in
     tolerance  atol and rtol in the spec that `grade new` writes; () for exact results
-    synonyms   other names that people try, answered with "did you mean"
+    synonyms   other names that staff may write, answered with "did you mean"
     """
 
     FLOAT16 = "float16", "__half", 2, "cuda_fp16.h", ("1e-3", "2e-3"), "half __half fp16 f16"
@@ -63,10 +63,10 @@ class ElementType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """One argument as the spec states it; `type` may be a name bound per language.
+    """One argument as in the spec; `type` may be a name that is bound per language.
 
-    `shape` is None for a scalar. A scalar's value is the case's size of the
-    same name, else `default`.
+    `shape` is None for a scalar. A scalar's value is the case's size with the same name,
+    else `default`.
     """
 
     name: str
@@ -119,11 +119,11 @@ class Signature:
     def scalar(self, argument: Argument, sizes: Mapping[str, int | float]) -> int | float:
         """Return the value of a scalar for a case's sizes."""
         value = sizes.get(argument.name, argument.default)
-        assert value is not None, argument.name  # the spec's validation holds this
+        assert value is not None, argument.name  # ensured by the validation
         return value
 
     def c_parameter(self, argument: Argument) -> str:
-        """Return the argument as it stands in the C declaration."""
+        """Return the argument's parameter in the C declaration."""
         c_name = self.element_type(argument, Language.CUDA).c_name
         if not argument.is_array:
             return f"{c_name} {argument.name}"

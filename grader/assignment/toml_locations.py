@@ -1,9 +1,9 @@
-"""Lines of the keys in a TOML document, and suggestions for misspelled keys.
+"""The lines of the keys in a TOML document.
 
 `tomllib` gives values without positions. This module scans the text once and records the
-line of every key, table and array element under its path, such as ("signature",
-"arguments", 1, "type"). `tomllib` has accepted the text before, so the scan distinguishes
-only strings, comments, brackets and keys.
+line of every key, table and array element by its path, such as ("signature", "arguments",
+1, "type"). `tomllib` has accepted the text already, so the scan needs to recognise only
+strings, comments, brackets and keys.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _COMMENT = re.compile(r"#[^\n]*")
 def key_lines(text: str) -> dict[KeyPath, int]:
     """Return the 1-based line of every table, key and array element.
 
-    A table without a header (`a` in `[a.b]` or `a.b = 1`) has the line that first
-    names it; the document has line 1.
+    A table without a header (`a` in `[a.b]` or `a.b = 1`) has the line that first names
+    it; the document itself has line 1.
     """
     return _Scan(text).run()
 
@@ -53,7 +53,7 @@ def line_of(lines: dict[KeyPath, int], path: Iterable[str | int]) -> int:
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """Return a path as a person writes it: `signature.arguments[1].type`."""
+    """Return a path as text: `signature.arguments[1].type`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -82,7 +82,7 @@ class _Scan:
         self.text = text
         self.line_starts = [match.end() for match in re.finditer("\n", text)]
         self.lines: dict[KeyPath, int] = {(): 1}
-        # By array of tables: the index of its last element so far.
+        # The index of the last element so far, by array of tables.
         self.last: dict[KeyPath, int] = {}
 
     def run(self) -> dict[KeyPath, int]:
@@ -115,7 +115,7 @@ class _Scan:
         self.lines.setdefault(path, bisect.bisect_right(self.line_starts, position) + 1)
 
     def _skip(self, position: int, also: str = "") -> int:
-        """Return the next position that is no white space, comment or character of `also`."""
+        """Return the next position that is no whitespace, comment or character of `also`."""
         while position < len(self.text):
             comment = _COMMENT.match(self.text, position)
             if comment:
@@ -128,7 +128,7 @@ class _Scan:
 
     def _key_value(self, position: int, table: KeyPath) -> int:
         key = _KEY.match(self.text, position)
-        assert key, f"no key at {position}: the text must have been parsed before"
+        assert key, f"no key at {position}: the text must be valid TOML"
         path = table
         for part in _parts(key[0]):
             path += (part,)
@@ -136,7 +136,7 @@ class _Scan:
         return self._value(self._skip(key.end(), also="="), path)
 
     def _value(self, position: int, path: KeyPath) -> int:
-        """Scan the value that starts here; return its end."""
+        """Scan the value that starts at `position`; return its end."""
         string = _STRING.match(self.text, position)
         if string:
             return string.end()

@@ -1,6 +1,6 @@
 """Rules beyond the JSON Schema: signature, kernels, tolerance, oracle.
 
-Every rule yields problems and never raises; all run on data that the schema accepted.
+Every rule takes data that the schema accepted, yields problems, and never raises.
 `validate_cases`, `validate_timing` and `counter_bounds` have the other rules.
 """
 
@@ -23,14 +23,14 @@ from grader.assignment.validate_timing import timing_problems
 from grader.text.did_you_mean import did_you_mean
 from grader.vocabulary import Language
 
-# What the oracle must define, with the arguments it is called with.
+# The functions that the oracle must define, with their arguments.
 ORACLE_FUNCTIONS = {
     "inputs": ("case", "dtype", "generator"),
     "expected": ("inputs",),
     "baseline": ("inputs", "outputs"),
 }
 
-# What it may also define: cheaper ways to prepare and check timed calls.
+# Optional functions: cheaper ways to prepare and check timed calls.
 ORACLE_HOOKS = {
     "refresh": ("inputs", "generator"),
     "verify": ("inputs", "outputs", "generator"),
@@ -92,19 +92,17 @@ def _argument_problems(
     if "shape" not in argument:
         for key in ("role", "memory"):
             if key in argument:
-                yield Problem((*at, key), "is for arrays: give a `shape`, or take it away")
+                yield Problem((*at, key), "is for arrays: add a `shape`, or remove it")
         for kind in sorted(scalar_types(argument, signature)):
             if ElementType.named(kind).header:  # C++ has no such built-in type
-                yield Problem(
-                    (*at, "type"), f"makes a scalar {kind}; pass it as float32, or as an array"
-                )
+                yield Problem((*at, "type"), f"makes a {kind} scalar: use float32, or an array")
         if "default" in argument:
             wrong = scalar_problem(argument["default"], scalar_types(argument, signature))
             if wrong:
                 yield Problem((*at, "default"), wrong)
         return
     if "default" in argument:
-        yield Problem((*at, "default"), "is for scalars: take it, or the `shape`, away")
+        yield Problem((*at, "default"), "is for scalars: remove it, or the `shape`")
     arrays = {other["name"] for other in signature["arguments"] if "shape" in other}
     for position, extent in enumerate(argument["shape"]):
         try:
@@ -125,7 +123,7 @@ def _type_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         if name in {kind.word for kind in ElementType}:
             yield Problem(at, "is the name of an element type: choose another")
         elif name not in used:
-            yield Problem(at, "is the type of no argument: use it, or take it away")
+            yield Problem(at, "is the type of no argument: use it, or remove it")
         for language in sorted(languages - set(bound)):
             yield Problem((*at, language), "is missing: a kernel has a file in this language")
 
@@ -138,7 +136,8 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
         name = kernel["name"]
         if name in names:
             yield Problem(
-                ("kernels", index, "name"), f'is "{name}", as is one before it: choose another'
+                ("kernels", index, "name"),
+                f'is "{name}", the name of an earlier kernel: choose another',
             )
         names.add(name)
         for language, file in kernel["files"].items():
@@ -147,12 +146,12 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
             if ".." in path.parts:
                 yield Problem(at, "must not contain `..`: files stay in the assignment's folder")
             elif str(path) != file:
-                yield Problem(at, f'is "{file}", write it as "{path}"')
+                yield Problem(at, f'is "{file}": write it as "{path}"')
             if file.lower() in owners:
                 yield Problem(
                     at,
-                    f'is "{file}", which is also the file of `{owners[file.lower()]}` (capitals '
-                    "are not told apart everywhere)",
+                    f'is "{file}", which is also the file of `{owners[file.lower()]}` (some file '
+                    "systems ignore case)",
                 )
             owners[file.lower()] = name
             if file.lower() == PROGRAM_FILE:
@@ -162,11 +161,11 @@ def _kernel_problems(kernels: list[Mapping[str, Any]]) -> Iterator[Problem]:
 
 
 def _program_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield why main.cu cannot be graded: its shim knows only the entry's arguments."""
+    """Yield why main.cu cannot be graded: its shim gets only the entry's arguments."""
     signature, kernels = data["signature"], data["kernels"]
     if not any(Language.CUDA in kernel["files"] for kernel in kernels):
         yield Problem(
-            ("program",), "needs a kernel with a file in CUDA C++: add one, or take the table away"
+            ("program",), "needs a kernel with a file in CUDA C++: add one, or remove the table"
         )
     for index, kernel in enumerate(kernels):
         if kernel["name"] == PROGRAM_NAME:
@@ -183,7 +182,7 @@ def _program_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(
                 ("program",),
                 f"cannot know the size of `{argument['name']}`: `{name}` is no argument; "
-                "make it one, or take the table away",
+                "make it one, or remove the table",
             )
 
 
@@ -195,7 +194,7 @@ def _tolerance_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
         *((("tolerance", word.value), tolerance[word]) for word in Language if word in tolerance),
     ):
         if "exact" in table and ("atol" in table or "rtol" in table):
-            yield Problem((*at, "exact"), "excludes atol and rtol: take it, or them, away")
+            yield Problem((*at, "exact"), "excludes atol and rtol: remove it, or them")
     for language in sorted({word for kernel in data["kernels"] for word in kernel["files"]}):
         if not bounds & set(tolerance) and language not in tolerance:
             yield Problem(
@@ -208,7 +207,7 @@ def _oracle_problems(oracle: Path) -> Iterator[Problem]:
     try:
         tree = ast.parse(oracle.read_bytes())
     except FileNotFoundError:
-        yield Problem((), "is not there: it gives the inputs and the expected results", oracle)
+        yield Problem((), "does not exist: it gives the inputs and the expected results", oracle)
         return
     except SyntaxError as error:
         yield Problem((), f"is not Python: {error.msg}", oracle, error.lineno)

@@ -1,7 +1,7 @@
 """Rules beyond the JSON Schema for `[[cases]]`: sizes that fit a valid signature.
 
 A case must give every size that a shape or a scalar needs; its arrays must have at
-least one element and fit a GPU. Of a range, both ends are checked.
+least one element and fit into a GPU. Both ends of a range are checked.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from grader.assignment.signature import ElementType
 from grader.assignment.toml_locations import KeyPath
 from grader.text.did_you_mean import did_you_mean
 
-# The smallest GPU we grade on has 15 GB, for all arrays together.
-_LARGEST_ARRAY_GIB = 12
+_LARGEST_ARRAY_GIB = 12  # the smallest supported GPU has 15 GB for all arrays together
 
 Table = Mapping[str, Any]
 
@@ -32,7 +31,7 @@ def case_problems(data: Table) -> Iterator[Problem]:
         yield Problem(
             ("cases",),
             "has no visible case with `memory = true`, but there are points for memory: "
-            "mark a small one",
+            "set it in a small case",
         )
     used = {language for kernel in data["kernels"] for language in kernel["files"]}
     served: set[str] = set()
@@ -70,16 +69,16 @@ def scalar_types(argument: Table, signature: Table) -> set[str]:
 
 
 def scalar_problem(value: float, types: Iterable[str]) -> str:
-    """Return why a scalar of these types cannot have `value`, "" if it can."""
+    """Return why a scalar of these types cannot have `value`; "" if it can."""
     for kind in sorted(types):
         element = ElementType.named(kind)
         if element.is_float:
             continue
         if not isinstance(value, int):
-            return f"is {value}, but {kind} takes whole numbers"
+            return f"is {value}, but {kind} needs an integer"
         bits = 8 * element.size - 1
         if not -(2**bits) <= value < 2**bits:
-            return f"is {value}, which is beyond {kind}"
+            return f"is {value}, which is out of range for {kind}"
     return ""
 
 
@@ -115,9 +114,9 @@ def _value_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Pro
             yield from _range_problems(value, (*at, name))
         for place, number in _numbers(value, (*at, name)):
             if name in exact and not isinstance(number, int):
-                yield Problem(place, f"is {number}, but an array's extent is a whole number")
+                yield Problem(place, f"is {number}, but an array's extent must be an integer")
             elif name in bare and number < 1:
-                yield Problem(place, f"is {number}, but an array's extent is at least 1")
+                yield Problem(place, f"is {number}, but an array's extent must be at least 1")
             elif name in scalars:
                 wrong = scalar_problem(number, scalars[name])
                 if wrong:
@@ -137,10 +136,10 @@ def _list_problems(case: Table, at: KeyPath) -> Iterator[Problem]:
         listed = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         yield Problem(
             (*at, "sizes"),
-            f"has lists of different lengths ({listed}): they are taken side by side",
+            f"has lists of different lengths ({listed}): each case takes one value of each list",
         )
     if lengths and "count" in case:
-        yield Problem((*at, "count"), "goes with single values and ranges: take it, or lists, away")
+        yield Problem((*at, "count"), "is for single values and ranges: remove it, or the lists")
 
 
 def _shape_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Problem]:
@@ -160,18 +159,18 @@ def _shape_problems(sizes: Table, signature: Table, at: KeyPath) -> Iterator[Pro
                 yield Problem(
                     at,
                     f"with {given}: `{argument['name']}` gets the shape {tuple(shape)}, "
-                    "but every extent is at least 1",
+                    "but every extent must be at least 1",
                 )
             elif size > _LARGEST_ARRAY_GIB << 30:
                 yield Problem(
                     at,
                     f"with {given}: `{argument['name']}` gets {size / 2**30:.3g} GiB; "
-                    f"an array may have {_LARGEST_ARRAY_GIB}",
+                    f"at most {_LARGEST_ARRAY_GIB} GiB are allowed",
                 )
 
 
 def _corners(sizes: Table) -> Iterator[dict[str, int | float]]:
-    """Yield the sizes of every case of a table, with ranges at either end."""
+    """Yield the sizes of every case of a table, with ranges at both ends."""
     length = max((len(value) for value in sizes.values() if isinstance(value, list)), default=1)
     for position in range(length):
         for end in ("min", "max"):

@@ -1,7 +1,7 @@
 """Rules beyond the JSON Schema for tiers and `[[benchmarks]]`.
 
-Points for performance need tiers in every language and a benchmark to measure;
-a better tier earns more than a worse one, and the best earns everything.
+Points for performance need a benchmark, and tiers in every language. A better tier must
+earn more than a worse one, and the best one everything.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ def _kernel_problems(kernel: Table, at: KeyPath, data: Table) -> Iterator[Proble
     tiers = kernel.get("tiers", {})
     scored = "performance" in kernel["points"]
     if scored and "benchmarks" not in data:
-        yield Problem(
-            (*at, "points", "performance"), "needs something to measure: add [[benchmarks]]"
-        )
+        yield Problem((*at, "points", "performance"), "needs benchmarks: add [[benchmarks]]")
     for language in sorted(kernel["files"]):
         if scored and language not in tiers:
             yield Problem((*at, "tiers", language), "is missing: there are points for performance")
     if tiers and not scored:
-        yield Problem((*at, "tiers"), "earn nothing: give `points` for performance")
+        yield Problem((*at, "tiers"), "earn nothing: add `points` for performance")
     groups = {(*at, "tiers"): tiers} | {
         (*at, "tiers", "on", name): group for name, group in tiers.get("on", {}).items()
     }
     for place, group in groups.items():
         for language in sorted({word.value for word in Language} & set(group)):
             if language not in kernel["files"]:
-                yield Problem((*place, language), f"is for {language}, in which there is no file")
+                yield Problem(
+                    (*place, language), f"is for {language}, but the kernel has no such file"
+                )
             yield from _tier_problems(group[language], (*place, language))
 
 
@@ -66,8 +66,8 @@ def _tier_problems(tiers: list[Table], at: KeyPath) -> Iterator[Problem]:
         if better["speedup"] <= worse["speedup"]:
             yield Problem(
                 (*at, position, "speedup"),
-                f"is {better['speedup']}, and the tier before it has {worse['speedup']}: "
-                "write them from slow to fast",
+                f"is {better['speedup']}, but the tier before it has {worse['speedup']}: "
+                "write the tiers from slow to fast",
             )
         if better["share"] <= worse["share"]:
             yield Problem(
@@ -78,7 +78,7 @@ def _tier_problems(tiers: list[Table], at: KeyPath) -> Iterator[Problem]:
         yield Problem((*at, len(tiers) - 1, "share"), "must be 1: the fastest tier earns all")
     marked = [position for position, tier in enumerate(tiers) if tier.get("accepted")]
     for position in marked[1:]:
-        yield Problem((*at, position, "accepted"), "stands at another tier already: mark one")
+        yield Problem((*at, position, "accepted"), "is set in another tier already: mark only one")
 
 
 def _benchmark_problems(benchmark: Table, at: KeyPath, data: Table) -> Iterator[Problem]:
@@ -100,6 +100,6 @@ def _benchmark_problems(benchmark: Table, at: KeyPath, data: Table) -> Iterator[
                 meant = did_you_mean(unknown[0], known)
                 yield Problem((*at, key), f"uses `{unknown[0]}`, which is no size{meant}")
             elif expression.evaluate(known) < 1:
-                yield Problem((*at, key), "is less than 1: leave it out, or count again")
+                yield Problem((*at, key), "is less than 1: correct it, or leave it out")
         except ValueError as error:
             yield Problem((*at, key), str(error))

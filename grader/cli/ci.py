@@ -11,14 +11,14 @@ import click
 from grader.cli import options
 
 if TYPE_CHECKING:
-    # They lead to all checks: imported where a format is asked for, not at every start.
+    # Formats import all checks: import them only when a format is needed, to start fast.
     from grader.formats.output_format import OutputFormat
 
 
 class FormatType(click.ParamType["OutputFormat | None"]):
-    """The name of an output format, of those registered when the option is read.
+    """The name of a registered output format.
 
-    With `terminal` that name stands for none of them.
+    With `terminal`, the name "terminal" is allowed too and gives None.
     """
 
     name = "format"
@@ -100,7 +100,7 @@ class FormatType(click.ParamType["OutputFormat | None"]):
 @click.option(
     "--cluster",
     metavar="local|ADDRESS|slurm",
-    help="Grade on this processor, then let a GPU worker of this Dask cluster measure the "
+    help="Grade on this machine's CPU, then let a GPU worker of this Dask cluster measure the "
     "pending checks; those it does not finish within the budget stay pending (docs/cluster.md).",
 )
 @options.cluster_tls
@@ -160,7 +160,7 @@ def ci(
     type=FormatType(terminal=True),
     default="terminal",
     show_default=True,
-    help="The form to show it in.",
+    help="The format to show it in.",
 )
 @click.option(
     "--output",
@@ -168,7 +168,7 @@ def ci(
     help="Write the result here. Default: standard output.",
 )
 def report(file: Path, form: OutputFormat | None, output: Path | None) -> None:
-    """Show a report (from --json or grade ci --format json) in another form.
+    """Show a report (from --json or grade ci --format json) in another format.
 
     \b
     grade report report.json                                       as at a terminal

@@ -1,7 +1,7 @@
 """Shell completion for the names of assignments and kernels.
 
-A shell asks at each press of Tab and shows whatever is printed, so nothing here imports
-torch, and a file that cannot be read offers no names.
+A shell runs this at each press of Tab and shows whatever is printed. So nothing here
+imports torch, and a file that cannot be read gives no names.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ def assignments(context: click.Context, parameter: click.Parameter, begun: str) 
 
 
 def kernels(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """Return the kernels that start with `begun`, of the given assignments, else of all."""
+    """Return the kernels that start with `begun`, from the given assignments or from all."""
     taken = context.params.get(parameter.name or "")
     # main.cu is only graded, never timed or profiled.
     timed = context.info_name in _TIMED
     names = {
         part.name: None
-        for assignment in _meant(context)
+        for assignment in _given_or_all(context)
         for part in (assignment.kernels if timed else assignment.parts)
     }
     return [n for n in names if n.startswith(begun) and n not in (taken or ())]
 
 
-def _meant(context: click.Context) -> Iterator[Assignment]:
+def _given_or_all(context: click.Context) -> Iterator[Assignment]:
     single = context.params.get("assignment")
     # After an option without its value, click has not sorted the arguments yet.
     names = {single} if single else {*(context.params.get("assignments") or ()), *context.args}

@@ -78,7 +78,7 @@ def batch(**arguments: Any) -> None:
     try:
         sys.exit(run(Request(**arguments)))
     except KeyboardInterrupt:
-        click.echo("what is graded stays graded; the same command goes on with the rest", err=True)
+        click.echo("finished reports are kept; run the same command to grade the rest", err=True)
         raise
 
 
@@ -135,10 +135,10 @@ def leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> N
 
     def report_problem(problem: str) -> None:
         refused.append(problem)
-        stderr.print(f"{problem}: it is not on the page; grade it again", markup=False)
+        stderr.print(f"{problem}: not on the page; grade this submission again", markup=False)
 
     count = write_leaderboard(folder, output, title, names, report_problem)
-    click.echo(f"{count} hand-ins in {output}")
+    click.echo(f"{count} submissions in {output}")
     sys.exit(1 if refused else 0)
 
 

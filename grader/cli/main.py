@@ -37,7 +37,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class CheckType(click.ParamType[CheckName]):
-    """The name of a check, of those that are registered when the option is read."""
+    """The name of a registered check."""
 
     name = "check"
 
@@ -133,7 +133,7 @@ def calibrate(
     seed: int,
     dry_run: bool,
 ) -> None:
-    """Time references, samples at the roof and slow ones; propose tiers (staff).
+    """Time references, samples at the roofline and slow ones; propose tiers (staff).
 
     \b
     grade calibrate silu                   measure, print, store the figures
@@ -298,7 +298,7 @@ cli.add_command(release)
 
 
 def main() -> None:
-    """Run the command line; every failure ends in a sentence and an exit code."""
+    """Run the command line; print every failure as a sentence and set the exit code."""
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
         with terminable():

@@ -63,21 +63,21 @@ def new(
     click.echo(f"made in {folder}:")
     for file in files:
         click.echo(f"  {file}")
-    click.echo("\nto be filled in (stubs are made from the solved files):")
+    click.echo("\nto fill in (stubs are generated from the solved files):")
     for gap in gaps(files, folder):
         click.echo(f"  {gap.file}:{gap.line}: {gap.text}")
     click.echo(
-        "\nIt works already, with a placeholder for a formula. After each change:\n"
+        "\nIt works already, with a placeholder formula. After each change, run:\n"
         "  python -m grader.assignment.generated .      stubs, header and fingerprints\n"
         f"  grade verify {name}\n"
-        "What is worth saying where: docs/instructors.md"
+        "What to write in each file: docs/instructors.md"
     )
 
 
 def _ask(
     name: str, title: str | None, languages: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Ask for what the options leave open."""
+    """Ask for the values that no option gives."""
     try:
         title = title or click.prompt("Title", default=name.replace("_", " ").capitalize())
         if not languages:
@@ -88,7 +88,7 @@ def _ask(
                     meant = did_you_mean(word, _LANGUAGES)
                     raise UsageError(f"`{word}` is no language{meant}", tip="known: cuda, triton")
         click.echo(
-            "Arguments in order, one a line, an empty line at the end:\n"
+            "Arguments in order, one per line; an empty line ends the list:\n"
             "  input:float32[rows, cols]:in   output:float32[rows]:out   rows:int32"
         )
         arguments: list[str] = []
@@ -101,6 +101,6 @@ def _ask(
                 arguments.append(text)
     except click.Abort:
         raise UsageError(
-            "the answers ended before all was told", tip=f"or use options: {EXAMPLE}"
+            "the input ended before the last question", tip=f"or use options: {EXAMPLE}"
         ) from None
     return str(title), languages, tuple(arguments)

@@ -23,7 +23,7 @@ device = click.option(
     type=click.Choice(["auto", "cuda", "cpu"]),
     default="auto",
     show_default=True,
-    help="Run kernels on the GPU (cuda), on the processor (cpu), or on the GPU if there is one.",
+    help="Run kernels on the GPU (cuda), on the CPU (cpu), or on the GPU if there is one (auto).",
 )
 kernels = click.option(
     "--kernel",

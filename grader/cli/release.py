@@ -12,12 +12,12 @@ from grader.errors import GraderError, UsageError
 TARGETS = ("student", "gradescope", "prairielearn", "autolab", "github")
 # Targets that students get, with handouts and stubs.
 FOR_STUDENTS = ("student", "github")
-# Gradescope unpacks the archive itself, so nobody would read a README in it.
+# Gradescope unpacks the archive itself: staff would never see a README in it.
 _GRADESCOPE_NEXT = (
     "upload it below Configure Autograder, with an Ubuntu 22.04 image, "
     "and test it with a solved file"
 )
-_NEXT = "unpack it; its README.md says how it is set up"
+_NEXT = "unpack it; its README.md says how to set it up"
 
 
 @click.command()

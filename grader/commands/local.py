@@ -41,7 +41,7 @@ class Request:
 
 
 def grade_local(request: Request) -> int:
-    """Grade what is asked for, print it, and return the exit code."""
+    """Grade, print the reports, and return the exit code."""
     source = request.source or default_source()
     assignments = chosen_assignments(request.assignments)
     submissions = [(a, read_submission(source, a)) for a in assignments]
@@ -50,7 +50,7 @@ def grade_local(request: Request) -> int:
         if not submissions:
             known = ", ".join(assignment.name for assignment in assignments)
             raise UsageError(
-                f"there is no hand-in in {source}",
+                f"there is no submission in {source}",
                 tip=f"name its folder with --from, or an assignment: {known}",
             )
     check_kernels(request.kernels, [a for a, _ in submissions])
@@ -69,9 +69,9 @@ def grade_local(request: Request) -> int:
         try:
             report = _grade_and_show(assignment, submission, options, request.json_path)
         except BrokenPipeError:
-            raise  # nobody reads the output any more
+            raise  # the reader has closed the output
         except Exception as error:
-            failures.append(as_grader_error(error))  # the others still get their reports
+            failures.append(as_grader_error(error))  # grade the other assignments
         else:
             exit_code = max(exit_code, _exit_code(report))
     if failures:
@@ -99,9 +99,9 @@ def _exit_code(report: Report) -> int:
 
 
 def _check_json(path: Path | None, count: int) -> None:
-    """Make the folder for several reports; raise UsageError if they cannot be written there.
+    """Make the folder for several reports; raise UsageError if reports cannot be written.
 
-    Called before grading, so that no work is lost.
+    Runs before grading, so that no work is lost.
     """
     if path is None:
         return

@@ -52,16 +52,16 @@ def _merge_folders(first: Path, second: Path, output: Path, stderr: Console) -> 
             text = json_text(read_values(first / path))
         except UsageError as error:
             left_out += 1
-            stderr.print(f"{error.message}: it is not in {output}", markup=False)
+            stderr.print(f"{error.message}: left out of {output}", markup=False)
             continue
         if path not in second_paths:
-            stderr.print(f"{path}: not in {second}; it stays as it is", markup=False)
+            stderr.print(f"{path}: not in {second}; copied unchanged", markup=False)
         else:
             try:
                 text = _merged(first / path, second / path, str(path), str(path), stderr)
             except UsageError as error:
                 refused += 1
-                stderr.print(f"{error.message}: {first / path} stays as it is", markup=False)
+                stderr.print(f"{error.message}: {first / path} is copied unchanged", markup=False)
         write_text(output / path, text, parents=True)
         written += 1
     counts = f"{written} reports in {output}, {refused} of them refused"
@@ -82,7 +82,7 @@ def _merged(first: Path, second: Path, names: str, title: str, stderr: Console) 
     """Return the text of the merged report; print what differs. Raises UsageError."""
     merged = merge(read_values(first), read_values(second), names)
     if not merged.filled:
-        stderr.print(f"{title}: nothing was pending that the second report knows", markup=False)
+        stderr.print(f"{title}: the second report fills in no pending check", markup=False)
     for difference in merged.differences:
         stderr.print(f"{title}: the reports differ: {difference}", markup=False)
     return json_text(merged.report)

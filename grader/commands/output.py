@@ -9,7 +9,7 @@ from grader.report.model import write_atomically
 
 
 def write_text(path: Path, text: str, *, tip: str | None = None, parents: bool = False) -> None:
-    """Write the file whole or not at all, with `parents` after making its folders.
+    """Write the file atomically; with `parents`, make its folders first.
 
     Raises GraderError with this tip if it cannot be stored.
     """
@@ -22,5 +22,5 @@ def write_text(path: Path, text: str, *, tip: str | None = None, parents: bool =
 
 
 def reports_folder(folder: Path) -> Path:
-    """Return where the reports are in this folder, which may be the output of `grade batch`."""
+    """Return the folder with the reports: `folder`, or a part of it if `grade batch` wrote it."""
     return folder / "reports" if (folder / "reports").is_dir() else folder

@@ -1,1 +1,1 @@
-"""Kernels executed without a GPU."""
+"""Runs kernels without a GPU."""

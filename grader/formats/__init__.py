@@ -1,1 +1,1 @@
-"""The report in the form that each reader wants: one module for each reader."""
+"""Writes a report as terminal text, or in the format of a learning platform or CI system."""

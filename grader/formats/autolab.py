@@ -3,9 +3,9 @@
     {"_presentation": "semantic", "stages": ["build", …], "build": {"silu": {…}}, …}
     {"scores": {"silu": 90.0, "main": 10.0}, "scoreboard": […]}
 
-A lab's problems must have the kernels' names. Before parsing the line, Autolab
-puts quotes around every word before a colon, even inside strings: no string here
-has a letter or digit right before a colon, and each line is ASCII.
+The problems of the lab must be named like the kernels. Before it parses the line,
+Autolab puts quotes around every word before a colon, even inside strings. So no
+string here has a letter or digit right before a colon, and each line is ASCII.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ MOST_CASES = 5  # with a line of their own, after the first that fails
 
 
 def tally(evidence: CorrectnessEvidence, check: CheckResult) -> str:
-    """Return how many cases are right; the check's message where no case's line says the same."""
+    """Return how many cases are right, or the check's message if no case line repeats it."""
     failed = _failed(evidence)
     if not failed or not failed[0].message or failed[0].message not in check.message:
         return check.message
@@ -25,10 +25,10 @@ def tally(evidence: CorrectnessEvidence, check: CheckResult) -> str:
 
 
 def write_cases(page: Page, evidence: CorrectnessEvidence, deduplicator: Deduplicator) -> None:
-    """Add a line for each case that failed, the first with what is needed to fix it."""
+    """Add a line for each failed case; the first one has hint and mismatches below it."""
     failed = _failed(evidence)
     skipped = [case for case in evidence.cases if case.verdict is Verdict.SKIPPED]
-    alike = list(_alike(failed))
+    alike = list(_group_alike(failed))
     for number, cases in enumerate(alike[: 1 + MOST_CASES]):
         names = ", ".join(map(_label, cases[: 1 + MOST_CASES]))
         if more := len(cases[1 + MOST_CASES :]):
@@ -59,8 +59,8 @@ def _number(cases: int, *, other: bool) -> str:
     return f"{cases} {'other ' if other else ''}case{'s' if cases > 1 else ''}"
 
 
-def _alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
-    """Yield neighbours of which the same is to be deduplicator, in one list."""
+def _group_alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
+    """Yield runs of neighbouring cases that share one description."""
     group: list[CaseResult] = []
     for case in failed:
         if group and (case.mismatches or _what_happened(case) != _what_happened(group[0])):
@@ -72,9 +72,9 @@ def _alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
 
 
 def summary_of_hidden(check: CheckResult) -> str:
-    """Return what a student may know of hidden cases: how many, verdicts, and size of the error.
+    """Return what a student may know about hidden cases: number, verdicts, largest error.
 
-    Messages, sizes and output stay out, for each could tell the input.
+    Messages, sizes and output are left out because they could reveal the input.
     """
     evidence = check.evidence
     if not isinstance(evidence, CorrectnessEvidence):
@@ -98,7 +98,7 @@ def _label(case: CaseResult) -> str:
 
 
 def _what_happened(case: CaseResult) -> str:
-    """Return message, count, pattern and error, nothing twice."""
+    """Return verdict, message, count, pattern and error, without repetition."""
     parts = [f"{case.verdict.phrase}, {case.message}" if case.message else case.verdict.phrase]
     count = f"{case.mismatched} of {case.elements}"
     if case.mismatched and count not in case.message:

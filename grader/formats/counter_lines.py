@@ -1,4 +1,4 @@
-"""The details of a counters check: the most expensive lines of the file."""
+"""The details of a counters check: the source lines with the most excess transactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEADER = ("access", "requests", "per request", "would do", "times")
 
 
 def write_counters(page: Page, evidence: CountersEvidence, *, failed: bool) -> None:
-    """Add a table of the most expensive lines if a bound was broken."""
+    """Add a table of the most expensive lines if the check failed."""
     expensive = [line for line in evidence.lines if line.transactions > line.least]
     shown = (expensive or list(evidence.lines))[:MOST_LINES]
     if failed and shown:

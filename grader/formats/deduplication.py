@@ -1,19 +1,19 @@
-"""Show a kernel's hints, and what the student's code printed, only once on a page.
+"""Shows each hint, and each output of the student's code, once per kernel.
 
-Several checks call the same function on the same data, and each shows a mistake
-in it: shown twice, it reads as two mistakes.
+Several checks call the same function on the same data. A repeated hint or
+output would look like a second mistake.
 """
 
 from __future__ import annotations
 
 from grader.formats.page import Page
 
-INDENT = 4  # of everything below a check's line
-MOST_REPEATED = 40  # lines of a repetition: a traceback, or what a call prints
+INDENT = 4  # columns, for everything below the line of a check
+MOST_REPEATED = 40  # lines of a repeated block, such as a traceback
 
 
 class Deduplicator:
-    """Adds hints and output to a page, unless they are on it already."""
+    """Adds hints and output to a page, unless the page has them already."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -27,19 +27,19 @@ class Deduplicator:
             self._page.sentence(("hint: ", "bold"), hint, indent=indent, hanging=6)
 
     def output(self, output: str, *, head: int, tail: int) -> None:
-        """Add what the student's code printed, unless every line of it is on the page."""
+        """Add what the student's code printed, unless the page has every line already."""
         lines = output.strip("\n").splitlines()
         if not output.strip() or self._printed.issuperset(lines):
             return
         self._printed.update(lines)
         once, times = _repetition(lines)
-        often = f", {times} times the same" if times > 1 else ""
+        often = f" (repeated {times} times)" if times > 1 else ""
         self._page.sentence(f"what your code printed{often}:", indent=INDENT)
         self._page.quote("\n".join(once), indent=INDENT, head=head, tail=tail)
 
 
 def _repetition(lines: list[str]) -> tuple[list[str], int]:
-    """Return the shortest block that the lines repeat, and how often."""
+    """Return the shortest block whose repetition gives the lines, and the number of repetitions."""
     for size in range(1, min(len(lines) // 2, MOST_REPEATED) + 1):
         if len(lines) % size == 0 and lines[size:] == lines[:-size]:
             return lines[:size], len(lines) // size

@@ -1,7 +1,7 @@
-"""What a student needs below the line of a check: evidence, as lines of a page.
+"""The evidence of a check, as lines below the check's own line.
 
-One function for each type of evidence that ships with the grader; a registered check brings
-its own lines (`Check.lines`).
+There is one function for each type of evidence that ships with the grader. A registered check
+returns its own lines (`Check.lines`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
 
 MOST_DIAGNOSTICS = 10
-MOST_WARNINGS = 3  # of a build that went well
+MOST_WARNINGS = 3  # if the check is accepted
 MOST_FINDINGS = 10
-# How a message says what kind of access it was.
+# A message that matches names the kind of access already.
 _ACCESS = {
     "read": r"\b(reads?|loads?)\b",
     "write": r"\b(writes?|wrote|written|stores?)\b",
@@ -41,7 +41,7 @@ _ACCESS = {
 
 
 def write_details(page: Page, check: CheckResult, deduplicator: Deduplicator | None = None) -> None:
-    """Add what is worth reading about the check; nothing if all is well and quiet.
+    """Add hint, findings, tables and output of the check; nothing if there are none.
 
     `deduplicator` drops hints and output that the page already shows for the same kernel.
     """
@@ -67,7 +67,7 @@ def write_details(page: Page, check: CheckResult, deduplicator: Deduplicator | N
 
 
 def headline(check: CheckResult) -> str:
-    """Return what a check's own line says: its message, if the details do not say it again."""
+    """Return the text of the check's line: its message, or a summary if the details repeat it."""
     evidence = check.evidence
     if isinstance(evidence, CorrectnessEvidence):
         return tally(evidence, check)
@@ -83,7 +83,7 @@ def headline(check: CheckResult) -> str:
 
 def _build(page: Page, evidence: BuildEvidence, check: CheckResult) -> None:
     failed = check.verdict is not Verdict.ACCEPTED
-    # The first error is the one to fix; warnings must not push it off the screen.
+    # The first error is the one to fix: show errors before warnings.
     diagnostics = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
     most = MOST_DIAGNOSTICS if failed else MOST_WARNINGS
     for diagnostic in diagnostics[:most]:
@@ -123,18 +123,18 @@ def _memory(
     for found in findings:
         severity = (f"{found.severity}: ", _style(found.severity))
         place = found.file if found.line is None else f"{found.file}:{found.line}"
-        what = f"{_kind(found)}: {_found(found)}"
+        what = f"{_kind(found)}: {_finding_text(found)}"
         page.sentence((f"{place}: ", "bold"), severity, what, indent=INDENT, most=4)
         deduplicator.hint(found.hint, indent=INDENT + 2)
     left_out = max(evidence.findings_total, len(evidence.findings)) - len(findings)
     if left_out > 0:
         page.sentence(f"and {left_out} more", indent=INDENT)
-    _tools_that_could_not(page, evidence.tools, message=check.message)
-    if failed:  # else the lines of the correctness check, once more
+    _tools_not_run(page, evidence.tools, message=check.message)
+    if failed:  # otherwise it would repeat the output of the correctness check
         deduplicator.output(evidence.output, head=10, tail=5)
 
 
-def _tools_that_could_not(page: Page, tools: tuple[ToolRun, ...], *, message: str) -> None:
+def _tools_not_run(page: Page, tools: tuple[ToolRun, ...], *, message: str) -> None:
     reasons: dict[str, list[str]] = {}
     for tool in tools:
         if tool.problem is not None and tool.problem != message:
@@ -144,14 +144,14 @@ def _tools_that_could_not(page: Page, tools: tuple[ToolRun, ...], *, message: st
 
 
 def _program(page: Page, evidence: ProgramEvidence, deduplicator: Deduplicator) -> None:
-    """The runs that went well in a line each; the last one's sentence is the check's own."""
+    """Add a line for each run, then the output of the last run."""
     for number, run in enumerate(evidence.runs, start=1):
-        asked = "one element changed" if run.changed else "nothing changed"
+        setup = "one element changed" if run.changed else "nothing changed"
         if run.exit_code is not None:
             ended = f"exit code {run.exit_code}"
         else:
             ended = run.verdict.phrase if run.signal is None else f"ended by signal {run.signal}"
-        what = f"{asked}: {ended}"
+        what = f"{setup}: {ended}"
         page.sentence((f"run {number}, ", "bold"), what, indent=INDENT)
     if evidence.runs:
         deduplicator.output(evidence.runs[-1].output, head=4, tail=10)
@@ -161,10 +161,9 @@ def _kind(found: Finding) -> str:
     return found.kind.replace("_", " ")
 
 
-def _found(found: Finding) -> str:
-    """Return message, access, buffer, place in the grid and count, nothing twice."""
-    # Triton's word for a block.
-    block = "program" if found.file.endswith(".py") else "block"
+def _finding_text(found: Finding) -> str:
+    """Return message, access, buffer, place in the grid and count, without repetition."""
+    block = "program" if found.file.endswith(".py") else "block"  # Triton's term
     grid = [
         f"kernel {found.kernel}" if found.kernel is not None else "",
         f"{block} {_xyz(found.block)}" if found.block is not None else "",
@@ -175,15 +174,15 @@ def _found(found: Finding) -> str:
         found.message,
         _access(found),
         _buffer(found),
-        ", ".join(text for text in grid if _unsaid(found, text)),
-        f"the other access is in {other_line}" if _unsaid(found, other_line) else "",
+        ", ".join(text for text in grid if _unless_in_message(found, text)),
+        f"the other access is in {other_line}" if _unless_in_message(found, other_line) else "",
         f"{found.count} times" if found.count > 1 else "",
     ]
     return "; ".join(filter(None, parts))
 
 
-def _unsaid(found: Finding, text: str) -> str:
-    """Return the text, or nothing if the finding's message has it word for word."""
+def _unless_in_message(found: Finding, text: str) -> str:
+    """Return the text, or "" if the finding's message contains it."""
     return "" if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", found.message) else text
 
 
@@ -199,9 +198,9 @@ def _buffer(found: Finding) -> str:
     if found.buffer is None:
         return ""
     name = f"`{found.buffer}`"
-    if found.element is None or not _unsaid(found, f"element {found.element} of {name}"):
-        return _unsaid(found, name)
-    return _unsaid(found, f"{name}[{found.element}]")
+    if found.element is None or not _unless_in_message(found, f"element {found.element} of {name}"):
+        return _unless_in_message(found, name)
+    return _unless_in_message(found, f"{name}[{found.element}]")
 
 
 def _xyz(value: tuple[int, int, int]) -> str:

@@ -1,12 +1,12 @@
-"""GitHub's three places: annotations, the summary of a step, and Classroom's result.
+"""GitHub's three outputs: annotations, the summary of a step, and Classroom's result.
 
     commands      `::error file=…,line=…::…` on standard output, at the student's lines
     summary       Markdown, appended to the file that GITHUB_STEP_SUMMARY names
-    classroom     JSON, of which the base64 is the step's output `result`
+    classroom     JSON; its base64 encoding is the step's output `result`
 
-GitHub shows 10 errors, 10 warnings and 10 notices of a step and drops the rest
-without a word, so the most useful come first and no more are printed; a summary
-beyond 1024 KiB is refused as a whole.
+GitHub shows 10 errors, 10 warnings and 10 notices of a step and silently drops the
+rest, so the most useful come first and no more are printed. GitHub refuses a summary
+beyond 1024 KiB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from grader.formats import student_view
-from grader.formats.student_view import Told
+from grader.formats.student_view import VisibleCheck
 from grader.report.evidence import BuildEvidence, CountersEvidence, Finding, MemoryEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
@@ -34,26 +34,26 @@ _CAPS = (student_view.MOST_TEXT, 4_000, 1_000, 0)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|~@])")
 
 Kind = Literal["error", "warning", "notice"]
-Annotation = tuple[Kind, str]  # and the whole command
+Annotation = tuple[Kind, str]  # the kind, and the command that contains it
 
 
 def workflow_commands(report: Report, folder: str = "") -> list[str]:
     """Return workflow commands, most severe first, as many as GitHub shows.
 
-    `folder` is where the hand-in is, relative to the repository.
+    `folder` is the folder of the submission, relative to the repository.
     """
-    made = list(dict.fromkeys(_all_annotations(report, folder)))
+    annotations = list(dict.fromkeys(_all_annotations(report, folder)))
     shown: list[str] = []
     kinds: tuple[Kind, ...] = ("error", "warning", "notice")
     for kind in kinds:
-        shown += [line for found, line in made if found == kind][:MOST_OF_A_KIND]
+        shown += [line for found, line in annotations if found == kind][:MOST_OF_A_KIND]
     return shown
 
 
 def classroom(report: Report) -> dict[str, Any]:
     """Return Classroom's result as JSON values.
 
-    After a grader error its greatest score is 0, of which Classroom publishes nothing.
+    After a grader error the maximum score is 0, so that Classroom publishes no score.
     """
     if report.score is None:
         message = "the grader failed, not your code: there is no score"
@@ -62,10 +62,10 @@ def classroom(report: Report) -> dict[str, Any]:
             "version": _CLASSROOM_VERSION,
             "status": "error",
             "max_score": 0,
-            "tests": [_filled(test)],
+            "tests": [_with_defaults(test)],
         }
     tests = [
-        _filled(
+        _with_defaults(
             {
                 "name": entry.name,
                 "status": "pass" if student_view.status(entry.check) == "passed" else "fail",
@@ -82,7 +82,7 @@ def classroom(report: Report) -> dict[str, Any]:
     return {
         "version": _CLASSROOM_VERSION,
         "status": "pass" if complete else "fail",
-        "max_score": math.ceil(report.max_score),  # a whole number there, unlike the scores
+        "max_score": math.ceil(report.max_score),  # Classroom accepts fractions in scores only
         "tests": tests,
     }
 
@@ -104,16 +104,16 @@ def summary(report: Report) -> str:
 
 
 def guarded(text: str, word: str) -> str:
-    """Return text among which GitHub obeys no command; `word` must be a fresh secret."""
+    """Return the text with workflow commands disabled; `word` must be a fresh secret."""
     return f"::stop-commands::{word}\n{text}\n::{word}::"
 
 
-def _filled(test: dict[str, Any]) -> dict[str, Any]:
+def _with_defaults(test: dict[str, Any]) -> dict[str, Any]:
     empty = {"message": "", "test_code": "", "filename": "", "line_no": 0, "duration": 0}
     return {**empty, **test}
 
 
-def _summary(report: Report, entries: Sequence[Told], cap: int) -> str:
+def _summary(report: Report, entries: Sequence[VisibleCheck], cap: int) -> str:
     lines = [f"## {_markdown(report.title or report.assignment)}", ""]
     lines += [f"{_markdown(line)}\n" for line in student_view.result(report).split("\n")]
     lines += ["| check | verdict | points |", "|---|---|---|"]
@@ -137,7 +137,7 @@ def _points(check: CheckResult) -> str:
 
 
 def _markdown(text: str) -> str:
-    # Quotes stay: `&#x27;` would be taken apart by the next step.
+    # Keep quotes: the next step would break `&#x27;`.
     plain = html.escape(student_view.safe_line(text, 1_000), quote=False)
     return _MARKDOWN.sub(r"\\\1", plain)
 
@@ -145,7 +145,7 @@ def _markdown(text: str) -> str:
 def _all_annotations(report: Report, folder: str) -> Iterator[Annotation]:
     for kernel in report.kernels:
         for check in kernel.checks:
-            placed = list(_of_evidence(check, folder)) if _may_be_told(check) else []
+            placed = list(_evidence_annotations(check, folder)) if _visible(check) else []
             yield from placed
             if student_view.failed(check) and not any(kind == "error" for kind, _ in placed):
                 yield _command(
@@ -157,11 +157,11 @@ def _all_annotations(report: Report, folder: str) -> Iterator[Annotation]:
         yield _command("notice", "points pending", student_view.pending(report), None, folder)
 
 
-def _may_be_told(check: CheckResult) -> bool:
+def _visible(check: CheckResult) -> bool:
     return check.visibility is Visibility.VISIBLE
 
 
-def _of_evidence(check: CheckResult, folder: str) -> Iterator[Annotation]:
+def _evidence_annotations(check: CheckResult, folder: str) -> Iterator[Annotation]:
     evidence = check.evidence
     if isinstance(evidence, BuildEvidence):
         for diagnostic in sorted(evidence.diagnostics, key=lambda one: one.severity != "error"):
@@ -189,9 +189,9 @@ def _finding(found: Finding, folder: str) -> Annotation:
 
 
 def _sentence(check: CheckResult) -> str:
-    """Return what happened and where to look; the details are in the log and the summary."""
-    if not _may_be_told(check):
-        return student_view.told(check)
+    """Return verdict, message and hint; the details are in the log and the summary."""
+    if not _visible(check):
+        return student_view.visible_text(check)
     return f"{check.verdict.phrase}: {check.message}" + (f"\n{check.hint}" if check.hint else "")
 
 

@@ -1,10 +1,9 @@
 """Gradescope's results.json, by its specification of an autograder's output.
 
-Every test is visible, because Gradescope hides the total score from students as
-soon as one test is hidden: a visible test shows number, verdict and size of the
-error of hidden cases. A test whose points are pending has no score at all, so
-that it shows as neither passed nor failed. Gradescope returns `extra_data` with
-the next submission.
+Gradescope hides the total score from students as soon as one test is hidden. So
+every test is visible, and shows only number, verdicts and largest error of hidden
+cases. A test with pending points has no score, so that it shows as neither passed
+nor failed. Gradescope returns `extra_data` with the next submission.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def gradescope(
     return results
 
 
-def _test(entry: student_view.Told) -> dict[str, Any]:
+def _test(entry: student_view.VisibleCheck) -> dict[str, Any]:
     test: dict[str, Any] = {
         "name": entry.name,
         "number": entry.number,

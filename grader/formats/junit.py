@@ -1,4 +1,4 @@
-"""JUnit's XML: a suite for each kernel in a language, a case for each check.
+"""JUnit's XML: a suite for each kernel and language, a case for each check.
 
 A failure's type is the verdict. A check without a judgement is `skipped`, a
 grader error is an `error`. Points are properties; times are in seconds.
@@ -16,7 +16,7 @@ _NOT_JUDGED = (Verdict.SKIPPED, Verdict.NOT_MEASURED, Verdict.NOT_SUBMITTED)
 
 
 def junit(report: Report) -> str:
-    """Return the document, with its declaration; its text is legal in XML 1.0."""
+    """Return the XML 1.0 document with its declaration."""
     root = ElementTree.Element("testsuites", name=student_view.safe_line(report.assignment))
     entries = list(student_view.checks(report))
     for kernel in report.kernels:
@@ -29,7 +29,7 @@ def junit(report: Report) -> str:
 
 
 def _suite(
-    report: Report, kernel: KernelResult, entries: list[student_view.Told]
+    report: Report, kernel: KernelResult, entries: list[student_view.VisibleCheck]
 ) -> ElementTree.Element:
     name = student_view.safe_line(student_view.label(kernel))
     verdicts = [entry.check.verdict for entry in entries]
@@ -56,7 +56,7 @@ def _suite(
     return suite
 
 
-def _case(entry: student_view.Told, suite: str) -> ElementTree.Element:
+def _case(entry: student_view.VisibleCheck, suite: str) -> ElementTree.Element:
     check, verdict, text = entry.check, entry.check.verdict, entry.text
     case = ElementTree.Element(
         "testcase",

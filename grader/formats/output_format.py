@@ -1,4 +1,4 @@
-"""An output format: whose file a report becomes, and what goes to the log beside it."""
+"""An output format: the file that a platform reads, and the text for its log."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grader.report.model import Report, json_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extras:
-    """What goes with a report.
+    """Additions to a report.
 
-    `folder` is the submission's place in its repository (GitHub), `notes` are lines above the
+    `folder` is the submission's folder in its repository (GitHub), `notes` are lines above the
     result, and `extra` comes back with the next submission (Gradescope).
     """
 
@@ -26,16 +26,16 @@ class Extras:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-NONE = Extras()
+NO_EXTRAS = Extras()
 
 
 class OutputFormat:
-    """One format. A subclass gives `name` and `values` or `file`, and what differs of the rest."""
+    """One format. A subclass defines `name` and either `values` or `file`."""
 
     name: ClassVar[str]
-    # Seconds for a whole run unless told otherwise: below the platform's own limit.
+    # The default time budget of a run: below the platform's own limit.
     budget_s: ClassVar[float | None] = None
-    # True if students never see what is printed.
+    # True if students never see standard output.
     log_is_for_staff: ClassVar[bool] = False
 
     def __str__(self) -> str:
@@ -45,18 +45,18 @@ class OutputFormat:
         """Return the file as JSON values; None if the format cannot express a missing score."""
         raise NotImplementedError
 
-    def file(self, report: Report, extras: Extras = NONE) -> str | None:
+    def file(self, report: Report, extras: Extras = NO_EXTRAS) -> str | None:
         """Return the file's text; None if the format cannot express a missing score."""
         values = self.values(report, extras)
         return None if values is None else json_text(values)
 
-    def log(self, report: Report, extras: Extras = NONE) -> str:
-        """Return what goes to standard output, and write what the platform reads besides."""
-        return shown(report, staff=self.log_is_for_staff)
+    def log(self, report: Report, extras: Extras = NO_EXTRAS) -> str:
+        """Return the text for standard output; write the other files that the platform reads."""
+        return terminal_text(report, staff=self.log_is_for_staff)
 
 
-def shown(report: Report, *, staff: bool) -> str:
-    """Return the report as at a terminal; without `staff`, as a student may see it."""
+def terminal_text(report: Report, *, staff: bool) -> str:
+    """Return the report as a terminal shows it; without `staff`, hidden cases stay hidden."""
     file = io.StringIO()
     print_report(report, Console(file=file), show_hidden=staff)
     return file.getvalue()

@@ -1,9 +1,9 @@
-"""Lines of a fixed width for a terminal or a log, safe whatever they quote.
+"""Lines of a fixed width for a terminal or a log, safe to print with untrusted text.
 
-All text passes through `Page`. It escapes control characters and what the
-reader's encoding lacks, cuts what is too long, and makes rich Text, in which
-`[red]` is five letters and no markup. A bar at the left marks what a student's
-program printed, so that it cannot pass for a line of the grader.
+All text passes through `Page`. It escapes control characters and characters that
+the reader's encoding lacks, and cuts long text. It makes rich Text, in which `[red]`
+is text and no markup. A bar at the left marks the output of a student's program,
+so that no such line can look like one of the grader's.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from rich.text import Text
 from grader.text.printable import encodable, one_line, printable
 
 LOG_WIDTH = 100  # without a terminal: a log looks the same on every machine
-MOST_WIDTH = 120  # longer lines are hard to read, however wide the window
+MOST_WIDTH = 120  # longer lines are hard to read
 LEAST_WIDTH = 40
-LEAST_BESIDE = 24  # columns beside a row's lead; fewer would leave a word on each line
+LEAST_BESIDE = 24  # columns beside a row's lead; fewer would leave one word on each line
 BAR = "| "
 DOTS = "..."
-# Far more than a page shows, and few enough to stay fast on a gigabyte of output.
-MOST_CHARACTERS = 100_000
+MOST_CHARACTERS = 100_000  # more than a page shows; the cap bounds the time for huge outputs
 
 Piece = str | tuple[str, str]  # text, or text and its style
 
@@ -51,7 +50,7 @@ class Page:
         return _cut(self._safe(one_line(text[:MOST_CHARACTERS])), width)
 
     def sentence(self, *pieces: Piece, indent: int = 0, hanging: int = 2, most: int = 6) -> None:
-        """Add a sentence; its further lines are indented `hanging` columns more.
+        """Add a sentence; its continuation lines are indented by `hanging` more columns.
 
         Line feeds become spaces. At most `most` lines are shown.
         """
@@ -76,7 +75,7 @@ class Page:
             self.lines[-1].rstrip()
 
     def quote(self, text: str, *, indent: int, head: int, tail: int = 0) -> None:
-        """Add foreign output behind a bar: its first `head` and last `tail` lines."""
+        """Add untrusted output behind a bar: its first `head` and last `tail` lines."""
         lines = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n").split("\n")
         left_out = len(lines) - head - tail
         if left_out > 1:
@@ -106,7 +105,7 @@ class Page:
             words, style = (piece, "") if isinstance(piece, str) else piece
             space = " " if words[:1] == " " else "", " " if words[-1:] == " " else ""
             words = self._safe(one_line(words[:MOST_CHARACTERS]))
-            # Count characters, not columns: characters of no width would never fill a line.
+            # Count characters, not columns: zero-width characters never fill a line.
             text.append(f"{space[0]}{words[:most]}{space[1] if words else ''}", style)
         return text
 
@@ -121,7 +120,7 @@ class Page:
 
 
 def _cut(text: str, width: int) -> str:
-    # Characters of no width take no columns, so limit the characters as well.
+    # Zero-width characters take no columns, so limit the characters as well.
     text = text[: 4 * width]
     if cell_len(text) <= width:
         return text

@@ -1,8 +1,8 @@
 """PrairieLearn's results.json, by its documentation of external grading.
 
 A grader error and an empty submission are `gradable: false`: they use no attempt
-and lose no points. PrairieLearn shows the tests' points only if every test has
-some, so every test has; pending points are 0 of 0, which it shows as neutral.
+and lose no points. PrairieLearn shows the points of tests only if every test has
+points. So pending points are 0 of 0, which PrairieLearn shows as neutral.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from grader.formats import student_view
-from grader.formats.student_view import Told
+from grader.formats.student_view import VisibleCheck
 from grader.report.model import Report, json_text
 from grader.report.verdict import Verdict
 
-MOST_BYTES = 1_000_000  # beyond 1 MB the whole result is refused
+MOST_BYTES = 1_000_000  # PrairieLearn refuses larger results
 _CAPS = (student_view.MOST_TEXT, 4_000, 1_000, 200)
 
 
@@ -33,7 +33,7 @@ def prairielearn(report: Report) -> dict[str, Any]:
         }
     entries = tuple(student_view.checks(report))
     results: dict[str, Any] = {}
-    for cap in _CAPS:  # shorter output, until all tests fit
+    for cap in _CAPS:  # shorten the output until all tests fit
         results = _results(report, report.score, entries, cap)
         if len(json_text(results).encode()) < MOST_BYTES:
             return results
@@ -41,7 +41,9 @@ def prairielearn(report: Report) -> dict[str, Any]:
     return results
 
 
-def _results(report: Report, score: float, entries: Sequence[Told], cap: int) -> dict[str, Any]:
+def _results(
+    report: Report, score: float, entries: Sequence[VisibleCheck], cap: int
+) -> dict[str, Any]:
     return {
         "gradable": True,
         "score": min(1.0, max(0.0, score / report.max_score)) if report.max_score else 0.0,

@@ -1,6 +1,6 @@
-"""Which output formats there are. A new one is a module beside the others and a class here.
+"""The output formats. A new format is a module in this package and a class here.
 
-`register` adds one from outside the package, such as a test's.
+`register` adds a format from outside the package.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from grader.formats import github
 from grader.formats.autolab import autolab
 from grader.formats.gradescope import gradescope
 from grader.formats.junit import junit
-from grader.formats.output_format import NONE, Extras, OutputFormat, shown
+from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat, terminal_text
 from grader.formats.prairielearn import prairielearn
 from grader.report.model import Report, to_json
 
 
 class Gradescope(OutputFormat):
-    """The file results.json; its log is for staff."""
+    """The file results.json; the log is for staff."""
 
     name = "gradescope"
     budget_s = 540.0  # of 10 minutes
@@ -44,22 +44,22 @@ class PrairieLearn(OutputFormat):
 
 
 class Autolab(OutputFormat):
-    """The last lines of standard output, which are also written to the file."""
+    """The last lines of standard output; `--output` also writes them to a file."""
 
     name = "autolab"
     budget_s = 50.0  # of 60 s
 
-    def file(self, report: Report, extras: Extras = NONE) -> str | None:
+    def file(self, report: Report, extras: Extras = NO_EXTRAS) -> str | None:
         """Return the feedback and the scores."""
         return autolab(report)
 
-    def log(self, report: Report, extras: Extras = NONE) -> str:
-        """Return the report, and after it what Autolab reads."""
-        return f"{shown(report, staff=False)}\n{self.file(report) or ''}"
+    def log(self, report: Report, extras: Extras = NO_EXTRAS) -> str:
+        """Return the report, then the lines that Autolab reads."""
+        return f"{terminal_text(report, staff=False)}\n{self.file(report) or ''}"
 
 
 class GitHub(OutputFormat):
-    """Classroom's result, commands on standard output, and the files that GitHub names."""
+    """Classroom's result, workflow commands on standard output, and the step's files."""
 
     name = "github"
 
@@ -67,10 +67,9 @@ class GitHub(OutputFormat):
         """Return Classroom's result."""
         return github.classroom(report)
 
-    def log(self, report: Report, extras: Extras = NONE) -> str:
+    def log(self, report: Report, extras: Extras = NO_EXTRAS) -> str:
         """Return report and annotations; append the summary and the step's output."""
-        # What a student printed is among it.
-        text = github.guarded(shown(report, staff=False), secrets.token_hex(16))
+        text = github.guarded(terminal_text(report, staff=False), secrets.token_hex(16))
         _append("GITHUB_STEP_SUMMARY", github.summary(report))
         result = github.encoded(github.classroom(report))
         _append("GITHUB_OUTPUT", f"result={result}\n")
@@ -82,13 +81,13 @@ class JUnit(OutputFormat):
 
     name = "junit"
 
-    def file(self, report: Report, extras: Extras = NONE) -> str | None:
+    def file(self, report: Report, extras: Extras = NO_EXTRAS) -> str | None:
         """Return the XML."""
         return junit(report)
 
 
 class Json(OutputFormat):
-    """Our own report."""
+    """The grader's own report (`grade report` reads it)."""
 
     name = "json"
 
@@ -114,22 +113,22 @@ def formats() -> tuple[OutputFormat, ...]:
 
 
 def named(name: str) -> OutputFormat:
-    """Return the format of this name. Raises KeyError if there is none."""
+    """Return the format of this name. Raises KeyError if it does not exist."""
     return _formats[name]
 
 
 def register(form: OutputFormat) -> None:
-    """Add a format; its name becomes one that options may use."""
+    """Add a format, which `--format` then accepts."""
     _formats[form.name] = form
 
 
 def unregister(form: OutputFormat) -> None:
-    """Take a format out that `register` added."""
+    """Remove a format that `register` added."""
     del _formats[form.name]
 
 
 def _append(variable: str, text: str) -> None:
-    """Append to the file that an environment variable names, if there is one."""
+    """Append to the file that the environment variable names, if it is set."""
     name = os.environ.get(variable)
     if not name:
         return

@@ -1,8 +1,8 @@
-"""What a student may be told, as plain text: the pieces that other systems' results are made of.
+"""What a student may see of a report, as plain text for the results of platforms.
 
-Every string here is safe to print and fits in a mail: control characters are
-spelt out, long lines cut, long output shortened in the middle. Of cases that
-are not visible only their number, verdicts and size of the error are told.
+Every string is safe to print and fits in a mail: control characters are escaped,
+long lines cut, long output shortened in the middle. Cases that are not visible
+show only their number, verdicts and largest error.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from grader.vocabulary import Visibility
 MOST_NAME = 120
 MOST_TEXT = 16_000  # characters of one check: some 150 lines
 _CUT = "\n... (the rest is cut)"
-# What XML 1.0 forbids and `printable` may still leave: halves of pairs and the two last of a plane.
-_NO_TEXT = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML 1.0 forbids and `printable` keeps: surrogates, and the last two code points of a plane.
+_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class VisibleCheck:
     """One check as a student sees it.
 
-    `number` is "kernel.check", both from 1. `decided` points are those that are
-    not pending; `score` is what was won of them, None if the grader failed or
-    if the kernel's other language counts. `text` is the sentence of the check and
-    what is needed to fix it.
+    `number` is "kernel.check", both from 1. `decided` is the number of points that
+    are not pending; `score` is how many of them the student has, None if the grader
+    failed or if the kernel's other language counts. `text` is the check's verdict,
+    message and details.
     """
 
     kernel: KernelResult
@@ -48,8 +48,8 @@ class Told:
     text: str
 
 
-def checks(report: Report) -> Iterator[Told]:
-    """Yield all checks, kernel by kernel; one that was not handed in has a single one."""
+def checks(report: Report) -> Iterator[VisibleCheck]:
+    """Yield all checks, kernel by kernel; a kernel that was not submitted has a single one."""
     names = [kernel.name for kernel in report.kernels]
     for first, kernel in enumerate(report.kernels, 1):
         for second, check in enumerate(kernel.checks, 1):
@@ -59,32 +59,32 @@ def checks(report: Report) -> Iterator[Told]:
                 name += " (the other language counts)"
             if check.pending and kernel.counted:
                 name += f" ({points(check.pending)} points pending)"
-            yield Told(
+            yield VisibleCheck(
                 kernel=kernel,
                 check=check,
                 number=f"{first}.{second}",
                 name=safe_line(name, MOST_NAME),
                 score=check.score if kernel.counted else None,
                 decided=_decided(kernel, check),
-                text=told(check),
+                text=visible_text(check),
             )
 
 
 def _decided(kernel: KernelResult, check: CheckResult) -> float:
     if not kernel.counted:
         return 0.0
-    if check.verdict is Verdict.NOT_SUBMITTED:  # the one entry stands for all of the kernel's
+    if check.verdict is Verdict.NOT_SUBMITTED:  # the kernel's only check
         return kernel.max_score
     return round(check.max_score - check.pending, 2)
 
 
 def label(kernel: KernelResult) -> str:
-    """Return "silu · CUDA C++", or the name alone of a kernel that was not handed in."""
+    """Return "silu · CUDA C++", or only the name if the kernel was not submitted."""
     language = f" · {kernel.language.phrase}" if kernel.language else ""
     return f"{kernel.name}{language}"
 
 
-def told(check: CheckResult) -> str:
+def visible_text(check: CheckResult) -> str:
     """Return what a student may read about the check."""
     page = Page(Console(file=io.StringIO()))
     if check.visibility is Visibility.VISIBLE:
@@ -96,7 +96,7 @@ def told(check: CheckResult) -> str:
 
 
 def result(report: Report) -> str:
-    """Return the result in a line or a few: verdict, points, what is pending and why."""
+    """Return the result in a few lines: verdict, points, what is pending and why."""
     lines = [f"{report.title or report.assignment}: {report.verdict.phrase}"]
     if report.score is None:
         lines[0] += ": the grader failed, which is not your fault; there is no score"
@@ -106,12 +106,12 @@ def result(report: Report) -> str:
     if report.pending:
         lines.append(pending(report))
     if report.filtered:
-        lines.append("This is a part of the assignment only, not the whole score.")
+        lines.append("Only a part of the assignment was graded: this is not the whole score.")
     return safe("\n".join(one_line(line) for line in lines))
 
 
 def pending(report: Report) -> str:
-    """Say which points are open, why, and how they are graded."""
+    """Return how many points are pending, why, and how they get graded."""
     reasons = dict.fromkeys(
         one_line(check.message)[:MOST_NAME]
         for kernel in report.kernels
@@ -127,29 +127,29 @@ def pending(report: Report) -> str:
 
 
 def points(value: float) -> str:
-    """Return a number of points without needless zeros."""
+    """Return a number of points without trailing zeros."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def failed(check: CheckResult) -> bool:
-    """True if the check costs the student something: judged, and not good."""
+    """True if the check was judged and earns no points."""
     return check.verdict.judged and not check.verdict.earns_points
 
 
 def safe(text: str, most: int = MOST_TEXT) -> str:
-    """Return text for any reader: no control characters but line feeds, capped."""
-    shown = _NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", printable(text[: 4 * most]))
+    """Return at most `most` characters, without control characters except line feeds."""
+    shown = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", printable(text[: 4 * most]))
     return shown if len(shown) <= most else shown[: most - len(_CUT)] + _CUT
 
 
 def safe_line(text: str, most: int = MOST_NAME) -> str:
-    """Return text for any reader, on one line, capped."""
+    """Return the text on one line of at most `most` characters, without control characters."""
     shown = " ".join(safe(text, 4 * most).split())
     return shown if len(shown) <= most else shown[: most - 3] + "..."
 
 
 def status(check: CheckResult) -> str | None:
-    """Return "passed" or "failed"; None where nothing was judged."""
+    """Return "passed" or "failed"; None if nothing was judged."""
     if check.verdict.earns_points:
         return "passed"
     if failed(check) or check.verdict in (Verdict.SKIPPED, Verdict.NOT_SUBMITTED):

@@ -1,13 +1,13 @@
 """The report for a student at a terminal, or in the log of a CI run.
 
-    SiLU (silu) on the CPU                                     what, and on what
+    SiLU (silu) on the CPU                                     assignment and device
     silu · CUDA C++ · silu.cu: wrong answer, 0 / 60 points     a kernel in a language
       correctness  wrong answer  0 / 40  6 of 9 cases …        a check
-        …                                                      what is needed to fix it
+        …                                                      its details
     wrong answer · 0 / 60 points · …                           the last line: the result
 
-Colour repeats what the words say, and nothing is deduplicator by colour, box or symbol
-alone. A check that went well is one line.
+Colour repeats what the words say; nothing is shown by colour, box or symbol alone.
+An accepted check without warnings is one line.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ MOST_LABEL = 32
 def print_report(report: Report, console: Console, *, show_hidden: bool = True) -> None:
     """Print the report.
 
-    `show_hidden=False` is for a reader who may not know the hidden cases: of
-    entries that are not visible it shows verdict, points, and how many cases
-    failed by how much. It still tells that such entries exist.
+    With `show_hidden=False`, checks that are not visible to students show only their
+    verdict, points, and the number and errors of failed cases.
     """
     page = Page(console)
     _head(page, report)
@@ -41,7 +40,7 @@ def print_report(report: Report, console: Console, *, show_hidden: bool = True) 
     for kernel in report.kernels:
         before = len(page.lines)
         _kernel(page, kernel, columns, twice=names.count(kernel.name) > 1, show_hidden=show_hidden)
-        # A block with details needs air; lines that are all well read best as one block.
+        # Put a blank line after a kernel with details only.
         if len(page.lines) - before > 1 + len(kernel.checks):
             page.blank()
     if page.lines[-1].plain:
@@ -111,7 +110,7 @@ def _label(page: Page, check: CheckResult) -> str:
 
 
 def _points(check: CheckResult) -> str:
-    """Return the points of a row; empty where there are none to win."""
+    """Return the points of a row; empty if the check has none."""
     if check.max_score == 0:
         return ""
     if check.score is None:
@@ -154,19 +153,19 @@ def _result(page: Page, report: Report, *, show_hidden: bool) -> None:
     parts.append(f" · {report.wall_s:.1f} s")
     page.sentence(*parts)
     if report.pending:
-        page.sentence(_what_of_pending(report))
+        page.sentence(_pending_note(report))
     if report.filtered:
-        page.sentence("A part only, as --kernel, --check or --language asked: not the whole score.")
+        page.sentence("Partial run (--kernel, --check or --language): this is not the whole score.")
 
 
-def _what_of_pending(report: Report) -> str:
-    """Say what becomes of points that are pending, and what a student can do about them."""
-    told = "Pending points are neither won nor lost"
+def _pending_note(report: Report) -> str:
+    """Return what pending points mean, and what they wait for."""
+    note = "Pending points are neither won nor lost"
     checks = [check for kernel in report.kernels if kernel.counted for check in kernel.checks]
     untimed = any(check.pending and check.check is CheckName.PERFORMANCE for check in checks)
     if untimed and report.environment.get("device") == Device.CPU.value:
-        return f"{told}: a GPU has to time the kernel, yours or your course's."
-    return f"{told}."
+        return f"{note}: a GPU has to time the kernel, yours or your course's."
+    return f"{note}."
 
 
 def _why_pending(page: Page, report: Report, *, show_hidden: bool) -> str:

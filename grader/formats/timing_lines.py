@@ -7,7 +7,7 @@ from grader.report.evidence import BenchmarkTiming, PerformanceEvidence
 from grader.text.numbers import three_digits
 
 INDENT = 4
-_HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of the roof", "rounds")
+_HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of roofline", "rounds")
 
 
 def write_timing(page: Page, evidence: PerformanceEvidence) -> None:
@@ -36,7 +36,7 @@ def _row(timing: BenchmarkTiming) -> tuple[str, ...]:
 
 
 def rate_and_share(timing: BenchmarkTiming) -> tuple[str, str]:
-    """Return the arithmetic rate, else the bandwidth; and its share of the roofline."""
+    """Return the rate (TFLOP/s, or GB/s if there is none) and its share of the roofline."""
     rate = f"{three_digits(timing.gb_s)} GB/s"
     if timing.tflop_s is not None:
         rate = f"{three_digits(timing.tflop_s)} TFLOP/s"

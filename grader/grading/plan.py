@@ -103,7 +103,7 @@ def absence_reason(
     if not paths:
         return "excluded by the options of this run"
     hint = next((words for path in paths if (words := submission.misnamed(path))), "")
-    return f"no {' or '.join(paths)} in {submission.called or submission.source}{hint}"
+    return f"no {' or '.join(paths)} in {submission.shown_as or submission.source}{hint}"
 
 
 def _includes_program(options: Options) -> bool:

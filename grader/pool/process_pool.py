@@ -1,12 +1,12 @@
-"""A pool of processes that do tasks side by side, one grading at a time in each.
+"""A pool of processes that do tasks in parallel, one grading at a time in each.
 
     grade verify, ──task──→ pool worker: imports torch once, keeps a Python server
     grade batch   ←answer─    └── compilers, submissions: its children, ended with it
 
-A process does no more than one grading at a time, because a grading ends every
-child of its process. The channel carries pickles, between programs of the
-grader only: no program that runs a submission inherits it. If a worker dies,
-its task is reported as failed and another worker takes its place.
+A process does one grading at a time, because a grading ends every child of its
+process. The channel carries pickles, between trusted processes only: no process
+that runs a submission inherits it. If a worker dies, the pool reports its task as
+failed and starts another worker.
 """
 
 from __future__ import annotations
@@ -28,25 +28,24 @@ from grader.errors import GraderError
 from grader.pool.worker_process import READY
 from grader.system.retry import retry_start
 
-# The same modules as in this process: installed, or from a folder.
+# Copies sys.path, so that the worker imports the same modules as this process.
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from {} import main; main(*sys.argv[2:])"
 )
-# A worker that is told to end has to end compilers and submissions first.
-_END_S = 15.0
-# In a row: of workers that never were ready, or with `deaths_end` of any.
+_END_S = 15.0  # for a worker to end compilers and submissions after SIGTERM
+# In a row: of workers that were never ready; with `deaths_end`, of any workers.
 _MOST_DEATHS = 3
-# A process that grades must not see the address or keys of a cluster.
+# A grading process must not see the address or keys of a cluster.
 _CLUSTERS = ("DASK_", "SLURM_")
 
 
 class Task(Protocol):
-    """A piece of work; the pool starts the one of the greatest weight first."""
+    """A piece of work; the pool starts the task with the greatest weight first."""
 
     @property
     def weight(self) -> float:
-        """A guess at the seconds that it takes."""
+        """The estimated time in seconds."""
 
 
 T = TypeVar("T", bound=Task)
@@ -68,15 +67,14 @@ class _Worker(Generic[T]):
 class Pool(Generic[T, A]):
     """A pool of `jobs` workers; use as a context manager, from the main thread.
 
-    `function` is what does a task, as "module:function". `failed` makes the answer
-    of a task whose worker died, from the task and the reason. With `deaths_end`
-    several deaths in a row end the run, whatever the workers were doing.
-    `patience_s` limits the time of one task.
+    `function` ("module:function") does a task. `failed` returns the answer for a
+    task whose worker died, from the task and the reason. With `deaths_end`,
+    several deaths in a row end the run; otherwise only deaths of workers that
+    were never ready do. `patience_s` limits the time of one task.
 
-    `slots` are changes of the workers' environment, one for each worker.
-    `unusable` returns why a slot that gave this answer must not be used any more:
-    its task then goes to another slot and `given_up` has the reason. The last
-    usable slot is never given up.
+    `slots` are changes of the environment, one for each worker. `unusable` returns
+    a reason to stop using the slot that gave this answer, or "": the task then goes
+    to another slot and `given_up` has the reason. The last usable slot is kept.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class Pool(Generic[T, A]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all workers, whatever they are doing."""
+        """End all workers, busy ones too."""
         for worker in self._workers:
             worker.channel.close()
             if worker.task is not None:
@@ -121,11 +119,11 @@ class Pool(Generic[T, A]):
 
     @property
     def given_up(self) -> tuple[str, ...]:
-        """Why slots are not used any more, a sentence for each reason."""
+        """The reasons why slots are no longer used."""
         return tuple(dict.fromkeys(self._given_up.values()))
 
     def add(self, task: T) -> None:
-        """Append a task, perhaps for another attempt, while `results` is being read."""
+        """Append a task, for example another attempt, while `results` is being read."""
         self._waiting.insert(0, task)
 
     def results(self, tasks: Sequence[T]) -> Iterator[tuple[T, A]]:
@@ -161,7 +159,7 @@ class Pool(Generic[T, A]):
                 yield task, answer
 
     def _hand_out(self) -> None:
-        """Start the workers that are missing and give each idle one a task."""
+        """Start missing workers and give each idle worker a task."""
         while self._waiting and (slot := self._free_slot()) is not None:
             self._start(slot)
         for worker in self._workers:
@@ -176,7 +174,7 @@ class Pool(Generic[T, A]):
         return next((number for number in range(self._jobs) if number not in taken), None)
 
     def _give_up(self, slot: int, answer: A) -> bool:
-        """Give up the slot if the answer shows that it is unusable and there are others."""
+        """Give up the slot if the answer shows that it is unusable and others are left."""
         changes = self._slots[slot]
         reason = self._unusable(changes, answer)
         same = {number for number in range(self._jobs) if self._slots[number] == changes}
@@ -224,13 +222,13 @@ class Pool(Generic[T, A]):
         worker.channel.close()
         code = worker.process.wait()
         if worker.overdue:
-            return f"it was not done after {self._patience_s:g} s, and was ended"
+            return f"not finished after {self._patience_s:g} s; the worker process was killed"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-        return f"the process that was to do it ended {how}"
+        return f"the worker process ended {how}"
 
 
 def python_command(module: str, *arguments: str | int) -> list[str]:
-    """Return the command that calls `main` of this module in a Python process of its own."""
+    """Return the command that calls the module's `main` in a new Python process."""
     start = _START.format(module)
     return [sys.executable, "-c", start, json.dumps(sys.path), *map(str, arguments)]
 
@@ -245,6 +243,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a worker's session; the kernel ends what the worker had started elsewhere."""
+    """Kill a worker's process group; its children in other sessions die with their parent."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What a pool worker keeps from one grading to the next: Python servers and a folder."""
+"""What a pool worker keeps between gradings: Python servers and a folder."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from grader.vocabulary import Device
 class WorkerState:
     """Grades one submission after another; end it with `close`.
 
-    A Python server takes a second and a half to start. It holds nothing of a
-    submission: the workers forked from it are confined before they touch one.
+    A Python server takes a second and a half to start, so it is reused. It never
+    reads a submission: the workers that it forks are confined before they do.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class WorkerState:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     def grade(self, assignment: Assignment, submission: Submission, options: Options) -> Report:
-        """Grade with the device's server if there are Python files; renew it after an error."""
+        """Grade, with the device's server if there are Python files; renew it after an error."""
         server = None
         if any(path.endswith(".py") for path in submission.files):
             server = self._servers.get(options.device)
@@ -41,7 +41,7 @@ class WorkerState:
 
     @property
     def folder(self) -> Path:
-        """A folder for files that several gradings need; never a submission's."""
+        """A folder for files that several gradings need; no submission can write to it."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="grade-worker-")
         return Path(self._folder.name)

@@ -1,9 +1,9 @@
 """The main function of a pool worker; `process_pool` starts it.
 
-A worker lives as long as there are tasks, so that torch is imported once. It
-has a session of its own: all that a grading starts is a child of this process
-and ends with the grading, and Ctrl-C reaches the command line alone, which then
-ends its workers in order. If the command line dies, the kernel signals this process.
+A worker lives as long as there are tasks, so that torch is imported once. It has its
+own session, so Ctrl-C reaches only the command line, which then ends its workers.
+Processes that a grading starts are children of this process and end with the grading.
+If the command line dies, the kernel signals this process.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from grader.pool.state import WorkerState
 from grader.system import process_tree
 from grader.system.signals import ignore_termination, terminable
 
-# The first message of a worker: it can do tasks now.
-READY = "ready"
+READY = "ready"  # the first message of a worker
 
 
 def main(function: str, descriptor: str, parent: str, threads: str) -> None:
@@ -31,7 +30,7 @@ def main(function: str, descriptor: str, parent: str, threads: str) -> None:
         process_tree.end_with_parent(int(parent))
         # Read by torch and the libraries below it when torch is imported.
         os.environ.setdefault("OMP_NUM_THREADS", threads)
-        # What an oracle prints must not end up in the command's output.
+        # Keep the output of an oracle out of the command's output.
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         module, _, name = function.partition(":")
         do = getattr(importlib.import_module(module), name)

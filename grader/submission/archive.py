@@ -1,8 +1,8 @@
 """Read files out of a zip or tar archive that a student made.
 
-Nothing is unpacked. Only members with wanted names are read, into memory, up to a cap: a name such
-as `../../x` leads nowhere, and a decompression bomb is cut off. Whatever else a forged archive does
-to the standard library's parsers becomes a UsageError.
+Nothing is written to disk. Only members with wanted names are read, into memory, up to a cap: a
+name such as `../../x` cannot escape, and a decompression bomb is cut off. Any exception that a
+forged archive causes in the standard library's parsers becomes a UsageError.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from typing import IO, cast
 from grader.errors import UsageError
 
 _MOST_BYTES = 64 << 20  # of the archive itself
-_MOST_UNPACKED_BYTES = 256 << 20  # of a tar archive on the way to its end
+_MOST_UNPACKED_BYTES = 256 << 20  # of a whole tar archive
 _MOST_MEMBERS = 10_000
 _MOST_OTHERS = 1000  # names that are searched for a misnamed file
-_MOST_PATH = 1000  # characters; no mistyped path is longer
+_MOST_PATH = 1000  # characters
 _HIDDEN = (".", "__MACOSX")  # names that operating systems add
 _ZIP_STARTS = (b"PK\3\4", b"PK\5\6", b"PK\7\x08")  # a member, an empty zip, a multi-volume zip
 _IS_ENCRYPTED = 1  # a bit of a zip member's flags
@@ -35,10 +35,10 @@ _TIP = "name a folder, or a zip or tar archive, with --from"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of an archive: its first bytes, or what it is if it is no regular file."""
+    """A member of an archive: its first bytes, or its kind if it is no regular file."""
 
     data: bytes = b""
-    instead: str | None = None
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,10 @@ class Contents:
 def read_archive(source: Path, folder: str, wanted: Collection[str], most_bytes: int) -> Contents:
     """Return the wanted files, each cut to `most_bytes`, and the other names.
 
-    A wanted file may lie below other folders. Of several, the one below `folder` is chosen, then
-    the one with the shortest path. A file in a folder beside `folder` belongs to another
-    assignment: each may have a `main.cu`. Raises UsageError if `source` cannot be read.
+    A wanted file may be below other folders. If there are several, one below `folder` comes first,
+    then the one with the shortest path. A file in a folder beside `folder` belongs to another
+    assignment (each may have a `main.cu`) and is ignored. Raises UsageError if `source` cannot be
+    read.
     """
     try:
         if not source.is_file():
@@ -121,7 +122,7 @@ def _members(
     source: Path, wanted: Collection[str], most_bytes: int
 ) -> dict[str, Member | None] | None:
     """Return the wanted members, and None for each other file; None if it is no archive."""
-    # A zip is recognised by its end, and a tar whose last member is a zip ends the same way.
+    # Zip files are recognised by their end. A tar whose last member is a zip has the same end.
     for read in (_zip, _tar) if _looks_zipped(source) else (_tar, _zip):
         members = read(source, wanted, most_bytes)
         if members is not None:
@@ -148,11 +149,11 @@ def _zip(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
                 continue
             # The upper half of the attributes is the Unix mode, 0 from other systems.
             if stat.S_ISLNK(info.external_attr >> 16):
-                found[name] = Member(instead="a symbolic link")
+                found[name] = Member(kind="a symbolic link")
             elif info.flag_bits & _IS_ENCRYPTED:
                 raise UsageError(
                     f"cannot read the archive {source}: {name} is encrypted with a password",
-                    tip="hand it in without a password",
+                    tip="make the archive without a password",
                 )
             else:
                 with archive.open(info) as file:
@@ -188,9 +189,9 @@ def _tar(source: Path, wanted: Collection[str], most_bytes: int) -> dict[str, Me
                 if not info.isdir():
                     found[name] = None
                 continue
-            instead = next((word for is_kind, word in _TAR_KINDS if is_kind(info)), None)
-            file = None if instead else archive.extractfile(info)
-            found[name] = Member(file.read(most_bytes) if file else b"", instead)
+            kind = next((word for is_kind, word in _TAR_KINDS if is_kind(info)), None)
+            file = None if kind else archive.extractfile(info)
+            found[name] = Member(file.read(most_bytes) if file else b"", kind)
     return found
 
 

@@ -1,11 +1,11 @@
 """Read the source files of one assignment from a submission, a folder or an archive.
 
-Only regular files that the spec names are read, up to a cap. For any other kind of file the result
-is a problem with a sentence for the student, never an exception. Below the folder that was named no
-link is followed: it could lead to files that the student may not read.
+Only regular files that the spec names are read, up to a cap. Any other kind of file gives a problem
+with a sentence for the student, never an exception. No link below the given folder is followed: it
+could lead to files that the student may not read.
 
 A submission contains `NAME/file` (a folder per assignment) or `file` (one assignment's files), or
-either below a single folder; or it is the whole course as students get it, with their work in
+either below a single folder. It may also be the whole course as students get it, with their work in
 `student_template/`.
 """
 
@@ -26,8 +26,8 @@ from grader.text.did_you_mean import did_you_mean
 
 MAX_FILE_BYTES = 1 << 20
 _MOST_NAMES = 1000
-# What students read instead of the path of a platform's or the staff's own folder.
-ELSEWHERE = "the hand-in"
+# Messages show this if the submission's path would mean nothing to the student.
+ELSEWHERE = "the submission"
 # The bounds of the search for a wanted file in deeper folders.
 _MOST_FOLDERS = 100
 _DEEPEST = 4
@@ -47,16 +47,15 @@ class SourceFile:
 class Submission:
     """One student's source files for one assignment, by path in the spec.
 
-    `others` are the names of other files, one of which may be a wanted file under a wrong name; if
-    no wanted file was found, also paths of deeper files with a wanted name. `called` is the
-    submission's name in a report whose reader does not know its path; then the advice is to hand in
-    again.
+    `others` are the names of other files, one of which may be a misnamed wanted file. If no wanted
+    file was found, they include paths of deeper files with a wanted name. `shown_as` replaces the
+    path in messages if the reader does not know the path; the advice is then to hand in again.
     """
 
     source: Path
     files: Mapping[str, SourceFile]
     others: tuple[str, ...] = ()
-    called: str = ""
+    shown_as: str = ""
 
     def __contains__(self, path: str) -> bool:
         return path in self.files
@@ -68,13 +67,13 @@ class Submission:
         if alike:
             return f"; is `{alike[0]}` meant? It must be called {name}"
         if below := [n for n in self.others if n.endswith(f"/{name}")]:
-            advice = f"hand in {name} without the folders" if self.called else "name that folder"
+            advice = f"hand in {name} without the folders" if self.shown_as else "name that folder"
             return f"; `{below[0]}` is there: {advice}"
         suffix = PurePosixPath(path).suffix
         same_kind = [n for n in self.others if n.endswith(suffix) and "/" not in n]
         meant = did_you_mean(name, same_kind)
         if not meant and len(same_kind) == 1:
-            return f"; `{same_kind[0]}` is there, which is not looked at under that name"
+            return f"; `{same_kind[0]}` is there: rename it to {name} if it is meant"
         return meant
 
 
@@ -98,10 +97,10 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
         elif source.exists():
             found, others = _from_archive(source, assignment.name, wanted)
         else:
-            raise UsageError(f"there is no hand-in at {source}", tip="name a folder with --from")
+            raise UsageError(f"there is no submission at {source}", tip="name a folder with --from")
     except (PermissionError, ValueError) as error:  # a zero byte in a path is a ValueError
         words = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read the hand-in {source}: {words}") from error
+        raise UsageError(f"cannot read the submission {source}: {words}") from error
     return Submission(source=source, files={file.path: file for file in found}, others=others)
 
 
@@ -121,7 +120,7 @@ def _from_folder(
 
 
 def _inner_folders(base: int, stack: contextlib.ExitStack) -> Iterator[int]:
-    """Open the folders below `base` that may hold the work: the template's, or the only folder."""
+    """Open the folders below `base` that may hold the files: the template, or the only folder."""
     with contextlib.suppress(OSError):
         yield _opened(TEMPLATES, base, stack)
     with contextlib.suppress(OSError):
@@ -135,7 +134,7 @@ def _read_wanted(
 ) -> tuple[list[SourceFile], tuple[str, ...]]:
     """Read the wanted files from the assignment's folder in `base`, or from `base` itself.
 
-    Returns them, and the names of all other files there.
+    Returns them, and the names of the other files in that folder.
     """
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         kind = _kind(os.lstat(name, dir_fd=base))
@@ -150,7 +149,7 @@ def _read_wanted(
 
 
 def _opened(folder: str, base: int, stack: contextlib.ExitStack) -> int:
-    """Open a folder below an open one. Raises OSError, also for a link."""
+    """Open a folder below the open folder `base`. Raises OSError, also for a link."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
     stack.callback(os.close, descriptor)
     return descriptor
@@ -191,7 +190,7 @@ def _read(base: int, path: str) -> SourceFile | None:
             kind = _kind(os.lstat(name, dir_fd=base))
             if kind is not None:
                 return _unfit(path, f"{path} is {kind}, not a file")
-            # It may have been replaced by a link, or by a pipe that would block.
+            # The file may have been replaced by a link, or by a pipe that would block.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
             descriptor = os.open(name, flags, dir_fd=base)
         except FileNotFoundError:
@@ -256,8 +255,8 @@ def _from_archive(
     contents = read_archive(source, name, wanted, MAX_FILE_BYTES + 1)
     found = [
         _decoded(path, member.data)
-        if member.instead is None
-        else _unfit(path, f"{path} is {member.instead} in the archive, not a file")
+        if member.kind is None
+        else _unfit(path, f"{path} is {member.kind} in the archive, not a file")
         for path, member in contents.files.items()
     ]
     return found, contents.others

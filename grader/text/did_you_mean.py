@@ -1,4 +1,4 @@
-"""The word that was probably meant."""
+"""Suggests a known name for a misspelt one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import difflib
 import itertools
 from collections.abc import Iterable
 
-_MOST_NAMES = 1000  # each costs a comparison, and a submission may have any number of names
+_MOST_NAMES = 1000  # bounds the time: a submission may have any number of names
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean `x`?" for a near miss, else ""."""
+    """Return "; did you mean `x`?" if a known name is similar, else ""."""
     names = list(itertools.islice(dict.fromkeys(known), _MOST_NAMES))
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"; did you mean `{near[0]}`?" if near else ""

@@ -2,8 +2,8 @@
 
 The output of a student's program or a compiler can contain anything: escape sequences that repaint
 the screen or set its title, NULs, right-to-left overrides that show a line backwards. `printable`
-spells such characters out (`\\x1b`, `\\u202e`), so that the reader sees them and the terminal does
-not obey them. `encodable` spells out characters that the reader's encoding lacks.
+escapes such characters (`\\x1b`, `\\u202e`), so that the reader sees them and the terminal does
+not interpret them. `encodable` escapes characters that the reader's encoding lacks.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import unicodedata
 
 TAB = 4
 
-# Colours are dropped; all other escape sequences are spelt out.
+# Colours are dropped; all other escape sequences are escaped.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _LINE_END = re.compile(r"\r\n|\r")
-# No script needs more than three combining marks on a letter; a heap of them paints over the
-# lines above and below.
-_HEAP_OF_MARKS = re.compile(r"(?<=[\u0300-\u036f]{4})[\u0300-\u036f]+")
+# Scripts need at most three combining marks on a letter; more would paint over the lines above and
+# below.
+_EXCESS_MARKS = re.compile(r"(?<=[\u0300-\u036f]{4})[\u0300-\u036f]+")
 
 _ASCII_FORMS = str.maketrans(
     {
@@ -45,8 +45,8 @@ _ASCII_FORMS = str.maketrans(
 )
 
 
-class _Spelling(dict[int, str]):
-    """Code point → the text to print for it, computed on first use and kept."""
+class _EscapeTable(dict[int, str]):
+    """Code point → the text to print for it, computed on first use and cached."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -55,15 +55,15 @@ class _Spelling(dict[int, str]):
         elif unicodedata.category(char) == "Zs":
             shown = " "
         else:
-            shown = _spelt(char)
+            shown = _escaped(char)
         self[code] = shown
         return shown
 
 
-_SPELLING = _Spelling({ord("\n"): "\n"})
+_ESCAPES = _EscapeTable({ord("\n"): "\n"})
 
 
-def _spelt(char: str) -> str:
+def _escaped(char: str) -> str:
     code = ord(char)
     if code <= 0xFF:
         return f"\\x{code:02x}"
@@ -77,7 +77,7 @@ def printable(text: str) -> str:
     the student's screen is visible too.
     """
     text = _LINE_END.sub("\n", _COLOUR.sub("", text)).expandtabs(TAB)
-    return _HEAP_OF_MARKS.sub("", text.translate(_SPELLING))
+    return _EXCESS_MARKS.sub("", text.translate(_ESCAPES))
 
 
 def one_line(text: str) -> str:
@@ -88,8 +88,8 @@ def one_line(text: str) -> str:
 def encodable(text: str, encoding: str) -> str:
     """Return the text in characters that the encoding has.
 
-    Typographic characters get their ASCII forms (`≤` becomes `<=`); all others that the encoding
-    lacks are spelt out (`\\u4e2d`).
+    Typographic characters that the encoding lacks become ASCII (`≤` becomes `<=`); others are
+    escaped (`\\u4e2d`).
     """
     try:
         text.encode(encoding)

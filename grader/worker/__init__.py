@@ -1,5 +1,5 @@
 """The programs that run student code.
 
-They are started as files, by path, and import only this package and `grader.protocol`: whatever
-they can import, a submission can import too. The judge imports nothing of this package.
+They start as files, by path, and import only this package and `grader.protocol`: whatever they can
+import, a submission can import too. The judge imports nothing of this package.
 """

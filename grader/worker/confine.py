@@ -6,9 +6,9 @@ SETTINGS is JSON: {"cwd": str, "judge": pid, "keep": [fd...], "limits": {"core":
 "groups": [cgroup.procs file...], "user": uid or null, "powers": keep root's capabilities?,
 "landlock": {"write": [path...], ...} or null, "seccomp": base64 or null}.
 
-This runs in a process of its own between the judge's spawn and the untrusted program, because
-code between fork and exec is not safe in a judge with threads. `python_server` calls `confine` in
-its forked children: every worker takes the same steps.
+This runs in a separate process between the judge's spawn and the untrusted program, because code
+between fork and exec is not safe in a judge with threads. `python_server` calls `confine` in its
+forked children, so that every worker takes the same steps.
 
     control groups   entered first, before the other steps forbid it
     own session      the program and its children can be killed as a group
@@ -16,14 +16,14 @@ its forked children: every worker takes the same steps.
     descriptors      all above 2 that were not given are closed: CUDA, for example, opens
                      device files without close-on-exec
     limits           core files, file size, open files, CPU time
-    another user     where the judge is root and the settings name one; root's capabilities
-                     are dropped in any case
+    another user     if the judge is root and the settings name one; root's capabilities are
+                     always dropped
     no new rights    set-uid programs have no effect
     Landlock         files, TCP, signals and abstract sockets
     seccomp          system calls (`grader.sandbox.seccomp` compiles the filter)
 
-On a kernel without Landlock or seccomp that step is left out. `grader.sandbox.probe` tests what
-the confinement achieves on a machine.
+A kernel without Landlock or seccomp skips that step. `grader.sandbox.probe` tests the confinement
+on a machine.
 """
 
 import base64
@@ -62,7 +62,7 @@ _LIMITS = {
     "threads": resource.RLIMIT_NPROC,
 }
 
-# --- Landlock (linux/landlock.h); the numbers of its calls are the same on every machine ---
+# --- Landlock (linux/landlock.h); the call numbers are the same on every architecture ---
 
 _ADD_RULE, _RESTRICT_SELF = 445, 446
 _PATH_BENEATH = 1
@@ -81,7 +81,7 @@ GRANTS = {
     "read": _READ,
     # No device files: they would bypass all other rules.
     "write": ((1 << 15) - 1) & ~(_MAKE_CHAR | _MAKE_BLOCK),
-    # Existing files can be read and written; nothing can be made or removed.
+    # Existing files can be read and written; nothing can be created or removed.
     "change": _READ | _WRITE_FILE | _TRUNCATE,
     "device": _READ_FILE | _READ_DIR | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV,
 }
@@ -143,22 +143,22 @@ def _give_up_rights(user: int | None, libc: ctypes.CDLL) -> None:
     libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     header, nothing = struct.pack("=Ii", 0x20080522, 0), bytes(24)
     if libc.capset(header, nothing) != 0:
-        raise OSError(ctypes.get_errno(), "the powers of root could not be given up")
-    # A process that changed its user cannot read its own /proc files, which CUDA does.
+        raise OSError(ctypes.get_errno(), "root's capabilities could not be dropped")
+    # CUDA reads this process's /proc files, which a change of the user forbids.
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
 def _restrict_paths(granted: dict[str, list[str]], libc: ctypes.CDLL) -> None:
-    """Deny paths that are not below a granted one, TCP, and signals and sockets to others."""
+    """Deny paths outside the granted ones, TCP, and signals and sockets to other processes."""
     abi = landlock_abi(libc)
     if abi < 1:
         return
     handled = (1 << _FILE_RIGHTS.get(abi, _NEWEST_RIGHTS)) - 1
-    # Files; TCP; abstract sockets and signals. An older kernel takes a shorter structure.
+    # Files; TCP; abstract sockets and signals. Older kernels take a shorter structure.
     attributes = struct.pack("=QQQ", handled, 3, 3)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     size = ctypes.c_size_t(len(attributes))
     ruleset = _checked(libc.syscall(CREATE_RULESET, attributes, size, 0))
-    # By ".": this user may have no access to the path of its own folder.
+    # Use ".": this user may have no access to the parents of its folder.
     _grant(ruleset, ".", GRANTS["write"] & handled, libc)
     for kind, paths in granted.items():
         for path in paths:

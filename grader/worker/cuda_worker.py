@@ -5,12 +5,12 @@
 
 With `context` it opens the GPU before its first command, so that the first command does not wait.
 
-It imports only the standard library: it starts in a twentieth of the time of a worker that imports
-torch, runs with the system's python under another uid, and offers the submission nothing to call.
-On the CPU the library contains the emulation's runtime, which maps buffers into its device arena;
-on a GPU the driver maps them.
+It imports only the standard library: it starts 20 times faster than a worker that imports torch,
+runs with the system's python under another uid, and offers the submission nothing to call. On the
+CPU the library contains the emulation's runtime, which maps buffers into its device arena; on a GPU
+the driver maps them.
 
-Every command is answered, unless this process dies; the judge sees which.
+Every command gets an answer, unless this process dies, which the judge notices.
 """
 
 import contextlib
@@ -61,7 +61,7 @@ class CpuDevice:
     def __init__(self, library: ctypes.CDLL, settings: str) -> None:
         self._library = library
         if settings and library.grader_configure(settings.encode()):
-            raise OSError(f"the host runtime does not understand {settings!r}")
+            raise OSError(f"the emulation's runtime does not know the setting {settings!r}")
         library.grader_attach.restype = ctypes.c_void_p
         library.grader_attach.argtypes = [
             ctypes.c_int,
@@ -213,7 +213,7 @@ class Worker:
         self._buffers[buffer.slot] = buffer
 
     def call(self, payload: bytes) -> int:
-        """Call the entry; return the CUDA error code, 0 if none."""
+        """Call the entry; return the CUDA error code (0: none)."""
         assert self._library is not None and self._device is not None
         kinds = list(wire.ARGUMENT.iter_unpack(payload))
         values = [
@@ -229,7 +229,7 @@ class Worker:
         return code
 
     def prepare(self, payload: bytes) -> None:
-        """Lay out the arguments of many calls, before the judge's clock starts."""
+        """Prepare the arguments of many calls, before the judge's clock starts."""
         per_call, calls = wire.unpack_run(payload)
         values = [
             self._buffers[bits].address if kind == wire.SLOT else bits

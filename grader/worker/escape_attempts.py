@@ -1,10 +1,10 @@
-"""Try to escape from the sandbox and report which attempts succeed.
+"""Tries to escape from the sandbox, and reports which attempts succeed.
 
     python -I -S escape_attempts.py '{"judge": pid, "secret": path, ...}'
 
 Prints one JSON object: for each attempt null if the kernel refused it, else its outcome. The
-attempts do no harm: the signal is number 0, the limit is only read, and a file that could be made
-is removed again. Any error but a refusal (nobody listens, no such address) counts as success.
+attempts do no harm: the signal is 0, the limit is only read, and a created file is removed. Any
+error other than a refusal (nobody listens, no such address) counts as success.
 
 `grader.sandbox.probe` runs this program like a submission, before the first submission.
 """
@@ -26,7 +26,7 @@ _REFUSALS = (errno.EACCES, errno.EPERM, errno.ENOSYS, errno.EROFS, errno.EAFNOSU
 _PTRACE_SEIZE = 0x4206
 _IPC_RMID = 0
 _CLONE_NEWUSER = 0x1000_0000
-# Calls that the C library has no function for: (x86_64, aarch64).
+# The numbers of calls without a function in the C library, by architecture.
 _ADD_KEY = {"x86_64": 248, "aarch64": 217}
 _SHMGET = {"x86_64": 29, "aarch64": 194}
 
@@ -40,7 +40,7 @@ def _called(result: int) -> str:
 
 
 def attempts(about: dict[str, str]) -> dict[str, Callable[[], object]]:
-    """Return the attempts by name; `about` has the pid, path and addresses to reach."""
+    """Return the attempts by name; `about` has the targets: pid, paths and addresses."""
     judge, secret = int(about["judge"]), Path(about["secret"])
     number = platform.machine()
 
@@ -125,7 +125,7 @@ def _outcome(attempt: Callable[[], object]) -> str | None:
 
 
 def start_cuda() -> str | None:
-    """Start the CUDA driver as a worker does; return the error, None if it works."""
+    """Start the CUDA driver as a worker does; return the error, or None if it works."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Map buffers that the judge shares as files."""
+"""Maps buffers that the judge shares as files."""
 
 import ctypes
 import mmap
@@ -7,8 +7,7 @@ import mmap
 def map_file(descriptor: int, size: int, *, writable: bool) -> int:
     """Map the whole file shared and return its address; OSError if refused.
 
-    Called through libc: Python's own mmap object cannot give the address of a
-    read-only mapping.
+    Uses libc, because Python's mmap object cannot give the address of a read-only mapping.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p

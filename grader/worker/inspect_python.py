@@ -1,8 +1,8 @@
-"""Report what a Python source file defines, without running it.
+"""Reports what a Python source file defines, without running it.
 
     python -I -S inspect_python.py FILE ENTRY      prints one JSON object
 
-This is a process of its own because a hostile file may crash the parser.
+Runs in a separate process, because a hostile file may crash the parser.
 """
 
 import ast
@@ -83,14 +83,14 @@ def _parameters(node: ast.FunctionDef) -> dict:  # type: ignore[type-arg] # plai
     }
 
 
-# ---- calls in kernels that are not Triton's ----
+# ---- calls of functions in kernels that are not Triton's ----
 
 
 def _foreign(tree: ast.Module) -> list:  # type: ignore[type-arg] # plain JSON
     """Return up to five {"line", "what"} of calls in kernels that are not Triton's.
 
-    In the interpreter a kernel is Python and can let numpy do its work; the compiler refuses that.
-    Names can be bound to anything, so a call is only a hint.
+    In the interpreter, a kernel is Python and can use numpy; the compiler refuses that. Names can
+    be bound to anything, so a call is only a hint.
     """
     kernels = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _is_kernel(f)]
     names = _foreign_names(tree) if kernels else set()
@@ -103,7 +103,7 @@ def _foreign(tree: ast.Module) -> list:  # type: ignore[type-arg] # plain JSON
 
 
 def _is_kernel(function: ast.FunctionDef) -> bool:
-    """True if a decorator has the name of a decorator of Triton."""
+    """True if a decorator has the name of one of Triton's."""
     parts = [part for decorator in function.decorator_list for part in ast.walk(decorator)]
     return any(
         (isinstance(part, ast.Name) and part.id in _DECORATORS)

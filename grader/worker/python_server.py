@@ -8,10 +8,10 @@
                                                                   fork ─→ worker
       ←── pid, pidfd of the worker ──────────────────
 
-Importing torch and triton takes a second or two; a fork takes some 10 ms. The intermediate process
+Importing torch and triton takes a second or two; a fork takes about 10 ms. The intermediate process
 exits at once, so that the worker becomes the judge's own child (the judge is a subreaper). The
-worker confines itself before it reads the submission. CUDA is not initialised here: a context does
-not survive a fork, an import does.
+worker confines itself before it reads the submission. CUDA is not initialised here, because a
+context does not survive a fork.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ _FORK_S = 5.0
 def prepare(device: str) -> dict[str, str]:
     """Import what workers need and return the versions."""
     if device == "cpu":
-        # triton reads this while it is imported: set later, reductions and more fail.
+        # triton reads this at import.
         os.environ["TRITON_INTERPRET"] = "1"
         os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     import torch
@@ -57,8 +57,8 @@ def prepare(device: str) -> dict[str, str]:
             canary.check()
         except canary.CanaryError as error:
             raise SystemExit(str(error)) from error  # the judge shows the last line
-        assert checks and triton_host  # imported here once, not in every worker
-        # A GPU gives no warnings about infinities, and so the interpreter's numpy must not.
+        assert checks and triton_host  # imported once here, not in every worker
+        # No warnings about infinities from the interpreter's numpy: a GPU gives none.
         numpy.seterr(all="ignore")
         versions["numpy"] = numpy.__version__
     return versions
@@ -70,7 +70,7 @@ def fork_worker(request: dict, descriptors: list[int]) -> tuple[int, int]:  # ty
     intermediate = _fork()
     if intermediate == 0:
         try:
-            # Before the fork: this process may be gone when the worker first runs.
+            # Before the fork: this process may have ended when the worker first runs.
             parent = os.getpid()
             worker = _fork()
             if worker == 0:
@@ -105,7 +105,7 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
         # "Die with the parent" must mean the judge, not the intermediate process.
         while os.getppid() == parent:
             time.sleep(0.0002)
-        # To high numbers first: one of them may have a number that is a target below.
+        # Move them to high numbers first: one of them may have a target's number.
         channel, report, output = (os.dup2(fd, 100 + i) for i, fd in enumerate(descriptors))
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in (

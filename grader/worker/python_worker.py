@@ -1,8 +1,7 @@
 """The worker for Python (Triton): import a submission's file and call its entry on tensors.
 
-It runs in a process that `python_server` forked. The tensors lie over the judge's memory (shared
-transport) or are filled from it (private); outputs are written in place, and a return value is
-ignored.
+It runs in a process that `python_server` forked. The tensors share the judge's memory (shared
+transport) or are filled from it (private). Outputs are written in place; a return value is ignored.
 """
 
 import contextlib
@@ -53,7 +52,7 @@ class Worker:
         self._prepared: list[list[Any]] = []
         self._host_mode: Any = contextlib.nullcontext
         self._torch_log: Any = contextlib.nullcontext
-        # Each import is here because it is slow or patches triton.
+        # Import here only what is needed: these modules are slow to import or patch triton.
         if checks is not None:
             from grader.worker.interpreter import checks as interpreter_checks
 
@@ -103,7 +102,7 @@ class Worker:
         return wire.OK
 
     def _entry_problem(self, function: Any) -> str | None:
-        """Return why the entry cannot be called, None if it can."""
+        """Return why the entry cannot be called; None if it can."""
         from triton.runtime.jit import KernelInterface
 
         if function is None:
@@ -120,7 +119,7 @@ class Worker:
         self._driver = cuda_driver.Driver()
 
     def attach(self, payload: bytes, descriptor: int) -> None:
-        """Make one tensor over, or for, the judge's buffer."""
+        """Make one tensor in the judge's buffer, or a private one of the same shape."""
         slot, where, flags, dtype, dimensions, file_bytes, offset, size, *rest = (
             wire.BUFFER.unpack_from(payload)
         )
@@ -171,7 +170,7 @@ class Worker:
         return wire.OK
 
     def prepare(self, payload: bytes) -> None:
-        """Lay out the arguments of many calls, before the judge's clock starts."""
+        """Prepare the arguments of many calls, before the judge's clock starts."""
         _, calls = wire.unpack_run(payload)
         self._prepared = [[self._argument(*pair) for pair in call] for call in calls]
 
@@ -211,7 +210,7 @@ class Worker:
                 file.copy_(self._tensors[slot])
 
     def detach(self) -> None:
-        """Forget all tensors and unmap what was mapped."""
+        """Drop all tensors and unmap their memory."""
         self._tensors.clear()
         self._buffers.clear()
         self._files.clear()
@@ -245,7 +244,7 @@ def serve(
     With `prestart` it opens the GPU before its first command, so that the command does not wait.
     """
     channel = socket.socket(fileno=wire.CHANNEL_FD)
-    # A crash reports its stack, and so the student's line.
+    # A crash writes its stack, which has the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
     worker = Worker(file, entry, device, checks, tuning=tuning, idle=idle)
     if prestart:
@@ -284,5 +283,5 @@ def serve(
 
 
 if __name__ == "__main__":
-    # Not forked: a tool observes this process from its start.
+    # Not forked, so that a tool can observe this process from its start.
     serve(sys.argv[1], sys.argv[2], sys.argv[3], prestart=True)

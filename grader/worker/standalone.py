@@ -1,4 +1,4 @@
-"""Let a program of this package run as a file, without the rest of the grader.
+"""Lets a program of this package run as a file, without the rest of the grader.
 
 A worker program starts as `python -I …/worker/PROGRAM.py`. Importing this module defines a `grader`
 package with `grader.protocol` and `grader.worker` only: whatever the program can import, the
@@ -20,5 +20,5 @@ for _name, _path in _PARTS.items():
     _module = ModuleType(_name)
     _module.__path__ = _path
     sys.modules.setdefault(_name, _module)
-# The program added it to find this module; isolated mode has it left out.
+# The program added it to find this module.
 sys.path.remove(str(_WORKER))

@@ -1,20 +1,20 @@
-"""Replace autotuning outside of timing: each call takes the next configuration.
+"""Replaces autotuning outside of timing: each call takes the next configuration.
 
-An autotuner times all its configurations once and then uses only the fastest, so that a test on one
-machine sees one of them. Here nothing is timed: calls rotate through the configurations, so that
-the tests find a submission that is wrong for one of them. This also works without a GPU, where
+An autotuner times all its configurations once and then uses only the fastest, so that tests on one
+machine see only one of them. Here nothing is timed: calls rotate through the configurations, so
+that the tests find a submission that is wrong for one of them. This also works without a GPU, where
 an autotuner cannot time.
 
 As in triton: pruning, each configuration's own `pre_hook`, and heuristics (another decorator).
 `reset_to_zero` acts only on the first call with a key, so that a kernel that relies on it in every
-call fails here, as it would outside the grader.
+call fails here, as outside the grader.
 """
 
 from typing import Any
 
 from grader.worker import worker_log
 
-# A configuration that needs more than the GPU has is skipped, as the autotuner does.
+# As in the autotuner, configurations that need more than the GPU has are skipped.
 _UNFIT = ("OutOfResources", "CompileTimeAssertionFailure", "PTXASError")
 
 
@@ -83,7 +83,7 @@ def _launch(
 def _unfit(error: BaseException) -> bool:
     if type(error).__name__ in _UNFIT:
         return True
-    # The interpreter's static_assert is Python's assert in a function of this name.
+    # The interpreter's static_assert is a Python assert in `_new_static_assert`.
     cause = error
     while cause.__cause__ is not None:
         cause = cause.__cause__

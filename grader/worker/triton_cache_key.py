@@ -1,8 +1,8 @@
-"""Shorten Triton's cache key, so that a worker need not read half a gigabyte.
+"""Shortens Triton's cache key, so that a worker need not read half a gigabyte.
 
-Triton's cache key includes a hash of all of its own code. The cache in a worker's scratch folder
-never outlives an installation of Triton, so that the version suffices there. This replaces one
-function of Triton; if a version of Triton lacks it, only time is lost.
+Triton's cache key includes a hash of its own code. The cache in a worker's scratch folder never
+outlives an installation of Triton, so the version is enough. This replaces one function of Triton;
+if a version of Triton lacks it, only time is lost.
 """
 
 import importlib
@@ -15,7 +15,7 @@ def install() -> None:
     def version() -> str:
         return str(triton.__version__)
 
-    # The modules that call it: the first up to Triton 3.4, the others since.
+    # The modules that call it: the first one up to Triton 3.4, the others since.
     for name in ("triton.compiler.compiler", "triton.runtime.cache", "triton.runtime.autotuner"):
         try:
             module = importlib.import_module(name)

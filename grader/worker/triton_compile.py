@@ -76,10 +76,10 @@ def compile_all(file: str, launches: list[dict[str, Any]], capability: int) -> d
 
 
 def _host(file: str) -> AbstractContextManager[object]:
-    """Answer the file's queries about a GPU, without which it may not be importable."""
+    """Return a context that answers queries about a GPU, which the file's import may need."""
     text = Path(file).read_bytes()
     if b"torch" not in text and b"driver" not in text:
-        return contextlib.nullcontext()  # it has no query; importing torch takes a second
+        return contextlib.nullcontext()  # no queries: save the second for importing torch
     from grader.worker import triton_host
 
     return triton_host.install(file)()
@@ -191,7 +191,7 @@ def _judge(error: BaseException, kernels: "Kernels", ones: list[str]) -> dict[st
     if kind not in _VERDICTS:
         return {"problem": f"{kind}: {error}"[:_MESSAGE]}
     message = str(getattr(innermost, "error_message", None) or cause)
-    # Triton wraps some of its own exceptions as text.
+    # Triton converts some of its exceptions to text.
     message = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", message, flags=re.DOTALL)
     line = None
     if hasattr(innermost, "node") and hasattr(innermost, "src"):

@@ -1,15 +1,15 @@
-"""Emulate the device of torch tensors while a submission runs without a GPU.
+"""Emulates the device of torch tensors while a submission runs without a GPU.
 
-All tensors are on the CPU. The submission's own lines see a GPU, as they would on one; all other
-code, above all torch itself, sees the CPU, because it would otherwise call CUDA.
+All tensors are on the CPU. The submission's own lines see a GPU; all other code, above all torch
+itself, sees the CPU, because it would otherwise call CUDA.
 
     device="cuda", .cuda(), .to(), Generator   the CPU, while the submission runs (`HostMode`)
     tensor.is_cuda, is_cpu                      True, False
     tensor.device, get_device()                 cuda:0, 0
 
-`torch.cuda.is_available()`, `device_count()` and those of `torch.accelerator` report the truth. A
-submission that calls one of them first chooses the CPU, and `tensor.device` is the CPU from then
-on. A submission that has seen a GPU before sees a GPU to the end.
+`is_available()` and `device_count()` of `torch.cuda` and `torch.accelerator` report that there is
+no GPU. If a submission calls one of them before it sees a GPU, `tensor.device` is the CPU from then
+on. A submission that has seen a GPU sees a GPU to the end.
 """
 
 import sys
@@ -23,13 +23,13 @@ GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
 
 
 class _Here(threading.local):
-    """How many modes this thread has entered; 0 while torch's own code runs."""
+    """The number of modes that this thread has entered; 0 while torch's own code runs."""
 
     modes = 0
 
 
 _here = _Here()
-# Whether the process's one submission has seen a GPU; None until its first query.
+# True if the process's submission has seen a GPU; None until its first query.
 _gpu_seen: bool | None = None
 
 
@@ -42,10 +42,10 @@ def emulated_device() -> torch.device:
 
 
 class HostMode(TorchFunctionMode):
-    """A torch mode in which tensors for a GPU are made on the CPU.
+    """A torch mode that makes tensors for a GPU on the CPU.
 
-    Only the device of a call changes, so that the mode of `triton_no_launch`, which is entered
-    inside this one, sees the call of the submission.
+    It changes only the device of a call, so that the inner mode of `triton_no_launch` sees the
+    submission's call.
     """
 
     def __enter__(self) -> Any:
@@ -54,7 +54,7 @@ class HostMode(TorchFunctionMode):
         return super().__enter__()  # type: ignore[no-untyped-call] # torch's own
 
     def __exit__(self, *raised: Any) -> None:
-        """Leave it."""
+        """Leave the mode."""
         _here.modes -= 1
         super().__exit__(*raised)  # type: ignore[no-untyped-call] # torch's own
 
@@ -118,7 +118,7 @@ def _replace_device(file: str) -> None:
 
 
 def _note_query(module: Any, name: str, file: str) -> None:
-    """Remember whether the submission's first query found no GPU."""
+    """Record if the submission's first query finds no GPU."""
     original = getattr(module, name)
 
     def replaced(*arguments: Any, **more: Any) -> Any:
@@ -144,7 +144,7 @@ def _replace_set_default_device() -> None:
 
 def _replace_generator() -> None:
     class Generator(torch.Generator):
-        """A generator on the CPU, where its numbers are drawn."""
+        """A generator on the CPU."""
 
         def __new__(cls, device: Any = "cpu") -> Any:
             new: Any = super().__new__

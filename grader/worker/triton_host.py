@@ -1,22 +1,22 @@
-"""Emulate the GPU that host code queries, on a machine without one.
+"""Emulates the GPU that host code queries, on a machine without one.
 
 Triton's tutorials query the active device and the number of multiprocessors before they launch, and
 set a device guard around the launch. The interpreter needs none of that, but without an answer a
-correct submission would fail before its first launch. The answers describe one imaginary GPU: an
-A100 (sm_80, for which the compile gate compiles), but with 8 multiprocessors, so that a persistent
-kernel has a grid of 8 programs and not of 108.
+correct submission would fail before its first launch. The answers describe an imaginary A100
+(sm_80, for which the compile gate compiles) with 8 multiprocessors, so that a persistent kernel has
+a grid of 8 programs instead of 108.
 
     triton.runtime.driver.active    the CPU as its device, that GPU as its target
     torch.cuda.device, .stream, …   contexts that do nothing
-    torch.cuda.synchronize, Event   nothing to wait for; an event is a point in time
+    torch.cuda.synchronize, Event   no waiting; an event is a point in time
     get_device_properties, …        the figures below
     device="cuda", tensor.device    see `triton_device`
     the result of a launch          a compiled kernel, see `triton_launch_result`
     torch.compile                   its argument, unchanged
     an operator's CUDA kernel       called for tensors on the CPU
 
-This is installed in the process that runs the submission, and in the compile gate's process, which
-imports it; never where a GPU's driver is used.
+The emulation is installed in the process that runs the submission, and in the compile gate's
+process, but never if a GPU's driver is used.
 """
 
 import functools
@@ -105,7 +105,7 @@ class Driver:
         """Do nothing: there is only one device."""
 
     def get_device_capability(self, _device: object = None) -> tuple[int, int]:
-        """Return that of sm_80."""
+        """Return the capability of sm_80."""
         return _CAPABILITY
 
     def get_current_stream(self, _device: object = None) -> int:
@@ -137,7 +137,7 @@ class Guard:
 
 
 class Event:
-    """A point in time: every launch before it has ended when it is recorded."""
+    """A point in time: all earlier launches have ended when it is recorded."""
 
     wait = synchronize = _nothing
 
@@ -149,18 +149,18 @@ class Event:
         self._recorded_s = time.perf_counter()
 
     def elapsed_time(self, end: "Event") -> float:
-        """Return the milliseconds until `end`, never 0, because callers divide by them."""
+        """Return the milliseconds until `end`; never 0, because callers divide by the result."""
         if self._recorded_s is None or end._recorded_s is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         return max(1e-3, (end._recorded_s - self._recorded_s) * 1e3)
 
     def query(self) -> bool:
-        """Return that all is done."""
+        """Return True: all work is done."""
         return True
 
 
 class Stream:
-    """A stream in which every launch has ended when the next one starts."""
+    """A stream with synchronous launches."""
 
     cuda_stream = 0
     device_index = 0
@@ -178,13 +178,13 @@ class Stream:
         return self
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Record an event, a new one if none is given."""
+        """Record an event; make a new one if none is given."""
         event = event or Event()
         event.record()
         return event
 
     def query(self) -> bool:
-        """Return that all is done."""
+        """Return True: all work is done."""
         return True
 
 
@@ -195,8 +195,8 @@ def _returning(value: object) -> Callable[..., object]:
 def _replacements() -> dict[str, Any]:
     """Return the replacements of torch.cuda's functions, by name.
 
-    Each is a function object of its own: torch's compiler, which custom operators use too, has a
-    table of these functions and refuses one under two names.
+    Each one is a separate function object: torch's compiler, which custom operators use too, has a
+    table of these functions and refuses one with two names.
     """
     stream = Stream()
     return {
@@ -223,11 +223,10 @@ def _replacements() -> dict[str, Any]:
 
 
 def _unchanged(function: Any = None, *_: object, **__: object) -> Any:
-    """Return the function uncompiled, which computes the same.
+    """Return the function uncompiled.
 
     torch's compiler would compile GPU code for the CPU, and cannot follow a launch into the
-    interpreter. Excluding a function from compilation, as a custom operator does, takes the
-    compiler a second the first time.
+    interpreter. Its first exclusion of a function, as for a custom operator, takes a second.
     """
     return function if function is not None else lambda function: function
 
@@ -274,7 +273,7 @@ def install(file: str) -> Callable[[], AbstractContextManager[object]]:
     triton_launch_result.install()
     for name, replacement in _replacements().items():
         setattr(torch.cuda, name, replacement)
-    # Work on the CPU has ended already; torch's own function needs an accelerator.
+    # torch's own function needs an accelerator.
     torch.accelerator.synchronize = _returning(None)  # type: ignore[assignment] # a lambda
     for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
         setattr(torch.cuda.nvtx, name, _returning(0))

@@ -1,8 +1,8 @@
-"""Find the kernels of a submission's file.
+"""Finds the kernels of a submission's file.
 
 A kernel need not be a variable of its module: it may be in a class or a dict, or made by a function
 that only a launch calls. Kernels that the import made are found among all live objects. Any other
-kernel is made from its `def` alone, as triton's interpreter does; the function around it is not
+kernel is made from its `def` alone, as in triton's interpreter; the enclosing function does not
 run.
 """
 

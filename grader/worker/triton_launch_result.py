@@ -1,17 +1,17 @@
-"""Emulate the result of a launch or warm-up in the interpreter: a compiled kernel.
+"""Emulates the result of a launch or warm-up in the interpreter: a compiled kernel.
 
-On a GPU a launch returns the compiled kernel. Triton's tutorials read its registers and shared
-memory before they choose a grid, and launch through it, so that the interpreter's None would stop a
-correct submission. The emulated kernel has the figures of an ordinary kernel, large enough that a
-grid computed from them is small, and its launch runs the same function in the interpreter.
+On a GPU, a launch returns the compiled kernel. Triton's tutorials read its registers and shared
+memory before they choose a grid, and launch through it. The interpreter's None would stop such a
+correct submission. The emulated kernel has typical figures, large enough that a grid computed from
+them is small, and its launch runs the same function in the interpreter.
 """
 
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-REGISTERS = 128  # a thread
-SHARED_BYTES = 16 << 10  # a block; never 0, because callers divide by it
+REGISTERS = 128  # per thread
+SHARED_BYTES = 16 << 10  # per block; not 0, because callers divide by it
 _THREADS = 1024
 _DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1}
 
@@ -24,7 +24,7 @@ class _Texts(dict[str, str]):
 
 
 class CompiledKernel:
-    """Triton's class of that name, as far as host code uses it."""
+    """The part of Triton's `CompiledKernel` that host code uses."""
 
     n_regs = REGISTERS
     n_spills = 0
@@ -50,8 +50,8 @@ class CompiledKernel:
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         """Return a function that launches the kernel on a grid of three numbers.
 
-        It takes all arguments of the kernel by position, also constexpr ones, whose values are
-        ignored because they were compiled in.
+        It takes all arguments of the kernel by position. Values of constexpr arguments are
+        ignored, because they were compiled in.
         """
         from triton.runtime import interpreter
 
@@ -75,7 +75,7 @@ class CompiledKernel:
 
 
 def install() -> None:
-    """Make launches and warm-ups of interpreted kernels that are made from now on return one."""
+    """Make launches and warm-ups of new interpreted kernels return a `CompiledKernel`."""
     from triton.runtime import interpreter
 
     kernel_class = interpreter.InterpretedFunction
@@ -83,7 +83,7 @@ def install() -> None:
 
     def __init__(kernel: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         make(kernel, *args, **kwargs)
-        launch = kernel.run  # before Triton 3.6 each kernel has a function of its own
+        launch = kernel.run  # before Triton 3.6, each kernel has its own function
 
         def run(*args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> CompiledKernel:
             compiled = CompiledKernel(kernel, args, kwargs)

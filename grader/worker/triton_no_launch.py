@@ -1,7 +1,7 @@
-"""Leave out all kernel launches, so that the rules check sees which outputs host code writes.
+"""Skips all kernel launches, so that the rules check sees which outputs host code writes.
 
-The submission runs as usual, with its autotuners and heuristics, but without the launch itself. If
-an output has changed after that, torch, numpy or ctypes changed it. The judge compares the outputs;
+The submission runs as usual, with its autotuners and heuristics, but without the launches. If an
+output has changed after that, torch, numpy or ctypes changed it. The judge compares the outputs;
 the logged names of torch operations are for people. The grid function and the hooks of a launch
 still run: they are Python, and could do the work.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from grader.worker import worker_log
 
 _MOST_OPERATIONS = 20
-# These allocate memory or inspect tensors, and compute nothing.
+# Operations that allocate memory or inspect tensors, but compute nothing.
 _HARMLESS = frozenset(
     {
         *("empty", "empty_like", "empty_strided", "new_empty", "zeros", "zeros_like", "zero_"),
@@ -27,7 +27,7 @@ _HARMLESS = frozenset(
 
 
 def install() -> None:
-    """Leave out all launches of this process, in the interpreter and on a GPU."""
+    """Skip all launches of this process, in the interpreter and on a GPU."""
     import triton
     from triton.runtime import interpreter, jit
 
@@ -56,7 +56,7 @@ def _call_hooks(kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str,
     """Call the hooks before a launch, and the grid if it is a function, as triton does."""
     names = inspect.getfullargspec(kernel.fn).args
     known = {name: value for name, value in kwargs.items() if name in names}
-    # The runs that launch report their exceptions.
+    # Exceptions are reported by the runs with launches.
     with contextlib.suppress(Exception):
         for hook in getattr(kernel, "pre_run_hooks", ()):
             hook(*args, **known)
@@ -66,8 +66,8 @@ def _call_hooks(kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 @contextlib.contextmanager
 def torch_watched() -> Iterator[None]:
-    """Log the operations of torch that the block computes with."""
-    # Not TorchDispatchMode: it imports torch's compiler, which takes a second or two.
+    """Log the torch operations that compute something in the block."""
+    # Not TorchDispatchMode, which imports torch's compiler (a second or two).
     from torch.overrides import TorchFunctionMode
 
     seen: dict[str, None] = {}

@@ -1,19 +1,19 @@
-"""Record the arguments of launches as plain data, so that the kernels can be compiled elsewhere.
+"""Records the arguments of launches as plain data, for the compile gate.
 
 The interpreter accepts code that the compiler rejects (types that do not fit, a `break` out of a
-loop, a tile that is no power of two). `triton_compile` compiles the records in a process without
-the interpreter.
+loop, a tile that is no power of two). `triton_compile` compiles the recorded launches in a process
+without the interpreter.
 
     { "kernel", "line", "signature": {argument: type, or a list for a tuple},
       "fields": {argument: [name, …]}, "constants": {argument: value},
       "ones": [argument, …], "aligned": [argument, …],
       "options": {"num_warps": 4, …}, "problem": null }
 
-`line` distinguishes kernels of one name. An item of a tuple is named by its index, as in `pair.1`;
-`fields` has the field names of named tuples. `ones` are the integers that are 1, `aligned` the
-addresses and integers that are multiples of 16. Triton specializes kernels for both, unless the
-kernel forbids it; only `triton_compile`, which has the kernel, knows that. `problem` says why a
-launch cannot be recorded.
+`line` distinguishes kernels with the same name. An item of a tuple is named by its index, as in
+`pair.1`; `fields` has the field names of named tuples. `ones` are the integers that are 1,
+`aligned` the addresses and integers that are multiples of 16. Triton specializes kernels for both,
+unless the kernel forbids it, which only `triton_compile` knows. `problem` says why a launch cannot
+be recorded.
 """
 
 import json
@@ -27,7 +27,7 @@ _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 class Recorder:
-    """The launches of one worker, each distinct one logged once."""
+    """Logs each distinct launch of a worker once."""
 
     def __init__(self, mangle: Any, dtype: Any, constexpr: Any) -> None:
         self._mangle = mangle

@@ -1,7 +1,7 @@
 """The worker's log: JSON records in the report pipe.
 
-The judge treats them as untrusted: clipped, parsed strictly, able to cost points and never to earn
-them.
+The records are untrusted: the judge clips them, parses them strictly, and lets them cost points but
+never earn them.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.protocol import wire
 
-# Long enough for a reader; a line with two such texts is shorter than a pipe's 64 KiB.
+# A line with two such texts is shorter than a pipe's buffer of 64 KiB.
 _MOST_CHARACTERS = 2000
 _MOST_FRAMES = 12
 
@@ -36,7 +36,7 @@ def tell_exception(error: BaseException, student_file: str) -> None:
     The traceback goes to standard error, reduced to the student's own frames.
     """
     chain = [error]
-    # The first exception of the chain is the cause; a framework's wrapper adds little.
+    # The first exception of the chain is the cause; the others are wrappers.
     while chain[-1].__cause__ is not None and len(chain) < _MOST_FRAMES:
         chain.append(chain[-1].__cause__)
     cause = chain[-1]

@@ -1,4 +1,4 @@
-"""Which assignments there are, and where they are looked for."""
+"""Finding assignments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add(root: Path, *names: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def nothing_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Leave neither a variable nor this repository to be found."""
+    """Hide the environment variable and this repository."""
     monkeypatch.delenv(ASSIGNMENTS_VARIABLE, raising=False)
     monkeypatch.setattr(grader, "__file__", str(tmp_path / "site" / "grader" / "__init__.py"))
 
@@ -51,13 +51,13 @@ def test_nearest_assignments_folder_wins(tmp_path: Path) -> None:
     assert assignment_root(tmp_path) == outer
 
 
-def test_folder_of_hand_ins_with_the_same_name_is_passed_over(tmp_path: Path) -> None:
+def test_folder_of_submissions_with_the_same_name_is_passed_over(tmp_path: Path) -> None:
     root = add(tmp_path / "assignments", "silu")
     (tmp_path / "student" / "assignments" / "silu").mkdir(parents=True)
     assert assignment_root(tmp_path / "student") == root
 
 
-def test_variable_names_the_folder_where_none_is_near(
+def test_variable_names_the_folder_if_none_is_near(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = add(tmp_path / "course" / "tasks", "silu")
@@ -86,7 +86,7 @@ def test_assignment_is_found_by_its_name(tmp_path: Path) -> None:
     assert assignment_folder("silu/", tmp_path) == tmp_path / "silu"
 
 
-def test_unknown_assignment_is_told_with_the_known_ones(tmp_path: Path) -> None:
+def test_unknown_assignment_is_reported_with_the_known_ones(tmp_path: Path) -> None:
     add(tmp_path, "silu", "gemm")
     with pytest.raises(UsageError, match="did you mean `silu`") as caught:
         assignment_folder("slu", tmp_path)
@@ -95,6 +95,6 @@ def test_unknown_assignment_is_told_with_the_known_ones(tmp_path: Path) -> None:
         assignment_folder("../silu", tmp_path / ".")
 
 
-def test_folder_without_assignments_is_told(tmp_path: Path) -> None:
+def test_folder_without_assignments_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no assignment in"):
         assignment_folder("silu", tmp_path)

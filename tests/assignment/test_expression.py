@@ -1,4 +1,4 @@
-"""Arithmetic over sizes: what may be written, and what it gives."""
+"""Arithmetic over sizes: allowed expressions and their values."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_names_are_those_of_sizes_not_of_functions() -> None:
         "(" * 5000,
     ],
 )
-def test_anything_else_is_refused_with_a_sentence(text: str) -> None:
+def test_other_expressions_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not|needs two|longer than"):
         Expression.parse(text)
 
@@ -94,7 +94,7 @@ def test_anything_else_is_refused_with_a_sentence(text: str) -> None:
         ("rows * epsilon", "`epsilon` is 0.5"),
     ],
 )
-def test_no_value_is_told_with_the_expression(text: str, phrase: str) -> None:
+def test_an_invalid_value_is_reported_with_the_expression(text: str, phrase: str) -> None:
     with pytest.raises(ValueError, match=r"^'") as caught:
         Expression.parse(text).evaluate(SIZES)
     assert repr(text) in str(caught.value)

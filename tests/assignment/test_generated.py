@@ -1,4 +1,4 @@
-"""Untouched stubs, how they are made, and that this repository's are current."""
+"""Stubs and other generated files; those of this repository are up to date."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXT = "#include <cmath>\n\n__global__ void f()\n{\n    // end\n}\n"
         ("blank lines", "\n\n" + TEXT.replace("\n", "\n   \n")),
     ],
 )
-def test_opening_and_saving_leaves_the_fingerprint(change: str, saved: str) -> None:
+def test_opening_and_saving_keeps_the_fingerprint(change: str, saved: str) -> None:
     assert saved != TEXT, change
     assert fingerprint(saved) == fingerprint(TEXT), change
 
@@ -103,7 +103,7 @@ def test_text_without_marks_is_its_own_stub(text: str) -> None:
 
 
 def test_generated_files_are_current() -> None:
-    """Made anew by `python -m grader.assignment.generated`."""
+    """`python -m grader.assignment.generated` updates them."""
     generated = dict(generated_files(REPOSITORY))
     assert REPOSITORY / "student_template" / "silu" / "silu.h" in generated
     for path, text in generated.items():
@@ -122,7 +122,7 @@ def test_stubs_of_this_repository_are_recognised_and_references_are_not() -> Non
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Return a repository with the SiLU assignment, its reference and nothing generated."""
+    """Return a repository with the SiLU assignment and its reference, without generated files."""
     shutil.copytree(SILU, tmp_path / "assignments" / "silu", ignore=lambda *_: {"stubs.json"})
     (tmp_path / "reference" / "silu").mkdir(parents=True)
     (tmp_path / "reference" / "silu" / "silu.cu").write_text(SOLVED, encoding="utf-8")
@@ -144,7 +144,7 @@ def test_command_writes_stubs_headers_and_fingerprints(
     assert capsys.readouterr().out == ""
 
 
-def test_template_without_reference_is_taken_as_it_stands(repository: Path) -> None:
+def test_template_without_reference_is_used_unchanged(repository: Path) -> None:
     template = repository / "student_template" / "silu" / "silu.py"
     template.parent.mkdir(parents=True)
     template.write_text("def silu(): ...\n", encoding="utf-8")
@@ -153,7 +153,7 @@ def test_template_without_reference_is_taken_as_it_stands(repository: Path) -> N
     assert set(read_stubs(repository / "assignments" / "silu")) == {"silu.cu", "silu.py"}
 
 
-def test_command_tells_a_bad_reference(
+def test_command_reports_a_bad_reference(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     solved = repository / "reference" / "silu" / "silu.cu"
@@ -166,18 +166,18 @@ def test_command_tells_a_bad_reference(
     "path",
     ["reference/silu/silu.cu", "student_template/silu/silu.py", "assignments/silu/README.md"],
 )
-def test_file_in_another_encoding_is_told_with_its_line(
+def test_file_in_another_encoding_is_reported_with_its_line(
     path: str, repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = repository / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes("# one\n# zwölf\n".encode("latin-1"))
     assert main([str(repository)]) == 2
-    told = capsys.readouterr().err
-    assert f"{path}:2: is not UTF-8 text" in told and "encoding UTF-8" in told
+    output = capsys.readouterr().err
+    assert f"{path}:2: is not UTF-8 text" in output and "encoding UTF-8" in output
 
 
-def test_stub_in_another_encoding_is_written_anew(repository: Path) -> None:
+def test_stub_in_another_encoding_is_written_again(repository: Path) -> None:
     stub = repository / "student_template" / "silu" / "silu.cu"
     stub.parent.mkdir(parents=True)
     stub.write_bytes(b"\xe4")
@@ -205,7 +205,7 @@ def test_assignment_without_stubs_has_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"silu.cu": 1})])
-def test_broken_stubs_file_says_how_to_mend_it(text: str, tmp_path: Path) -> None:
+def test_broken_stubs_file_says_how_to_fix_it(text: str, tmp_path: Path) -> None:
     (tmp_path / "stubs.json").write_text(text, encoding="utf-8")
     with pytest.raises(SpecError, match=r"stubs\.json") as caught:
         read_stubs(tmp_path)

@@ -1,4 +1,4 @@
-"""The handout's table of tiers says what the spec says, and is made anew with it."""
+"""The handout's generated tables follow the spec and the calibrations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def timed(tiers: Tiers, name: str = "a") -> Kernel:
 
 
 def rows(*kernels: Kernel) -> list[str]:
-    """The lines between the markers, without the two that head the table."""
+    """Return the rows of the table between the markers, without its head."""
     text = with_tiers(BARE, course(*kernels))
     assert text.startswith(f"before\n{BEGIN}\n")
     assert text.endswith(f"\n{END}\nafter\n")
@@ -45,7 +45,7 @@ def test_languages_with_the_same_tiers_share_a_row() -> None:
     assert rows(timed(same)) == ["| CUDA C++, Triton | any | 3.6 at 0.5, 9 at 2 |"]
 
 
-def test_a_gpu_with_tiers_of_its_own_has_a_row_and_one_without_any_says_so() -> None:
+def test_a_gpu_with_its_own_tiers_has_a_row_and_a_gpu_without_tiers_says_so() -> None:
     tiers = Tiers(
         default={Language.CUDA: (FAST,), Language.TRITON: (SLOW, FAST)},
         on={"sm_90": {Language.TRITON: (FAST,)}, "sm_75": {Language.TRITON: ()}},
@@ -58,13 +58,13 @@ def test_a_gpu_with_tiers_of_its_own_has_a_row_and_one_without_any_says_so() -> 
     ]
 
 
-def test_in_a_ladder_the_rung_is_named_and_only_those_that_are_timed() -> None:
+def test_in_a_ladder_only_timed_rungs_are_named() -> None:
     same = Tiers(default=dict.fromkeys(Language, (FAST,)))
     plain = replace(timed(Tiers(), "v1"), points={CheckName.CORRECTNESS: 1.0})
     assert rows(plain, timed(same, "v2")) == ["| V2 | CUDA C++, Triton | any | 9 at 2 |"]
 
 
-def test_a_tier_that_earns_points_and_is_too_slow_is_told() -> None:
+def test_a_tier_that_earns_points_and_is_too_slow_is_reported() -> None:
     below = replace(SLOW, accepted=False)
     tiers = Tiers(default=dict.fromkeys(Language, (below, FAST)))
     assert rows(timed(tiers)) == [
@@ -72,21 +72,21 @@ def test_a_tier_that_earns_points_and_is_too_slow_is_told() -> None:
     ]
 
 
-def test_an_architecture_that_nobody_has_named_a_card_for_keeps_its_name() -> None:
+def test_an_architecture_without_known_cards_keeps_its_name() -> None:
     tiers = Tiers(default=dict.fromkeys(Language, (FAST,)), on={"sm_999": {Language.CUDA: ()}})
     assert "| CUDA C++ | sm_999 | shown, not scored |" in rows(timed(tiers))
 
 
-def test_without_markers_the_handout_stays_as_it_is() -> None:
+def test_without_markers_the_handout_is_unchanged() -> None:
     text = "# A handout\n<!-- performance: generated -->\n<!-- end -->\n"
     assert with_tiers(text, SILU) == text
     assert with_figures(BARE, SILU, ()) == BARE
 
 
-# ---- what to expect ----
+# ---- measurements ----
 
 
-def test_figures_of_the_reference_stand_in_the_handout() -> None:
+def test_figures_of_the_reference_are_in_the_handout() -> None:
     one = BenchmarkFigure(
         name=SILU.benchmarks[0].name,
         baseline_us=20.4,
@@ -134,7 +134,7 @@ def test_without_figures_the_handout_says_how_to_get_some() -> None:
 
 
 @pytest.mark.parametrize("folder", sorted((REPOSITORY / "assignments").glob("*/")))
-def test_what_to_expect_is_what_was_measured(folder: Path) -> None:
+def test_the_figures_are_those_of_the_calibration(folder: Path) -> None:
     assignment = read_assignment(folder)
     text = (folder / HANDOUT).read_text(encoding="utf-8")
     assert text.count("<!-- performance: generated -->") == 1

@@ -1,4 +1,4 @@
-"""Reading assignments: what a sound spec gives, and how a bad one is refused."""
+"""Reading assignments: valid specs, and refusals of invalid ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.vocabulary import CheckName, Device, Language, Visibility
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return an assignment's folder with a sound oracle."""
+    """Return an assignment's folder with a valid oracle."""
     folder = tmp_path / "scale"
     folder.mkdir()
     (folder / "oracle.py").write_text(ORACLE, encoding="utf-8")
@@ -44,12 +44,12 @@ def refusal(folder: Path) -> SpecError:
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.fault)
-def test_bad_spec_is_told_with_file_line_and_key(bad: Bad, folder: Path) -> None:
+def test_bad_spec_is_reported_with_file_line_and_key(bad: Bad, folder: Path) -> None:
     file = write(folder, bad.text)
     error = refusal(folder)
     place = f"{file}:{bad.wanted_line}: `{bad.key}` "
-    told = [sentence for sentence in error.message.splitlines() if sentence.startswith(place)]
-    assert any(bad.phrase in sentence for sentence in told), f"{place}\n{error.message}"
+    found = [sentence for sentence in error.message.splitlines() if sentence.startswith(place)]
+    assert any(bad.phrase in sentence for sentence in found), f"{place}\n{error.message}"
 
 
 def test_faults_are_named_once() -> None:
@@ -125,7 +125,7 @@ def test_a_students_own_program_is_graded_like_a_kernel(folder: Path) -> None:
     assert assignment.limits.program_s == 7
 
 
-def test_all_problems_are_told_in_the_order_of_lines(folder: Path) -> None:
+def test_all_problems_are_reported_in_the_order_of_lines(folder: Path) -> None:
     text = GOOD.replace("count = 3", "count = 0").replace("atol = 1e-7", "atol = -1")
     file = write(folder, text.replace('"Scale a matrix"', "7"))
     error = refusal(folder)
@@ -156,7 +156,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing(folder: Path) ->
         ("no-value", ("format = 1", "format 1"), 1, "Expected '='", "key = value"),
     ],
 )
-def test_broken_toml_is_told_with_its_line(
+def test_broken_toml_is_reported_with_its_line(
     fault: str, edit: tuple[str, str], line: int, phrase: str, tip: str, folder: Path
 ) -> None:
     file = write(folder, GOOD.replace(*edit))
@@ -178,7 +178,7 @@ def test_nesting_without_end_is_refused(folder: Path) -> None:
 
 def test_spec_not_there(folder: Path) -> None:
     error = refusal(folder)
-    assert error.message == f"{folder / 'assignment.toml'}: is not there"
+    assert error.message == f"{folder / 'assignment.toml'}: does not exist"
     assert error.tip
 
 
@@ -205,7 +205,7 @@ def test_spec_not_utf8(folder: Path) -> None:
         ("zero-byte", "import torch", "import torch\0", None, "oracle.py"),
     ],
 )
-def test_bad_oracle_is_told_with_its_line(
+def test_bad_oracle_is_reported_with_its_line(
     fault: str, old: str, new: str, line: int | None, phrase: str, folder: Path
 ) -> None:
     write(folder, GOOD)
@@ -222,7 +222,7 @@ def test_oracle_not_there(folder: Path) -> None:
     write(folder, GOOD)
     (folder / "oracle.py").unlink()
     error = refusal(folder)
-    assert error.message.startswith(f"{folder / 'oracle.py'}: is not there")
+    assert error.message.startswith(f"{folder / 'oracle.py'}: does not exist")
 
 
 def test_oracle_with_defaults_and_a_byte_order_mark_is_fine(folder: Path) -> None:
@@ -324,13 +324,13 @@ def test_assignment_of_this_repository_is_sound(folder_name: str) -> None:
             drawn = assignment.draw_cases(device, language, public_seed=0, secret_seed=1)
             assert {case.visibility for case in drawn} > {Visibility.VISIBLE}
             watched = {case.visibility for case in drawn if case.memory}
-            # The memory check's entry is visible, and it names its cases.
+            # The memory check is visible, and it names its cases.
             assert watched <= {Visibility.VISIBLE}
             assert watched or all(CheckName.MEMORY not in k.points for k in assignment.kernels)
 
 
 def keys_without_description(node: dict[str, Any], schema: dict[str, Any]) -> Iterator[str]:
-    """Yield the keys of a table, and of those within, that an editor shows no text for."""
+    """Yield the keys of a table and of its inner tables that have no description for editors."""
     if "$ref" in node:
         node = {**schema["$defs"][node["$ref"].rpartition("/")[2]], **node}
     for key, inner in node.get("properties", {}).items():
@@ -344,7 +344,7 @@ def keys_without_description(node: dict[str, Any], schema: dict[str, Any]) -> It
             yield from keys_without_description(inner, schema)
 
 
-def test_an_editor_can_tell_what_each_key_is_for() -> None:
+def test_each_key_has_a_description() -> None:
     file = resources.files("grader").joinpath("schemas/assignment.schema.json")
     schema = json.loads(file.read_text("utf-8"))
     assert not list(keys_without_description(schema, schema))

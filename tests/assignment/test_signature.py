@@ -1,4 +1,4 @@
-"""One signature, every form it takes."""
+"""A signature and its forms in each language."""
 
 from __future__ import annotations
 
@@ -145,7 +145,9 @@ def test_a_type_has_its_name_and_size_in_torch(kind: ElementType) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ElementType if kind.header])
-def test_the_emulation_has_the_header_of_a_type_or_says_that_it_lacks_it(kind: ElementType) -> None:
+def test_the_emulation_has_the_header_of_a_type_or_reports_that_it_lacks_it(
+    kind: ElementType,
+) -> None:
     unsupported = rewrite(f"#include <{kind.header}>\n{kind.c_name} x;\n", file="x.cu").unsupported
     assert (INCLUDE_DIR / kind.header).is_file() != bool(unsupported)
     assert len(unsupported) in (0, 2)

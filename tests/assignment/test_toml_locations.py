@@ -1,4 +1,4 @@
-"""Lines of keys: right for every document that is TOML."""
+"""The lines of keys are right for every valid TOML document."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_carriage_returns_change_no_line() -> None:
     assert key_lines(text.replace("\n", "\r\n")) == key_lines(text)
 
 
-def test_unknown_path_has_the_line_of_what_encloses_it() -> None:
+def test_unknown_path_has_the_line_of_its_enclosing_key() -> None:
     lines = key_lines("a = 1\n\n[b.c]\nd = 2\n")
     assert line_of(lines, ("b", "c", "e")) == 3
     assert line_of(lines, ("nowhere", 3)) == 1
@@ -104,7 +104,7 @@ def test_paths_are_written_as_in_toml(path: KeyPath, text: str) -> None:
     assert dotted(path) == text
 
 
-def test_near_misses_only_are_suggested() -> None:
+def test_only_near_misses_are_suggested() -> None:
     assert did_you_mean("titel", ["title", "name"]) == "; did you mean `title`?"
     assert did_you_mean("zebra", ["title", "name"]) == ""
     assert did_you_mean("anything", []) == ""
@@ -136,12 +136,12 @@ TREES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.lists(inner, max_size=3).map(tuple),
     max_leaves=12,
 )
-# A tuple stands for an inline table, whose keys the writer makes up.
+# A tuple stands for an inline table; the writer makes up its keys.
 KEY_FORMS = ['{}', '"{}"', "'{}'", '"{}.#]= \\" \\u0041"', "'{}]] = \"#'"]  # fmt: skip
 
 
 class Writer:
-    """Writes a document and notes, independently of the walk, where its keys stand."""
+    """Writes a document and records the lines of its keys, independently of the scan."""
 
     def __init__(self, choose: Any) -> None:
         self.choose = choose

@@ -1,4 +1,4 @@
-"""Tiers and benchmarks in a spec: what sound ones give, and how bad ones are refused."""
+"""Tiers and benchmarks in a spec: valid ones, and refusals of invalid ones."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ def test_an_assignment_without_them_has_none(folder: Path) -> None:
             "share = 0.4",
             "share = 0.4, accepted = true",
             "kernels[0].tiers.cuda[1].accepted",
-            "mark one",
+            "mark only one",
         ),
         ("on.sm_75", "on.t4", "kernels[0].tiers.on.t4", "sm_75"),
         ("share = 0.4", "shaer = 0.4", "kernels[0].tiers.cuda[0].shaer", "did you mean `share`?"),
         ("speedup = 0.5", "speedup = 0", "kernels[0].tiers.cuda[0].speedup", "0"),
         (", performance = 20", "", "kernels[0].tiers", "earn nothing"),
         ("triton = [{ speedup = 0.8, share = 1.0 }]\n", "", "kernels[0].tiers.triton", "missing"),
-        (', triton = "v1.py" }', " }", "kernels[0].tiers.triton", "no file"),
+        (', triton = "v1.py" }', " }", "kernels[0].tiers.triton", "no such file"),
         (BENCHMARKS, "", "kernels[0].points.performance", "add [[benchmarks]]"),
         ('flops = "rows * cols"', 'flops = "rows * colls"', "benchmarks[0].flops", "`cols`?"),
         ('flops = "rows * cols"', 'flops = "rows *"', "benchmarks[0].flops", "not an arithmetic"),
@@ -118,12 +118,12 @@ def test_an_assignment_without_them_has_none(folder: Path) -> None:
         ('role = "out"', 'role = "inout"', "benchmarks", "inout"),
     ],
 )  # fmt: skip
-def test_bad_tiers_and_benchmarks_are_told_with_their_key(
+def test_bad_tiers_and_benchmarks_are_reported_with_their_key(
     folder: Path, old: str, new: str, key: str, phrase: str
 ) -> None:
     assert old in TIMED
     with pytest.raises(SpecError) as caught:
         read(folder, TIMED.replace(old, new, 1))
-    told = [line for line in caught.value.message.splitlines() if f"`{key}` " in line]
-    assert any(phrase in line for line in told), caught.value.message
-    assert all(line.startswith(f"{folder / 'assignment.toml'}:") for line in told)
+    found = [line for line in caught.value.message.splitlines() if f"`{key}` " in line]
+    assert any(phrase in line for line in found), caught.value.message
+    assert all(line.startswith(f"{folder / 'assignment.toml'}:") for line in found)

@@ -173,7 +173,7 @@ def scale(x: torch.Tensor, epsilon: float) -> torch.Tensor:
 
 
 Wrong = Callable[[torch.Tensor, torch.Tensor, float], torch.Tensor]
-# Told by ordinary values, whatever the seed.
+# Ordinary values reject these for every seed.
 WRONG: Mapping[str, Wrong] = {
     "zeros": lambda x, w, e: torch.zeros_like(x),
     "input": lambda x, w, e: x,
@@ -191,7 +191,7 @@ WRONG: Mapping[str, Wrong] = {
     "weight in half precision": lambda x, w, e: x * scale(x, e) * w.half(),
     "output in half precision": lambda x, w, e: (x * scale(x, e) * w).half(),
 }  # fmt: skip
-# Told where epsilon matters.
+# Values for which epsilon matters reject these.
 WRONG_EPSILON: Mapping[str, Wrong] = {
     "forgotten": lambda x, w, e: x * scale(x, 0.0) * w,
     "outside the root": lambda x, w, e: x / (x.square().mean(-1, True).sqrt() + e) * w,

@@ -215,7 +215,7 @@ def test_a_full_disk_for_the_report(
 @pytest.mark.parametrize(
     ("source", "code", "words"),
     [
-        ("nowhere", 2, "there is no hand-in at"),
+        ("nowhere", 2, "there is no submission at"),
         (".", 1, "no silu.cu or silu.py in"),
     ],
 )

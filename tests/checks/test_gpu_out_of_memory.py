@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from hand_in_bench import Bench, small_silu
+from grading_bench import Bench, small_silu
 from paths import HAND_INS
 from timed_bursts import FakeSession, right, silu_buffer_pool
 

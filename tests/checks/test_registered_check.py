@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hand_in_bench import small_silu
+from grading_bench import small_silu
 from paths import HAND_INS
 
 from grader.assignment.model import Assignment
@@ -18,7 +18,7 @@ from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.cli.main import CheckType
 from grader.errors import SpecError
-from grader.formats.output_format import shown
+from grader.formats.output_format import terminal_text
 from grader.formats.registry import formats
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
@@ -116,7 +116,7 @@ def test_a_registered_check_is_graded_scored_reported_and_formatted(
     assert from_json(written, "report.json") == report
 
     lines = f"{line.evidence.source_lines} lines"
-    assert f"counted {lines}" in shown(report, staff=False)
+    assert f"counted {lines}" in terminal_text(report, staff=False)
     for form in formats():
         text = form.file(report)
         assert text is not None

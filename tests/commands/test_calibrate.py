@@ -1,4 +1,4 @@
-"""Calibration: tiers from figures, warnings, and what is kept. Timing itself needs a GPU."""
+"""Calibration: tiers from figures, warnings, and stored figures. Timing needs a GPU."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def test_slow_sample_near_the_reference_is_sensitive(slow: float) -> None:
     assert propose(1.0, [("too_slow/naive", slow)]).sensitive
 
 
-def test_figures_on_the_wrong_side_of_a_tier_are_told() -> None:
+def test_figures_on_the_wrong_side_of_a_tier_are_reported() -> None:
     tiers = [Tier(speedup=0.5, share=0.5), Tier(speedup=1.0, share=1.0)]
-    told = sensitivities(tiers, 0.9, [("too_slow/a", 0.6), ("too_slow/b", 0.47), ("c", 0.1)])
-    assert told == [
+    sentences = sensitivities(tiers, 0.9, [("too_slow/a", 0.6), ("too_slow/b", 0.47), ("c", 0.1)])
+    assert sentences == [
         "the reference (0.90) does not reach the tier at 1",
         "too_slow/a (0.60) reaches the tier at 0.5",
         "too_slow/b (0.47) is near the tier at 0.5",
@@ -101,8 +101,8 @@ def test_every_timed_reference_gets_a_proposal() -> None:
     assert list(found) == [("silu", Language.CUDA)]
 
 
-def test_a_sample_at_the_roof_asks_for_nothing() -> None:
-    """Full points follow the reference, and a sample that is faster is not one that is too slow."""
+def test_a_sample_at_the_roofline_does_not_change_the_tiers() -> None:
+    """Full points follow the reference; a faster sample is no slow one."""
     tiers = Tiers(default={Language.CUDA: (Tier(speedup=0.7, share=1.0),)})
     kernel = replace(SILU.kernels[0], tiers=tiers)
     timed = figures(1.0, roof=1.4, naive=0.3)
@@ -110,7 +110,7 @@ def test_a_sample_at_the_roof_asks_for_nothing() -> None:
     assert warnings(replace(SILU, kernels=(kernel,)), timed, H200) == []
 
 
-def test_what_is_timed_are_the_reference_the_roof_and_what_must_be_too_slow() -> None:
+def test_references_roofline_samples_and_slow_samples_are_timed() -> None:
     solved = REPOSITORY / "reference" / "transpose"
     assert list(timed_folders(solved)) == [
         "reference",
@@ -121,16 +121,16 @@ def test_what_is_timed_are_the_reference_the_roof_and_what_must_be_too_slow() ->
     assert all(folder.is_dir() for folder in timed_folders(solved).values())
 
 
-def test_spec_whose_tier_the_reference_misses_is_warned_of() -> None:
+def test_a_tier_that_the_reference_misses_gets_a_warning() -> None:
     tiers = Tiers(default={Language.CUDA: (Tier(speedup=1.1, share=1.0),)})
     kernel = replace(SILU.kernels[0], tiers=tiers)
-    told = warnings(replace(SILU, kernels=(kernel,)), figures(1.0), H200)
-    assert told == [
+    sentences = warnings(replace(SILU, kernels=(kernel,)), figures(1.0), H200)
+    assert sentences == [
         "sensitive: silu in CUDA C++: the reference (1.00) does not reach the tier at 1.1"
     ]
 
 
-def test_figures_are_kept_beside_the_spec_by_the_name_of_the_gpu(tmp_path: Path) -> None:
+def test_figures_are_stored_beside_the_spec_under_the_gpus_name(tmp_path: Path) -> None:
     assignment = replace(SILU, folder=tmp_path)
     path = write_calibration(assignment, figures(1.0, naive=0.3, roof=1.4), H200)
     assert path == tmp_path / "calibration" / "nvidia-h200.json"
@@ -159,7 +159,7 @@ def test_a_part_replaces_its_own_figures_only(tmp_path: Path) -> None:
     ]
 
 
-def test_figures_of_what_the_spec_no_longer_has_are_not_kept(tmp_path: Path) -> None:
+def test_figures_of_removed_kernels_are_not_kept(tmp_path: Path) -> None:
     assignment = replace(SILU, folder=tmp_path)
     triton = [replace(one, language=Language.TRITON) for one in figures(0.9)]
     write_calibration(assignment, figures(1.0) + triton, H200)
@@ -169,7 +169,7 @@ def test_figures_of_what_the_spec_no_longer_has_are_not_kept(tmp_path: Path) -> 
     assert kept_figures(less, H200, Part(language=Language.CUDA)) == []
 
 
-def test_the_whole_keeps_nothing_of_before(tmp_path: Path) -> None:
+def test_a_complete_calibration_replaces_all_figures(tmp_path: Path) -> None:
     assignment = replace(SILU, folder=tmp_path)
     write_calibration(assignment, figures(1.0), H200)
     assert kept_figures(assignment, H200, Part()) == []
@@ -183,7 +183,7 @@ def test_a_part_beside_figures_of_other_versions_is_refused(tmp_path: Path) -> N
     path.write_text(json.dumps(document))
     with pytest.raises(UsageError, match=r"was measured with torch 2\.6\.0, here \d") as caught:
         kept_figures(assignment, H200, Part(language=Language.CUDA))
-    assert caught.value.tip == "measure all of it again: grade calibrate silu"
+    assert caught.value.tip == "measure everything again: grade calibrate silu"
 
 
 def test_a_part_that_names_no_kernel_is_refused() -> None:
@@ -200,7 +200,7 @@ def test_calibrating_without_a_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -
     assert "no usable NVIDIA GPU" in str(result.exception)
 
 
-def test_unknown_assignment_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_assignment_is_reported_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     result = CliRunner().invoke(cli, ["calibrate", "siluu"])
     assert "did you mean `silu`?" in str(result.exception)

@@ -1,4 +1,4 @@
-"""`grade ci` and `grade report`: as a platform runs them, and when things go wrong on the way."""
+"""`grade ci` and `grade report`: as a platform runs them, and with failures."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def grade(
     )
 
 
-def hand_in(folder: Path, sample: str = "silu.cu") -> Path:
-    """Return a hand-in of one CUDA C++ file, a sample or the reference."""
+def submission(folder: Path, sample: str = "silu.cu") -> Path:
+    """Make a submission with one CUDA C++ file, a sample or the reference."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(REPOSITORY / "reference" / "silu" / sample, folder / "silu.cu")
     return folder
@@ -71,9 +71,9 @@ def hand_in(folder: Path, sample: str = "silu.cu") -> Path:
 # --- as a platform runs it -------------------------------------------------------------------
 
 
-def test_a_wrong_hand_in_on_gradescope(tmp_path: Path) -> None:
+def test_a_wrong_submission_on_gradescope(tmp_path: Path) -> None:
     output, report = tmp_path / "results.json", tmp_path / "report.json"
-    source = hand_in(tmp_path / "submission", "samples/wrong_answer/forgot-the-tail/silu.cu")
+    source = submission(tmp_path / "submission", "samples/wrong_answer/forgot-the-tail/silu.cu")
     done = grade(
         "ci", "silu", "--from", source, "--device", "cpu", "--format", "gradescope",
         "--output", output, "--report", report,
@@ -91,8 +91,8 @@ def test_a_wrong_hand_in_on_gradescope(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_is_drawn_anew_and_replayed_with_its_seed(tmp_path: Path) -> None:
-    source = hand_in(tmp_path / "submission")
+def test_each_run_draws_new_cases_and_its_seed_replays_them(tmp_path: Path) -> None:
+    source = submission(tmp_path / "submission")
     drawn: list[tuple[int, list[dict[str, Any]]]] = []
     for number in range(3):
         output = tmp_path / f"{number}.json"
@@ -118,8 +118,8 @@ def test_a_run_is_drawn_anew_and_replayed_with_its_seed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_github_gets_its_three_places(tmp_path: Path) -> None:
-    source = hand_in(
+def test_github_gets_its_three_outputs(tmp_path: Path) -> None:
+    source = submission(
         tmp_path / "repository" / "hw" / "silu", "samples/wrong_answer/forgot-the-tail/silu.cu"
     )
     output, summary = tmp_path / "classroom.json", tmp_path / "summary.md"
@@ -142,14 +142,14 @@ def test_github_gets_its_three_places(tmp_path: Path) -> None:
     commands = done.stdout.split("::\n")[-1].strip().split("\n")
     found = format_contracts.github_commands(commands)
     assert found[0]["file"] == "hw/silu/silu.cu"
-    # The sizes of hidden cases are in no line of this log.
+    # No line of this log has the sizes of hidden cases.
     assert "secret" not in done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_github_names_the_file_where_the_course_has_it(tmp_path: Path) -> None:
     (tmp_path / "assignments" / "silu").mkdir(parents=True)
-    hand_in(
+    submission(
         tmp_path / "student_template" / "silu", "samples/compile_error/missing-semicolon/silu.cu"
     )
     done = grade(
@@ -163,23 +163,23 @@ def test_github_names_the_file_where_the_course_has_it(tmp_path: Path) -> None:
 
 def test_students_read_no_path_of_the_graders_machine(tmp_path: Path) -> None:
     source, output = tmp_path / "submission", tmp_path / "results.json"
-    hand_in(source / "week 3" / "mine")
+    submission(source / "week 3" / "mine")
     done = grade(
         "ci", "silu", "--from", source, "--device", "cpu", "--format", "gradescope",
         "--output", output,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert str(tmp_path) not in output.read_text()
-    told = json.loads(output.read_text())["tests"][0]["output"]
-    assert " ".join(told.split()) == (
-        "not submitted: no silu.cu or silu.py in the hand-in; `week 3/mine/silu.cu` is there: "
+    text = json.loads(output.read_text())["tests"][0]["output"]
+    assert " ".join(text.split()) == (
+        "not submitted: no silu.cu or silu.py in the submission; `week 3/mine/silu.cu` is there: "
         "hand in silu.cu without the folders"
     )
 
 
 @pytest.mark.slow
 def test_autolabs_scores_are_the_last_line(tmp_path: Path) -> None:
-    source, output = hand_in(tmp_path / "submission"), tmp_path / "result.txt"
+    source, output = submission(tmp_path / "submission"), tmp_path / "result.txt"
     done = grade(
         "ci", "silu", "--from", source, "--device", "cpu", "--format", "autolab",
         "--output", output,
@@ -197,11 +197,11 @@ def test_a_wrong_folder_leaves_no_result_and_says_why(tmp_path: Path) -> None:
         "ci", "silu", "--from", tmp_path / "none", "--format", "gradescope", "--output", output
     )
     assert done.returncode == 3
-    assert "there is no hand-in" in done.stderr
+    assert "there is no submission" in done.stderr
     assert not output.exists()
 
 
-# --- when things go wrong on the way ---------------------------------------------------------
+# --- failures --------------------------------------------------------------------------------
 
 
 def request(
@@ -209,7 +209,7 @@ def request(
 ) -> run.Request:
     usual = run.Request(
         assignment="silu",
-        source=hand_in(tmp_path / "submission"),
+        source=submission(tmp_path / "submission"),
         format=form,
         output=tmp_path / "result",
         level=Level.NONE,
@@ -228,10 +228,10 @@ Grading = Callable[[Callable[[Report], None]], Report]
 
 @pytest.fixture
 def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
-    """Put a function in the place of the pipeline."""
+    """Return a function that replaces the pipeline."""
     monkeypatch.chdir(REPOSITORY)
 
-    def put(instead: Grading) -> None:
+    def put(replacement: Grading) -> None:
         def grade(
             assignment: Assignment,
             submission: Submission,
@@ -240,7 +240,7 @@ def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
             *,
             on_report: Callable[[Report], None],
         ) -> Report:
-            return instead(on_report)
+            return replacement(on_report)
 
         monkeypatch.setattr(run, "grade", grade)
 
@@ -248,7 +248,7 @@ def grading(monkeypatch: pytest.MonkeyPatch) -> Callable[[Grading], None]:
 
 
 def half_done() -> Report:
-    """A report while the kernel's second check runs."""
+    """The partial report while the kernel's second check runs."""
     waiting = replace(sample_reports.unmeasured(), message=NOT_YET, hint="", waiting=True)
     entry = sample_reports.kernel(
         sample_reports.build(), sample_reports.visible(), waiting, verdict=Verdict.ACCEPTED
@@ -274,7 +274,7 @@ def test_what_does_not_fit_into_the_budget_is_pending(
         assert "the run ended at its limit of 100 s" in text
 
 
-def test_a_budget_that_ends_before_anything_is_known_is_our_error(
+def test_a_budget_that_ends_before_the_first_report_is_a_grader_error(
     tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def slow(hear: Callable[[Report], None]) -> Report:
@@ -287,7 +287,7 @@ def test_a_budget_that_ends_before_anything_is_known_is_our_error(
 
 
 @pytest.mark.parametrize("form", registry.formats(), ids=str)
-def test_at_every_moment_the_file_is_whole_and_valid(
+def test_the_file_is_valid_at_every_moment(
     form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     seen = []
@@ -306,7 +306,7 @@ def test_at_every_moment_the_file_is_whole_and_valid(
 
 
 @pytest.mark.parametrize("form", [registry.GRADESCOPE, registry.AUTOLAB])
-def test_a_grader_error_takes_the_score_so_far_away(
+def test_a_grader_error_removes_the_partial_score(
     form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def broken(hear: Callable[[Report], None]) -> Report:
@@ -325,7 +325,7 @@ def test_a_grader_error_takes_the_score_so_far_away(
 @pytest.mark.parametrize(
     "form", [registry.PRAIRIELEARN, registry.GITHUB, registry.JUNIT, registry.JSON]
 )
-def test_a_format_with_a_word_for_it_says_that_the_grader_failed(
+def test_a_format_that_can_express_a_grader_error_does(
     form: OutputFormat, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     grading(lambda hear: sample_reports.grader_error())
@@ -334,7 +334,7 @@ def test_a_format_with_a_word_for_it_says_that_the_grader_failed(
 
 
 @pytest.mark.parametrize("error", [UsageError("no"), ZeroDivisionError(), GraderError("no")])
-def test_a_failure_on_the_way_leaves_nothing_behind(
+def test_a_failure_leaves_no_file(
     error: Exception, tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def broken(hear: Callable[[Report], None]) -> Report:
@@ -348,7 +348,7 @@ def test_a_failure_on_the_way_leaves_nothing_behind(
     assert not (tmp_path / "result").exists()
 
 
-def test_an_interruption_leaves_the_result_so_far(
+def test_an_interruption_leaves_the_partial_result(
     tmp_path: Path, grading: Callable[[Grading], None]
 ) -> None:
     def interrupted(hear: Callable[[Report], None]) -> Report:
@@ -386,21 +386,21 @@ def _valid(form: OutputFormat, text: str) -> None:
     contract[form](text)
 
 
-def test_a_deadline_ends_what_would_go_on_for_ever() -> None:
+def test_a_deadline_ends_an_endless_loop() -> None:
     with pytest.raises(signals.OutOfTime), signals.deadline(0.01):
         while True:
             pass
-    signals.check()  # and nothing of it is left
+    signals.check()  # no signal is pending
 
 
-def test_a_deadline_that_is_kept_raises_nothing() -> None:
+def test_a_deadline_that_is_met_raises_nothing() -> None:
     with signals.deadline(1000):
         pass
     with signals.deadline(None):
         pass
 
 
-def test_what_had_no_time_says_so_and_stays_pending() -> None:
+def test_checks_without_time_are_pending_with_a_reason() -> None:
     report = out_of_time(half_done(), 60)
     last = report.kernels[0].checks[-1]
     assert last.message == "not graded: the run ended at its limit of 60 s"
@@ -436,7 +436,7 @@ def test_a_report_can_be_asked_for_after_every_check() -> None:
     decided = [report.score for report in heard]
     assert decided == sorted(decided, key=lambda score: score or 0)
     assert (last.score, last.pending) == (KERNEL + PROGRAM, SPEED)
-    # The cheap check of both languages before the dear one of any.
+    # The cheap check of both languages comes before any expensive one.
     both = [[check.check for check in entry.checks if not check.pending] for entry in last.kernels]
     assert all(CheckName.MEMORY in checks for checks in both[:2])
     first = next(r for r in heard if _done(r, 0, CheckName.MEMORY))
@@ -453,7 +453,7 @@ def _done(report: Report, kernel: int, name: CheckName) -> bool:
 
 
 def metadata(tmp_path: Path, *hours_ago: float, **changes: Any) -> Path:
-    """Write the metadata of a submission at noon, with earlier ones so many hours ago."""
+    """Write the metadata of a submission at noon, with earlier ones `hours_ago`."""
     earlier: list[dict[str, Any]] = [
         {
             "submission_time": (NOON - timedelta(hours=hours)).isoformat(),
@@ -545,7 +545,7 @@ def test_an_earlier_score_that_is_no_number_is_ignored(
     assert results["score"] == scored
 
 
-def test_scores_within_earlier_results_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
+def test_earlier_scores_that_are_no_numbers_are_left_out(tmp_path: Path) -> None:
     path = metadata(tmp_path, 5)
     data = json.loads(path.read_text())
     [earlier] = data["previous_submissions"]
@@ -576,7 +576,7 @@ def test_times_at_the_ends_of_the_calendar(
     gradescope_metadata.notes(about)
 
 
-def test_our_own_failures_do_not_count(tmp_path: Path) -> None:
+def test_grader_errors_do_not_count(tmp_path: Path) -> None:
     path = metadata(tmp_path, 5)
     data = json.loads(path.read_text())
     data["previous_submissions"][0]["autograder_error"] = True
@@ -585,9 +585,7 @@ def test_our_own_failures_do_not_count(tmp_path: Path) -> None:
     assert gradescope_metadata.next_grading(read_metadata(path), limit) is None
 
 
-def test_what_comes_after_the_due_date_says_so(
-    tmp_path: Path, grading: Callable[[Grading], None]
-) -> None:
+def test_a_late_submission_has_a_note(tmp_path: Path, grading: Callable[[Grading], None]) -> None:
     grading(lambda hear: sample_reports.accepted())
     assert run.grade_ci(request(tmp_path, metadata_path=metadata(tmp_path))) == 0
     output = json.loads((tmp_path / "result").read_text())["output"]
@@ -598,9 +596,9 @@ def test_what_comes_after_the_due_date_says_so(
     ("text", "words"),
     [
         ("{", "is not JSON"),
-        ("[]", "holds no object"),
+        ("[]", "it is no JSON object"),
         ("{}", "`created_at`"),
-        ('{"created_at": "2026-03-02T12:00:00"}', "`created_at` is not a time with its zone"),
+        ('{"created_at": "2026-03-02T12:00:00"}', "`created_at` is not a time with a time zone"),
         (
             '{"created_at": "2026-03-02T12:00:00.5Z", "previous_submissions": [{}]}',
             r"`previous_submissions\[0\].submission_time`",

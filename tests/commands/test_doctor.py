@@ -1,6 +1,6 @@
-"""What doctor says about machines of every kind, from their facts alone.
+"""The rows of `grade doctor` for many kinds of machines, from their facts alone.
 
-Each test takes a good machine, spoils one thing, and reads the row about it.
+Each test takes a good machine, breaks one thing, and checks the row about it.
 """
 
 from __future__ import annotations
@@ -122,12 +122,12 @@ GPU_MACHINE = replace(
 
 
 def changed(facts: Facts, part: str, **values: Any) -> Facts:
-    """The same machine with some values of one part changed."""
+    """Return the machine with some values of one part changed."""
     return replace(facts, **{part: replace(getattr(facts, part), **values)})
 
 
 def row(facts: Facts, thing: str) -> Row:
-    """The most severe row about a thing."""
+    """Return the most severe row about a thing."""
     rows = [one for one in doctor.diagnose(facts).rows if one.thing == thing]
     assert rows, f"no row about {thing}"
     return max(rows, key=lambda one: list(RowState).index(one.state))
@@ -285,7 +285,7 @@ def test_full_disk() -> None:
 # GPU and driver
 
 
-def test_gpu_row_tells_what_a_student_asks_for() -> None:
+def test_gpu_row_describes_the_gpu() -> None:
     one = row(GPU_MACHINE, "GPU 0")
     for words in (
         "NVIDIA H200",
@@ -322,7 +322,7 @@ def exclusive(**mps: Any) -> Facts:
     return changed(facts, "graphics", mps=replace(NO_MPS, **mps))
 
 
-def test_exclusive_gpu_admits_no_worker_beside_the_judge() -> None:
+def test_exclusive_gpu_admits_only_the_judge() -> None:
     facts = exclusive()
     one = row(facts, "compute mode")
     assert one.state is RowState.MISMATCHED
@@ -487,7 +487,7 @@ def test_gpu_that_torch_no_longer_supports() -> None:
     assert "<2.11" in row(facts, "torch").fix
 
 
-def test_old_triton_with_new_numpy_is_not_blamed_on_the_student() -> None:
+def test_old_triton_with_new_numpy_is_a_mismatch() -> None:
     canary = Trial(problem="InterpreterError: TypeError('only 0-dimensional arrays …')")
     facts = changed(CPU_MACHINE, "packages", triton="3.6.0", triton_canary=canary)
     one = row(facts, "triton")
@@ -549,7 +549,7 @@ BAD_MACHINES = {
 }
 
 
-# Looking at this machine
+# Inspecting this machine
 
 
 def test_this_machine_can_be_diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -563,7 +563,7 @@ def test_this_machine_can_be_diagnosed(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert {"system", "python", "nvcc", "g++", "torch", "triton", "numpy", "cache"} <= set(things)
 
 
-def test_print_is_plain_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_is_plain_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "collect", lambda: CPU_MACHINE)
     page = io.StringIO()
     assert doctor.main(Console(file=page, width=60)) == 0

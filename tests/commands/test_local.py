@@ -1,4 +1,4 @@
-"""`grade local`, as its user runs it: in a process of its own, on good hand-ins."""
+"""`grade local` in a new process, on correct submissions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_reference_is_accepted_in_both_languages(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_language_is_a_part_only(tmp_path: Path) -> None:
+def test_one_language_is_a_partial_run(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     done = grade(
         "local", "silu", "--from", "reference", "--device", "cpu", "--language", "cuda",
@@ -82,7 +82,7 @@ def test_the_check_build_alone_runs_nothing(tmp_path: Path) -> None:
         (("--check", "correctness"), KERNEL - MEMORY, 0),
     ],
 )
-def test_a_part_that_leaves_points_open_says_so(
+def test_a_partial_run_with_pending_points_says_so(
     asked: tuple[str, str], reachable: float, pending: float, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.json"
@@ -97,7 +97,7 @@ def test_a_part_that_leaves_points_open_says_so(
 
 
 @pytest.mark.slow
-def test_a_seed_draws_other_cases_and_is_told(tmp_path: Path) -> None:
+def test_a_seed_draws_other_cases_and_is_in_the_report(tmp_path: Path) -> None:
     sizes: list[list[int]] = []
     for seed in ("1", "2", "1"):
         file = tmp_path / f"{len(sizes)}.json"
@@ -118,12 +118,12 @@ def test_a_seed_draws_other_cases_and_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
-    hand_in = tmp_path / "hand_in"
+    source = tmp_path / "source"
     for name in ("silu", "copy_first_column"):
-        (hand_in / name).mkdir(parents=True)
+        (source / name).mkdir(parents=True)
         for file in (f"{name}.cu", "main.cu"):
-            shutil.copy(REPOSITORY / "reference" / name / file, hand_in / name)
-    done = grade("local", "--from", hand_in, "--device", "cpu", "--json", tmp_path)
+            shutil.copy(REPOSITORY / "reference" / name / file, source / name)
+    done = grade("local", "--from", source, "--device", "cpu", "--json", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "copy_first_column.json").is_file()
     jsonschema.validate(json.loads((tmp_path / "silu.json").read_text()), SCHEMA)
@@ -131,7 +131,7 @@ def test_a_folder_takes_a_report_for_each_assignment(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["flat", "nested"])
-def test_the_current_folder_is_the_hand_in(tmp_path: Path, layout: str) -> None:
+def test_the_current_folder_is_the_submission(tmp_path: Path, layout: str) -> None:
     folder = tmp_path / "silu" if layout == "nested" else tmp_path
     folder.mkdir(exist_ok=True)
     for file in ("silu.cu", "main.cu"):
@@ -142,7 +142,7 @@ def test_the_current_folder_is_the_hand_in(tmp_path: Path, layout: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_kernel_without_the_program_is_a_part(tmp_path: Path) -> None:
+def test_a_kernel_without_the_program_is_a_partial_run(tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "reference" / "silu" / "silu.cu", tmp_path)
     done = grade("local", "silu", "--device", "cpu", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -161,7 +161,7 @@ def test_the_program_alone() -> None:
         assert "main · CUDA C++ · main.cu: accepted, 10 / 10 points" in done.stdout
 
 
-def test_in_the_repository_the_stubs_are_the_hand_in() -> None:
+def test_in_the_repository_the_stubs_are_the_submission() -> None:
     done = grade("local", "silu", "--device", "cpu")
     assert done.returncode == 1
     assert "not submitted" in done.stdout
@@ -187,13 +187,15 @@ def test_list_names_kernels_files_and_points() -> None:
     [
         (("local", "slu"), "did you mean `silu`?"),
         (("local", "silu", "--kernel", "sillu"), "did you mean `silu`?"),
-        (("local", "silu", "--from", "no/such/folder"), "there is no hand-in at no/such/folder"),
+        (("local", "silu", "--from", "no/such/folder"), "there is no submission at no/such/folder"),
         (("local", "silu", "--language", "rust"), "'rust' is not one of"),
         (("local", "silu", "--json", "no/such/folder/x.json"), "there is no folder"),
         (("lokal",), "No such command"),
     ],
 )
-def test_a_wrong_command_line_is_a_sentence_and_2(arguments: tuple[str, ...], phrase: str) -> None:
+def test_a_wrong_command_line_gives_a_sentence_and_exit_code_2(
+    arguments: tuple[str, ...], phrase: str
+) -> None:
     done = grade(*arguments)
     assert done.returncode == 2
     assert phrase in done.stderr

@@ -1,4 +1,4 @@
-"""`grade merge`: pending points filled in from another machine's report, and nothing else."""
+"""`grade merge`: fills in only pending points from another machine's report."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def test_a_slow_kernel_gets_its_verdict_too() -> None:
     assert (merged.report["score"], merged.report["verdict"]) == (45, "too_slow")
 
 
-def test_what_neither_measured_stays_pending() -> None:
+def test_checks_that_neither_report_measured_stay_pending() -> None:
     merged = merge(on_cpu(), on_cpu(), "two")
     assert (merged.report, merged.filled) == (on_cpu(), 0)
 
 
-def test_points_never_come_from_what_the_first_judged() -> None:
+def test_checks_that_the_first_report_judged_keep_their_points() -> None:
     wrong = samples.visible(verdict=Verdict.WRONG_ANSWER, score=0.0, message="wrong")
     skipped = replace(TIMED, verdict=Verdict.SKIPPED, score=0.0)
     first = on_cpu(samples.build(), wrong, skipped)
@@ -86,7 +86,7 @@ def test_points_never_come_from_what_the_first_judged() -> None:
     assert difference.endswith("correctness: wrong answer in the first, accepted in the second")
 
 
-def test_a_kernel_that_the_processor_cannot_run_is_judged_by_the_gpu() -> None:
+def test_a_kernel_that_the_cpu_cannot_run_is_judged_by_the_gpu() -> None:
     unknown = samples.visible(verdict=Verdict.NOT_MEASURED, score=0.0, pending=40.0)
     skipped = replace(TIMED, verdict=Verdict.SKIPPED, score=0.0)
     merged = merge(on_cpu(samples.build(), unknown, skipped), on_gpu(), "two")
@@ -94,7 +94,7 @@ def test_a_kernel_that_the_processor_cannot_run_is_judged_by_the_gpu() -> None:
 
 
 def test_one_pending_entry_may_stand_for_several() -> None:
-    """What the processor cannot build has one entry for all cases, whatever their visibility."""
+    """A kernel that does not build for the CPU has one entry for visible and hidden cases."""
     hidden = samples.visible(name="correctness, hidden", visibility=Visibility.HIDDEN, score=20.0)
     on_both = samples.visible(score=20.0, max_score=20.0), replace(hidden, max_score=20.0)
     unknown = samples.visible(verdict=Verdict.NOT_MEASURED, score=0.0, pending=40.0)
@@ -115,7 +115,7 @@ def test_one_pending_entry_may_stand_for_several() -> None:
     assert merge(judged, gpu, "two").report["score"] == 40
 
 
-def test_a_rule_that_is_seen_to_be_broken_there_alone_costs_all_points() -> None:
+def test_a_rule_that_only_the_second_report_finds_broken_costs_all_points() -> None:
     broken = samples.of(Verdict.FORBIDDEN).kernels[0].checks
     unknown = samples.visible(verdict=Verdict.NOT_MEASURED, score=0.0, pending=40.0)
     unbuilt = replace(samples.build(), verdict=Verdict.NOT_MEASURED)
@@ -124,7 +124,7 @@ def test_a_rule_that_is_seen_to_be_broken_there_alone_costs_all_points() -> None
     assert merge(on_cpu(*broken), on_gpu(), "two").report["verdict"] == "forbidden"
 
 
-def test_the_better_language_is_chosen_anew() -> None:
+def test_the_better_language_is_chosen_again() -> None:
     def both(*thirds: CheckResult) -> dict[str, Any]:
         kernels = [
             replace(
@@ -157,7 +157,7 @@ def test_the_better_language_is_chosen_anew() -> None:
         ({"spec_hash": None}, "has no `spec_hash`"),
     ],
 )
-def test_what_does_not_belong_together_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_reports_that_do_not_match_are_refused(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         merge(on_cpu(), on_gpu(**changes), "two")
 
@@ -199,7 +199,7 @@ def test_the_command_merges_files_and_folders(tmp_path: Path) -> None:
     assert "they are of different submissions: ada and bob" in done.stderr
 
 
-def test_no_report_of_two_folders_is_left_out_in_silence(
+def test_every_report_that_is_left_out_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cpu, gpu, both = (tmp_path / name for name in ("cpu", "gpu", "both"))
@@ -212,14 +212,14 @@ def test_no_report_of_two_folders_is_left_out_in_silence(
     (gpu / "silu/dee.json").write_text(json.dumps(on_gpu()))
 
     assert run_merge(cpu, gpu, both) == 1
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
     scores = {p.stem: json.loads(p.read_text())["score"] for p in both.glob("silu/*")}
     assert scores == {"ada": 60, "bob": 40}
-    assert f"{gpu}/silu/bob.json:" in told
-    assert f"{cpu}/silu/bob.json stays as it is" in told
-    assert f"{cpu}/silu/cyd.json:" in told
-    assert f"silu/dee.json: only in {gpu}" in told
-    assert f"2 reports in {both}, 1 of them refused; 2 left out" in told
+    assert f"{gpu}/silu/bob.json:" in output
+    assert f"{cpu}/silu/bob.json is copied unchanged" in output
+    assert f"{cpu}/silu/cyd.json:" in output
+    assert f"silu/dee.json: only in {gpu}" in output
+    assert f"2 reports in {both}, 1 of them refused; 2 left out" in output
 
 
 def test_the_output_of_a_batch_is_merged_without_its_other_files(

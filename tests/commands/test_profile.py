@@ -1,4 +1,4 @@
-"""`grade profile` without a GPU, and the parts of it that read or draw."""
+"""`grade profile` without a GPU, its parsers and its pictures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_ncus_figures_of_the_first_kernel_are_read() -> None:
     assert parse_ncu("==ERROR== ERR_NVGPUCTRPERM") == []
 
 
-def test_the_lower_roof_counts() -> None:
+def test_the_lower_bound_counts() -> None:
     copy = Point(name="copy", gb_s=2000.0)
     deep = Point(name="gemm", gb_s=100.0, tflop_s=30.0)
     assert ROOF.share(copy) == 0.5
@@ -69,7 +69,7 @@ def test_the_lower_roof_counts() -> None:
     assert ROOF.bound(Point(name="thin", gb_s=1000.0, tflop_s=1.0)) == "memory"
     lines = bars([copy, deep], ROOF)
     assert all(line.count("#") == BAR // 2 for line in lines)
-    assert lines[0].endswith("50% of the memory roof")
+    assert lines[0].endswith("50% of the memory roofline")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_the_picture_is_well_formed_and_names_every_point(points: list[Point]) -
             assert -1 <= float(element.get(key, "0")) <= 720
 
 
-def test_an_unknown_kernel_is_named_with_what_there_is() -> None:
+def test_an_unknown_kernel_is_reported_with_the_known_ones() -> None:
     transpose = read_assignment(REPOSITORY / "assignments" / "transpose")
     with pytest.raises(UsageError, match="no kernel `v3_shared_tyle`; did you mean"):
         chosen_kernel(transpose, "v3_shared_tyle")
@@ -108,32 +108,34 @@ def profile(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]
     return result.exit_code, " ".join(result.output.split())
 
 
-def test_without_a_gpu_it_tells_of_accesses_and_of_what_a_gpu_would_add(
+def test_without_a_gpu_it_shows_accesses_and_what_a_gpu_would_add(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     arguments = ("transpose", "v1_row_wise", "--from", "reference", "--language", "cuda")
     code, text = profile(monkeypatch, *arguments)
     assert code == 0
-    assert "no GPU here. One would show the time" in text
+    assert "no GPU here. With a GPU, this shows the time" in text
     assert "store sectors" in text
     if toolchain.find_nvcc() is not None:
         assert "transpose_kernel on sm_80:" in text
-        assert "registers a thread" in text
+        assert "registers per thread" in text
 
 
-def test_who_launches_nothing_is_told_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_without_kernels_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     picture = tmp_path / "roof.svg"
     asked = ("copy_first_column", "--from", "reference", "--svg", str(picture))
     code, text = profile(monkeypatch, *asked)
     assert code == 0
     assert "roof.svg is not drawn without a GPU" in text
     assert not picture.exists()
-    assert "by host device: none by kernels" in text
+    assert "by host device: kernels made none" in text
     if toolchain.find_nvcc() is not None:
-        assert "the file has no kernel, says nvcc for sm_80" in text
+        assert "nvcc finds no kernel in the file for sm_80" in text
 
 
-def test_what_does_not_build_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_build_failure_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "silu.cu").write_text('#include "silu.h"\nvoid silu(\n')
     code, text = profile(monkeypatch, "silu", "silu", "--from", str(tmp_path))
     assert code == 1

@@ -1,8 +1,8 @@
 """`grade release`: each archive is unpacked and used in its platform's folders.
 
-The programs run with this interpreter instead of the image's, and below a folder
-of the test's own instead of /. Where the tests are root they run as root, and once
-as another user.
+The programs run with this interpreter instead of the image's, and below a temporary
+folder instead of /. If the tests are root, the programs run as root, and once as
+another user.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def course(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpack as a person would: with the modes, and what is packed in it as well."""
+    """Unpack an archive with its modes, and the archives in it too."""
     folder.mkdir(parents=True, exist_ok=True)
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as file:
@@ -111,11 +111,13 @@ def solved_text(path: Path) -> set[str]:
     return found
 
 
-# What no archive may hold.
+# Forbidden contents.
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_no_solution_is_in_it(archives: Mapping[str, Path], tmp_path: Path, target: str) -> None:
+def test_no_archive_has_a_solution(
+    archives: Mapping[str, Path], tmp_path: Path, target: str
+) -> None:
     files = contents(unpack(archives[target], tmp_path))
     solved = {
         line
@@ -123,7 +125,7 @@ def test_no_solution_is_in_it(archives: Mapping[str, Path], tmp_path: Path, targ
         for line in solved_text(ROOT / "reference" / NAME / name)
     }
     assert len(solved) > 20
-    files.pop("autograde.tar", None)  # unpacked as well
+    files.pop("autograde.tar", None)  # its contents are checked, too
     for path, text in files.items():
         assert "reference" not in Path(path).parts, path
         assert "samples" not in Path(path).parts, path
@@ -133,7 +135,7 @@ def test_no_solution_is_in_it(archives: Mapping[str, Path], tmp_path: Path, targ
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_comes_next_is_said_and_stands_in_the_archive(
+def test_the_next_step_is_printed_and_in_the_archive(
     archives: Mapping[str, Path], tmp_path: Path, target: str
 ) -> None:
     said = released(target, NAME, tmp_path / "again.zip").output
@@ -148,7 +150,7 @@ def test_what_comes_next_is_said_and_stands_in_the_archive(
 
 
 @pytest.mark.parametrize("target", FOR_STUDENTS)
-def test_what_a_students_readme_links_to_is_there(
+def test_links_of_a_students_readme_lead_to_files(
     archives: Mapping[str, Path], tmp_path: Path, target: str
 ) -> None:
     unpacked = unpack(archives[target], tmp_path)
@@ -188,24 +190,24 @@ def test_a_solved_file_among_the_stubs_is_refused(
     shutil.copy(tmp_path / "reference/silu/silu.py", tmp_path / "student_template/silu/silu.py")
     result = released("student", NAME, tmp_path / "course.zip")
     assert isinstance(result.exception, GraderError)
-    assert "would give a solution away" in result.exception.message
+    assert "has a line of the solution" in result.exception.message
     assert not (tmp_path / "course.zip").exists()
 
 
-# What must be right before it is given away.
+# Checks before a release.
 
 
 @pytest.mark.parametrize(
     ("target", "edit", "sentence"),
     [
-        ("student", "student_template/silu/silu.cu", "silu.cu is not current"),
-        ("student", "student_template/silu/silu.h", "silu.h is not current"),
-        ("github", "assignments/silu/stubs.json", "stubs.json is not current"),
-        ("gradescope", "assignments/silu/stubs.json", "stubs.json is not current"),
+        ("student", "student_template/silu/silu.cu", "silu.cu is out of date"),
+        ("student", "student_template/silu/silu.h", "silu.h is out of date"),
+        ("github", "assignments/silu/stubs.json", "stubs.json is out of date"),
+        ("gradescope", "assignments/silu/stubs.json", "stubs.json is out of date"),
         ("autolab", "assignments/silu/stubs.json", "there is no"),
     ],
 )
-def test_what_does_not_fit_the_solved_files_is_refused(
+def test_outdated_generated_files_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, edit: str, sentence: str
 ) -> None:
     course(tmp_path, monkeypatch)
@@ -222,9 +224,7 @@ def test_what_does_not_fit_the_solved_files_is_refused(
     assert not list(tmp_path.glob("course.*"))
 
 
-def test_graders_need_no_stubs_to_be_released(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archives_for_staff_need_no_stubs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     course(tmp_path, monkeypatch)
     shutil.rmtree(tmp_path / "student_template")
     assert released("gradescope", NAME, tmp_path / "a.zip").exit_code == 0
@@ -232,7 +232,7 @@ def test_graders_need_no_stubs_to_be_released(
     assert released("gradescope", NAME, tmp_path / "b.zip").exit_code == 0
 
 
-def test_what_students_would_miss_is_warned_of(
+def test_problems_in_a_handout_are_warnings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course(tmp_path, monkeypatch)
@@ -242,14 +242,14 @@ def test_what_students_would_miss_is_warned_of(
     handout.write_text(handout.read_text() + "FILL IN: the rest\n")
     result = released("student", NAME, tmp_path / "course.zip")
     assert result.exit_code == 0
-    assert f"warning: {handout} still says FILL IN" in result.stderr
+    assert f"warning: {handout} still has FILL IN marks" in result.stderr
     handout.unlink()
     result = released("github", NAME, tmp_path / "course.zip")
     assert f"warning: there is no {handout}" in result.stderr
     assert "warning" not in released("gradescope", NAME, tmp_path / "grader.zip").output
 
 
-# How archives are made.
+# The making of archives.
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -318,7 +318,7 @@ visibility = "after_due_date"
 """
 
 
-def test_hidden_tables_go_with_their_comments_and_nothing_else_does() -> None:
+def test_only_hidden_tables_and_their_comments_are_removed() -> None:
     assert (
         visible_spec(SPEC, Path("x.toml"))
         == """\
@@ -352,13 +352,13 @@ def test_a_spec_that_cannot_be_shown(text: str, sentence: str) -> None:
         visible_spec(text, Path("x.toml"))
 
 
-# What they do when unpacked.
+# Use of the unpacked archives.
 
 
 def run(
     command: list[str], folder: Path, *, user: int | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run without this repository on the path: what is unpacked must be enough."""
+    """Run without this repository on the path: the archive must be enough."""
     kept = ("PATH", "GRADE_CACHE_DIR")
     environment = {key: os.environ[key] for key in kept if key in os.environ}
     environment |= {"HOME": str(folder), "GRADE_PYTHON": sys.executable, "CUDACXX": "", **variables}
@@ -369,8 +369,8 @@ def run(
     )  # fmt: skip
 
 
-def hand_in(name: str, folder: Path) -> Path:
-    """Copy one of the hand-ins to a folder: good, wrong, hostile."""
+def submission(name: str, folder: Path) -> Path:
+    """Copy one of the submissions to a folder: good, wrong, hostile."""
     source = {
         "good": ROOT / "reference/silu/silu.cu",
         "wrong": ROOT / "reference/silu/samples/wrong_answer/swapped-sign/silu.cu",
@@ -388,7 +388,7 @@ def test_a_student_grades_the_stubs_and_a_solution(
     grade = [sys.executable, "-m", "grader", "local", NAME, "--device", "cpu"]
     untouched = run(grade, course)
     assert "not submitted" in untouched.stdout, untouched
-    solved = hand_in("good", place / "homework")
+    solved = submission("good", place / "homework")
     report = place / "report.json"
     words = ["--from", str(solved), "--language", "cuda", "--json", str(report)]
     done = run([*grade, *words], course)
@@ -422,12 +422,12 @@ def gradescope_at(archives: Mapping[str, Path], place: Path, kind: str) -> Path:
     autograder = place / "autograder"
     source = unpack(archives["gradescope"], autograder / "source")
     shutil.copy(source / "run_autograder", autograder / "run_autograder")
-    hand_in(kind, autograder / "submission")
+    submission(kind, autograder / "submission")
     (autograder / "submission_metadata.json").write_text(json.dumps(METADATA))
     return autograder
 
 
-# Nobody has a main.cu; only points that need a GPU are missing to "good".
+# No submission has a main.cu; "good" lacks only points that need a GPU.
 SCORES = {"good": (KERNEL, KERNEL), "wrong": (0, 0), "hostile": (0, 40)}
 
 
@@ -455,7 +455,7 @@ def test_prairielearn(archives: Mapping[str, Path], place: Path, kind: str) -> N
     course = unpack(archives["prairielearn"], place / "course")
     info = json.loads((course / "questions/silu/info.json").read_text())
     shutil.copytree(course / "serverFilesCourse", place / "grade/serverFilesCourse")
-    hand_in(kind, place / "grade/student")
+    submission(kind, place / "grade/student")
     entry = info["externalGradingOptions"]["entrypoint"]
     done = run([f"{place}{entry}"], place, GRADE_ROOT=str(place))
     assert done.returncode == 0, done
@@ -474,7 +474,7 @@ def test_autolab(archives: Mapping[str, Path], place: Path, kind: str) -> None:
     shutil.copy(made / "autograde.tar", job)
     shutil.copy(made / "autograde-Makefile", job / "Makefile")
     with tarfile.open(job / "handin.tar", "w") as tar:
-        tar.add(hand_in(kind, place / "work") / "silu.cu", "silu.cu")
+        tar.add(submission(kind, place / "work") / "silu.cu", "silu.cu")
     done = run(["make", "--silent"], job)
     assert done.returncode == 0, done
     scores = json.loads(done.stdout.rstrip().splitlines()[-1])["scores"]
@@ -482,14 +482,14 @@ def test_autolab(archives: Mapping[str, Path], place: Path, kind: str) -> None:
     assert least <= sum(scores.values()) <= most, scores
 
 
-def test_autolab_without_a_hand_in_grades_nothing(
+def test_autolab_without_a_submission_grades_nothing(
     archives: Mapping[str, Path], place: Path
 ) -> None:
     job = unpack(archives["autolab"], place)
     shutil.copy(job / "autograde-Makefile", job / "Makefile")
     done = run(["make", "--silent"], job)
     assert done.returncode != 0
-    assert "there is no hand-in" in done.stderr
+    assert "there is no submission" in done.stderr
     assert "scores" not in done.stdout
 
 
@@ -498,7 +498,7 @@ def test_autolab_without_a_hand_in_grades_nothing(
 @pytest.mark.parametrize("kind", SCORES)
 def test_github(archives: Mapping[str, Path], place: Path, kind: str) -> None:
     repository = unpack(archives["github"], place / "repository")
-    hand_in(kind, repository / "student_template/silu")
+    submission(kind, repository / "student_template/silu")
     workflow = (repository / ".github/workflows/classroom.yml").read_text()
     step = re.search(r"run: \|\n((?: +python -m grader ci [^\n]*\n)(?: {12}[^\n]*\n)+)", workflow)
     assert step
@@ -541,8 +541,8 @@ def test_gradescope_as_an_ordinary_user(archives: Mapping[str, Path], place: Pat
     assert gradescope_points(result) >= SCORES["good"][0]
 
 
-# Stand for what needs a network: they write down what they were asked, and make a `venv`
-# whose python is that of these tests.
+# Stand-ins for programs that need a network: they log their arguments, and make a `venv` with the
+# Python of these tests.
 FAKES = {
     "apt-get": 'echo "apt-get $*" >>"$LOG"',
     "python3": """
@@ -601,7 +601,7 @@ def test_an_image_has_the_tested_versions(
 ) -> None:
     folder = unpack(archives[target], tmp_path)
     steps = (folder / IMAGES[target]).read_text().replace("\\\n", " ")
-    # torch's index has not all of what torch needs: with it, only torch is installed.
+    # torch's index lacks dependencies of torch: only torch is installed from it.
     from_index = [line for line in steps.splitlines() if TORCH_INDEX in line]
     assert len(from_index) == 1
     (step,) = [part for part in from_index[0].split("&&") if TORCH_INDEX in part]

@@ -1,4 +1,4 @@
-"""`grade new`: files that work at once, and sentences for what does not fit together."""
+"""`grade new`: files that work at once, and messages for invalid options."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_other_shapes_make_a_valid_spec(tmp_path: Path, shape: str) -> None:
     assert all(tolerance.exact for tolerance in assignment.tolerances.values())
 
 
-def test_an_array_in_place_needs_no_other(tmp_path: Path) -> None:
+def test_an_inout_array_needs_no_other(tmp_path: Path) -> None:
     assert run(tmp_path, "scan", *options(("x:int32[n]:inout", "n:int64"))).exit_code == 0
     assert "(x[i]) + 1" in (tmp_path / "reference/scan/scan.cu").read_text()
     assert 'inputs["x"] + 1' in (tmp_path / "assignments/scan/oracle.py").read_text()
@@ -91,7 +91,7 @@ def test_one_language_alone(tmp_path: Path) -> None:
     assert "one.py" not in files
 
 
-def test_what_is_to_be_filled_in_is_listed_with_its_line(tmp_path: Path) -> None:
+def test_places_to_fill_in_are_listed_with_their_lines(tmp_path: Path) -> None:
     draft = make_draft("fresh", 'Say "hello" \\ twice', [], ADDITION)
     files = write_files(draft, tmp_path)
     assert read_assignment(tmp_path / "assignments/fresh").title == 'Say "hello" \\ twice'
@@ -113,7 +113,7 @@ def test_nothing_is_overwritten(tmp_path: Path, tree: str) -> None:
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == [tmp_path / tree / "fresh" / "mine"]
 
 
-def test_it_asks_for_what_no_option_told(tmp_path: Path) -> None:
+def test_it_asks_for_missing_options(tmp_path: Path) -> None:
     answers = ["Scaled", "cuda", "x:float33[n]:in", "x:float32[n]:in", "y:float32[n]:out",
                "n:int32", ""]  # fmt: skip
     result = run(tmp_path, "scale", answers="\n".join(answers) + "\n")
@@ -124,10 +124,10 @@ def test_it_asks_for_what_no_option_told(tmp_path: Path) -> None:
     assert [argument.name for argument in assignment.signature.arguments] == ["x", "y", "n"]
 
 
-def test_answers_that_end_early_are_no_interruption(tmp_path: Path) -> None:
+def test_input_that_ends_early_is_a_usage_error(tmp_path: Path) -> None:
     result = run(tmp_path, "scale", answers="Scaled\n")
     assert isinstance(result.exception, UsageError)
-    assert "ended before all was told" in result.exception.message
+    assert "ended before the last question" in result.exception.message
 
 
 @pytest.mark.parametrize(
@@ -138,23 +138,23 @@ def test_answers_that_end_early_are_no_interruption(tmp_path: Path) -> None:
         (["x:float32[n]:in", "y:float32[n]:out"], "`n` in the shape of `x` is no argument"),
         (["x:float32[4]:in", "y:float32[4]:out"], "every shape is fixed"),
         (["x:float32[n]:into", "y:float32[n]:out", "n:int32"], "`into` is no role"),
-        (["x:float32[n]:inout", "y:float32[n]:out", "n:int32"], "draft it without the `out`"),
+        (["x:float32[n]:inout", "y:float32[n]:out", "n:int32"], "leave out the `out`"),
         (["x:float[n]:in", "y:float32[n]:out", "n:int32"], "`float` is no type"),
-        (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "take `int8`, with 0 and 1"),
+        (["x:bool[n]:in", "y:float32[n]:out", "n:int32"], "use `int8`, with 0 and 1"),
         (
             ["x:float32[n]:in", "y:float32[n]:out", "n:float32"],
-            "`n` in the shape of `x` is no whole number: make it n:int32",
+            "`n` in the shape of `x` is no integer: make it n:int32",
         ),
         (["x float32"], "`x float32` is no argument"),
         (["x:float32[2 +]:in"], "is not an arithmetic expression"),
-        (["x:float32[n**2]:in", "y:float32[n]:out", "n:int32"], "too much for a skeleton"),
+        (["x:float32[n**2]:in", "y:float32[n]:out", "n:int32"], "too complex for a skeleton"),
         (["n:int32=many"], "`many` is no number"),
-        (["x:float32[n - 9999]:in", "y:float32[n]:out", "n:int32"], "no room for ordinary"),
+        (["x:float32[n - 9999]:in", "y:float32[n]:out", "n:int32"], "do not allow ordinary"),
         (["int:float32[n]:in", "y:float32[n]:out", "n:int32"], "keyword of CUDA C++"),
         (["x:float32[n]:in", "x:float32[n]:out", "n:int32"], "choose another"),
     ],
 )
-def test_what_does_not_fit_together_is_a_sentence(
+def test_invalid_arguments_give_a_message(
     tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
     with pytest.raises(UsageError, match=sentence.replace("+", r"\+")) as caught:
@@ -164,7 +164,7 @@ def test_what_does_not_fit_together_is_a_sentence(
 
 
 @pytest.mark.parametrize("name", ["Fresh", "3d", "a-b", "../up", "int", ""])
-def test_a_name_that_cannot_be_one(tmp_path: Path, name: str) -> None:
+def test_an_invalid_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError):
         write_files(make_draft(name, None, [], ADDITION), tmp_path)
     assert not list(tmp_path.iterdir())

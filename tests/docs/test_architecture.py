@@ -1,4 +1,4 @@
-"""The map in `grader/__init__.py` names every package, and the page names what is there."""
+"""The map in `grader/__init__.py` names every package, and the page names existing modules."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def test_the_map_names_every_package_and_no_other() -> None:
     assert sorted(named) == sorted(packages | modules)
 
 
-def test_every_package_says_in_a_line_what_it_holds() -> None:
+def test_every_package_has_a_summary_line() -> None:
     for path in PACKAGE.rglob("__init__.py"):
         first = path.read_text(encoding="utf-8").split("\n", 1)[0]
         assert re.match(r'"""\S.*[.?]', first), path
 
 
-def test_the_page_names_modules_that_are_there() -> None:
+def test_the_page_names_existing_modules() -> None:
     text = PAGE.read_text(encoding="utf-8")
     for name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+(?:\.py|/)?)`", text):
         base = REPOSITORY if name.startswith(("tests/", "grader/")) else PACKAGE
@@ -34,7 +34,7 @@ def test_the_page_names_modules_that_are_there() -> None:
         assert path.exists() or path.with_suffix(".py").exists(), name
 
 
-def test_the_functions_that_the_page_names_are_there() -> None:
+def test_the_page_names_existing_functions() -> None:
     text = PAGE.read_text(encoding="utf-8")
     rows = re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`, `([A-Za-z_.]+)`", text)
     assert rows

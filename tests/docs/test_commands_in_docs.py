@@ -1,5 +1,5 @@
-"""Every `grade …` command in README.md and docs/ parses; the cheap ones run, and
-transcripts show what is printed.
+"""Every `grade …` command in README.md and docs/ parses; the cheap ones run, and transcripts
+show the actual output.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _HOLDERS = re.compile(r"[A-Z]{3,}|…|\[")
 
 
 def written() -> Iterator[tuple[str, str]]:
-    """Yield the page and each command on it that is a command, not a form of one."""
+    """Yield the page and each of its commands, without those that have placeholders."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         found = [
             line for block in _FENCE.findall(text) for line in _SHOWN.findall(block)
         ] + _INLINE.findall(_FENCE.sub("", text))
         for line in dict.fromkeys(found):
-            # What stands behind two spaces or a # is said about the command.
+            # Text after two spaces or a # describes the command.
             yield page.name, re.split(r"\s{2,}|\s#", line.strip())[0].replace("\\|", "|")
 
 
@@ -48,7 +48,7 @@ COMMANDS = list(dict.fromkeys(written()))
 
 
 def parsed(command: str) -> tuple[str, list[str]]:
-    """Return the name and words of a command, without what the shell does with its output."""
+    """Return the name and words of a command, without redirections and pipes."""
     words = shlex.split(re.split(r"\s[|>]", command)[0])[1:]
     return words[0], words[1:]
 
@@ -63,7 +63,7 @@ def test_a_command_on_a_page_parses(page: str, command: str) -> None:
     name, words = parsed(command)
     assert name in cli.commands, f"{page}: {command}"
     if not words or any(_HOLDERS.search(word) for word in words):
-        # A form with placeholders, or the bare name: its options exist.
+        # With placeholders, or the bare name: only check that its options exist.
         known = {option for p in cli.commands[name].params for option in p.opts}
         assert {word for word in words if word.startswith("--")} <= known, f"{page}: {command}"
         return
@@ -72,7 +72,7 @@ def test_a_command_on_a_page_parses(page: str, command: str) -> None:
     except click.exceptions.Exit:
         pass  # --help
     except click.ClickException as error:
-        # The files that a command names need not be here.
+        # The files in a command need not exist.
         assert "does not exist" in error.message, f"{page}: {command}: {error.message}"
 
 
@@ -88,7 +88,7 @@ def test_a_cheap_command_on_a_page_runs(command: str) -> None:
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a student has of the course."""
+    """The archive for students, unpacked."""
     folder = tmp_path_factory.mktemp("student")
     words = ["release", "student", "silu", "--output", str(folder / "course.zip")]
     assert CliRunner().invoke(cli, words).exit_code == 0
@@ -111,7 +111,7 @@ def test_there_are_transcripts() -> None:
 @pytest.mark.parametrize(
     ("page", "files", "command", "shown"), TRANSCRIPTS, ids=[f for _, f, _, _ in TRANSCRIPTS]
 )
-def test_a_transcript_is_what_is_printed(
+def test_a_transcript_is_the_actual_output(
     unpacked: Path, page: str, files: str, command: str, shown: str
 ) -> None:
     homework = unpacked / "homework"
@@ -129,7 +129,7 @@ def test_a_transcript_is_what_is_printed(
 
 
 def plain(line: str) -> str:
-    """Return a line without what differs between machines: seconds and compilers."""
+    """Return a line without parts that differ between machines: seconds and compilers."""
     line = re.sub(r"\d+\.\d+ s$", "… s", line.strip())
     return re.sub(r"built with .*", "built with …", line)
 
@@ -151,7 +151,7 @@ def test_the_shell_completes(shell: str) -> None:
     )
     assert "_GRADE_COMPLETE" in done.stdout, done.stderr
     assert f"_GRADE_COMPLETE={shell}_source grade" in (ROOT / "docs/students.md").read_text()
-    # fish tells the unfinished word itself, the others its number
+    # fish passes the unfinished word, other shells its number
     place = "rel" if shell == "fish" else "1"
     words = {"COMP_WORDS": "grade rel", "COMP_CWORD": place, "_GRADE_COMPLETE": f"{shell}_complete"}
     done = subprocess.run(
@@ -165,7 +165,7 @@ SPEC = (ROOT / "assignments/silu/assignment.toml").read_text(encoding="utf-8")
 
 
 def offered(line: str, folder: Path = ROOT) -> list[str]:
-    """Return what bash is offered for the last word of a command line; torch must stay away."""
+    """Return bash's completions of the last word of a command line, without importing torch."""
     words = {
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(shlex.split(line)) - (not line.endswith(" "))),
@@ -210,7 +210,7 @@ def test_the_shell_completes_kernels() -> None:
     assert {"v4_padded", "v1_simple"} <= set(offered("grade verify --kernel v"))
 
 
-def test_what_cannot_be_read_offers_nothing(tmp_path: Path) -> None:
+def test_unreadable_assignments_give_no_completions(tmp_path: Path) -> None:
     for name, text in (("good", SPEC), ("bad", "title = ")):
         (tmp_path / "assignments" / name).mkdir(parents=True)
         (tmp_path / "assignments" / name / "assignment.toml").write_text(text)
@@ -220,11 +220,11 @@ def test_what_cannot_be_read_offers_nothing(tmp_path: Path) -> None:
 
 # --- environment variables -------------------------------------------------------------------
 
-# Not for a user to set: click's for completion, and what Classroom's reporter reads.
+# Not set by users: click's variables for completion, and that of Classroom's reporter.
 _OURS = {"GRADE_COMPLETE", "GRADE_RESULTS"}
 
 
-def test_the_page_of_settings_is_whole() -> None:
+def test_the_page_of_settings_is_complete() -> None:
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`([A-Z][A-Z_]+)`", page))
     files = [path for path in (ROOT / "grader").rglob("*") if path.is_file()]

@@ -1,7 +1,7 @@
-"""docs/instructors.md, followed word for word in an empty folder.
+"""docs/instructors.md, followed word by word in an empty folder.
 
-A block after a line that is a path alone is that file; of a console block every
-line after `$ ` is run, and the lines below it stand in what it prints.
+A block after a line with only a path is the content of that file. In a console block, every
+line after `$ ` is run, and the lines below it must be in its output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def steps(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def commands(console: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each command with the lines that are shown below it."""
+    """Yield each command with the lines below it."""
     found: list[tuple[str, list[str]]] = []
     for line in console.splitlines():
         if line.startswith("$ "):
@@ -37,7 +37,7 @@ def commands(console: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def follow(section: str, course: Path, environment: dict[str, str]) -> list[str]:
-    """Do what a section says; return the last lines of what its commands print."""
+    """Follow a section; return the last lines of its commands' output."""
     ends = []
     for path, kind, content in steps(section):
         if path:
@@ -62,7 +62,7 @@ def follow(section: str, course: Path, environment: dict[str, str]) -> list[str]
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """The commands `grade` and `python` are those of these tests."""
+    """An environment in which `grade` and `python` are those of these tests."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, words in (("grade", "-m grader"), ("python", "")):
@@ -73,7 +73,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PATH": f"{programs}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "COLUMNS": "100",
-        "CUDACXX": "",  # nvcc takes a second for each file, and says nothing that is shown
+        "CUDACXX": "",  # nvcc takes a second for each file, and the page shows none of its output
     }
 
 

@@ -1,7 +1,7 @@
 """Every format for every report: valid, capped, without control characters or hidden cases.
 
-`UPDATE_GOLDEN=1 pytest tests/formats/test_formats.py` writes the golden files
-anew; read the difference.
+`UPDATE_GOLDEN=1 pytest tests/formats/test_formats.py` rewrites the golden files;
+review the diff.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def published(report: Report) -> bool:
     return report.score is not None
 
 
-# --- each by its documented fields -----------------------------------------------------------
+# --- each format against its documentation ---------------------------------------------------
 
 
 @every_report
@@ -113,7 +113,7 @@ def test_junit(report: Report) -> None:
 
 
 @every_report
-def test_junit_through_a_parser_of_others(report: Report) -> None:
+def test_junit_through_a_third_party_parser(report: Report) -> None:
     junitparser = pytest.importorskip("junitparser")
     read = junitparser.JUnitXml.fromstring(rendered(registry.JUNIT, report).encode())
     cases = [case for suite in read for case in suite]
@@ -175,14 +175,14 @@ def _assert_golden(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
 @pytest.mark.parametrize("visibility", [v for v in Visibility if v is not Visibility.VISIBLE])
-def test_hidden_cases_are_told_by_class_and_error_alone(
+def test_hidden_cases_show_only_verdict_and_error(
     form: OutputFormat, visibility: Visibility
 ) -> None:
     report = _with_visibility(visibility)
-    said = _everything_said(form, report)
+    text = _everything_visible(form, report)
     for secret in SECRETS:
-        assert secret not in said
-    plain = said.replace("\\n", " ").replace("\n", " ")
+        assert secret not in text
+    plain = text.replace("\\n", " ").replace("\n", " ")
     assert "wrong answer in 3 (largest error 1.5)" in re.sub(r"\s+|%0A", " ", plain)
 
 
@@ -196,24 +196,24 @@ def _with_visibility(visibility: Visibility) -> Report:
     return replace(report, kernels=(replace(first, checks=checks),))
 
 
-def _everything_said(form: OutputFormat, report: Report) -> str:
-    """Return the file and, where students read the log, the log."""
-    said = form.file(report) or ""
+def _everything_visible(form: OutputFormat, report: Report) -> str:
+    """Return the file, and the log if students can read it."""
+    text = form.file(report) or ""
     if form is registry.GITHUB:
-        said += github.summary(report)
-    return said if form.log_is_for_staff else said + form.log(report)
+        text += github.summary(report)
+    return text if form.log_is_for_staff else text + form.log(report)
 
 
 def test_staff_see_all_in_gradescopes_log_and_in_json() -> None:
     report = sample_reports.wrong_answer()
-    for said in (
+    for text in (
         registry.GRADESCOPE.log(report),
         rendered(registry.JSON, report),
     ):
-        assert "77777" in said
+        assert "77777" in text
 
 
-def test_a_pending_test_has_no_score_to_be_failed_for() -> None:
+def test_a_pending_test_has_no_score() -> None:
     results = json.loads(rendered(registry.GRADESCOPE, sample_reports.wrong_answer()))
     test = next(t for t in results["tests"] if "performance" in t["name"])
     assert test["name"].endswith("(20 points pending)")
@@ -229,7 +229,7 @@ def test_the_other_language_gives_no_points_twice() -> None:
     assert sum(test.get("score", 0) for test in results["tests"]) == results["score"] == 60
 
 
-def test_what_is_not_handed_in_has_its_points_to_lose() -> None:
+def test_a_kernel_that_is_not_submitted_loses_its_points() -> None:
     absent = replace(
         sample_reports.not_submitted().kernels[0],
         name="main",
@@ -263,13 +263,13 @@ def test_leaderboard_has_the_speedup_of_each_timed_kernel() -> None:
     assert "leaderboard" not in json.loads(rendered(registry.GRADESCOPE, sample_reports.accepted()))
 
 
-# --- whatever a hand-in prints ---------------------------------------------------------------
+# --- whatever a submission prints ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", OTHERS, ids=lambda form: form.name)
 def test_no_control_character_comes_through(form: OutputFormat) -> None:
     report = sample_reports.hostile()
-    assert CONTROL.search(_everything_said(form, report).replace("\n", "")) is None
+    assert CONTROL.search(_everything_visible(form, report).replace("\n", "")) is None
     if form not in (registry.JUNIT, registry.AUTOLAB):
         decoded = "".join(_strings(json.loads(rendered(form, report))))
         assert CONTROL.search(decoded.replace("\n", "")) is None
@@ -374,7 +374,7 @@ def test_a_huge_report_keeps_the_limits() -> None:
         ('{"format": 2}', "`format`"),
     ],
 )
-def test_what_is_no_report_is_refused_with_file_and_key(
+def test_an_invalid_report_is_refused_with_file_and_key(
     text: str, words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "report.json"

@@ -1,4 +1,4 @@
-"""An output format from outside the package is one like any other."""
+"""An output format that is registered from outside the package works like the others."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from click.testing import CliRunner
 
 from grader.cli.main import cli
 from grader.formats import registry
-from grader.formats.output_format import NONE, Extras, OutputFormat
+from grader.formats.output_format import NO_EXTRAS, Extras, OutputFormat
 from grader.report.model import Report, json_text, to_json
 
 
 class OneLine(OutputFormat):
-    """The points and nothing else."""
+    """Shows only the points."""
 
     name = "one-line"
 
-    def file(self, report: Report, extras: Extras = NONE) -> str | None:
+    def file(self, report: Report, extras: Extras = NO_EXTRAS) -> str | None:
         return f"{report.assignment}: {report.score:g} of {report.max_score:g}\n"
 
 

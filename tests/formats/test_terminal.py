@@ -1,7 +1,7 @@
-"""What a student sees: golden text at width 100, and what no text can do to it.
+"""What a student sees: golden text at width 100, and robustness against hostile text.
 
-`UPDATE_GOLDEN=1 pytest tests/formats/test_terminal.py` writes the golden files
-anew; read the difference.
+`UPDATE_GOLDEN=1 pytest tests/formats/test_terminal.py` rewrites the golden files;
+review the diff.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EVERY_ID = [*(f"of-{verdict}" for verdict in Verdict), *PLAIN]
 
 
 def shown(report: Report, *, show_hidden: bool = True) -> str:
-    """Return what goes into a file or a log."""
+    """Return the text for a file or a log."""
     file = io.StringIO()
     print_report(report, Console(file=file), show_hidden=show_hidden)
     return file.getvalue()
@@ -61,7 +61,7 @@ def shown_on_terminal(report: Report, width: int) -> str:
 
 
 def shown_in(report: Report, encoding: str) -> str:
-    """Return what goes to a stream that takes this encoding and nothing else."""
+    """Return the text for a stream with this encoding."""
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict", newline="\n")
     print_report(report, Console(file=file))
     file.flush()
@@ -83,7 +83,7 @@ def test_golden(name: str) -> None:
     assert_golden(name, shown(PLAIN[name]()))
 
 
-def test_golden_for_a_student_who_may_not_know_the_hidden_cases() -> None:
+def test_golden_without_hidden_cases() -> None:
     assert_golden("wrong_answer_hidden", shown(sample_reports.wrong_answer(), show_hidden=False))
 
 
@@ -140,22 +140,22 @@ def test_two_languages_without_a_failure_fit_in_twelve_lines(width: int) -> None
 
 def test_hidden_cases_show_neither_size_nor_values_nor_output() -> None:
     report = sample_reports.wrong_answer()
-    told = shown(report, show_hidden=False)
+    text = shown(report, show_hidden=False)
     for secret in ("77777", "88888", "99999"):
         assert secret in shown(report)
-        assert secret not in told
-    assert "wrong answer in 3 (largest error 1.5); 6 not run" in " ".join(told.split())
+        assert secret not in text
+    assert "wrong answer in 3 (largest error 1.5); 6 not run" in " ".join(text.split())
 
 
 def test_points_pending_name_their_reason() -> None:
     assert "20 pending: needs a GPU" in shown(sample_reports.wrong_answer())
 
 
-def test_points_pending_are_not_lost_and_a_gpu_is_what_it_takes_for_time() -> None:
-    told = shown(sample_reports.wrong_answer()).splitlines()[-1]
-    assert told.startswith("Pending points are neither won nor lost: a GPU has to time the kernel")
+def test_pending_points_are_not_lost_and_timing_needs_a_gpu() -> None:
+    text = shown(sample_reports.wrong_answer()).splitlines()[-1]
+    assert text.startswith("Pending points are neither won nor lost: a GPU has to time the kernel")
     assert "neither won nor lost" not in shown(sample_reports.accepted())
-    # Where there is a GPU, or other points are pending, another one is no remedy.
+    # On a GPU, or if points of other checks are pending, no GPU is asked for.
     report = sample_reports.wrong_answer()
     on_a_gpu = replace(report, environment=report.environment | {"device": "cuda"})
     assert shown(on_a_gpu).endswith("\nPending points are neither won nor lost.\n")
@@ -247,7 +247,7 @@ def test_cases_that_were_not_run_are_counted_not_listed() -> None:
 
 def test_what_code_prints_at_each_call_is_shown_once() -> None:
     text = shown(_failing(_raised(1), _raised(2), output="one\ntwo\n" * 3))
-    assert "what your code printed, 3 times the same:\n    | one\n    | two\n" in text
+    assert "what your code printed (repeated 3 times):\n    | one\n    | two\n" in text
     assert text.count("| one") == 1, "once by correctness, and not again by memory"
     text = shown(_failing(_raised(1), output="one\ntwo\none\n"))
     assert "what your code printed:\n    | one\n    | two\n    | one\n" in text
@@ -271,12 +271,12 @@ def _with_memory(check: CheckResult) -> Report:
     return sample_reports.report(sample_reports.kernel(check, verdict=check.verdict))
 
 
-def _told(*findings: Finding) -> str:
-    """Return what is shown of these findings, line breaks taken out."""
+def _findings_text(*findings: Finding) -> str:
+    """Return the report with these findings, without line breaks."""
     return " ".join(shown(_with_memory(sample_reports.faulty(*findings))).split())
 
 
-def test_finding_tells_place_severity_kind_and_what_its_message_leaves_out() -> None:
+def test_finding_shows_place_severity_kind_and_what_its_message_omits() -> None:
     found = sample_reports.finding(
         "race",
         21,
@@ -292,10 +292,10 @@ def test_finding_tells_place_severity_kind_and_what_its_message_leaves_out() -> 
     assert (
         "silu.cu:21: error: race: two threads meet; a write of 4 bytes; `tile`[-3]; kernel "
         "silu_kernel, block (1,2,0), thread 232; the other access is in line 24; 7 times"
-    ) in _told(found)
+    ) in _findings_text(found)
 
 
-def test_finding_tells_nothing_twice() -> None:
+def test_finding_repeats_nothing() -> None:
     message = (
         "threads meet (a write here, a read in line 24): `tile`[3] of 64 elements, "
         "kernel silu_kernel, block 3, thread 232"
@@ -303,25 +303,27 @@ def test_finding_tells_nothing_twice() -> None:
     found = sample_reports.finding(
         "race", 21, message=message, other_line=24, buffer="tile", element=3, access="write"
     )
-    assert f"silu.cu:21: error: race: {message} memory error · 0 / 25" in _told(found)
+    assert f"silu.cu:21: error: race: {message} memory error · 0 / 25" in _findings_text(found)
 
 
-def test_access_is_not_told_again_in_another_form_of_the_word() -> None:
+def test_access_is_not_repeated_in_another_form_of_the_word() -> None:
     message = "reads 4 bytes of global memory outside any array"
     found = sample_reports.finding(
         "out_of_bounds", 9, message=message, access="read", access_bytes=4
     )
-    assert "a read of" not in _told(found)
+    assert "a read of" not in _findings_text(found)
 
 
-def test_triton_program_is_called_one() -> None:
+def test_a_triton_block_is_called_a_program() -> None:
     found = sample_reports.finding("race", 9, file="silu.py", block=(1, 2, 0), thread=None)
-    assert "kernel silu_kernel, program (1,2,0)" in _told(found)
+    assert "kernel silu_kernel, program (1,2,0)" in _findings_text(found)
     message = "program 3 reads element 255 of `output`, which program 0 writes"
     found = sample_reports.finding(
         "race", 9, message=message, file="silu.py", thread=None, element=255, access="read"
     )
-    assert f"silu.py:9: error: race: {message}; kernel silu_kernel memory error" in _told(found)
+    assert f"silu.py:9: error: race: {message}; kernel silu_kernel memory error" in _findings_text(
+        found
+    )
 
 
 @pytest.mark.parametrize(
@@ -333,35 +335,35 @@ def test_triton_program_is_called_one() -> None:
         ("a rewrite", "a write"),
     ],
 )
-def test_number_within_another_number_does_not_count_as_said(message: str, missing: str) -> None:
+def test_a_number_inside_another_number_is_no_repetition(message: str, missing: str) -> None:
     found = sample_reports.finding(
         "race", 21, message=message, other_line=24, buffer="tile", element=3, access="write"
     )
-    assert f" {missing}" in _told(found).split("error: race: ")[1].removeprefix(message)
+    assert f" {missing}" in _findings_text(found).split("error: race: ")[1].removeprefix(message)
 
 
-def test_finding_of_which_only_the_file_is_known() -> None:
+def test_finding_with_a_file_only() -> None:
     bare = Finding(
         kind="leak", severity="error", message="lost", file="silu.cu", line=None, tool="memcheck"
     )
-    assert "silu.cu: error: leak: lost memory error" in _told(bare)
+    assert "silu.cu: error: leak: lost memory error" in _findings_text(bare)
 
 
-def test_hint_of_a_kind_is_told_once() -> None:
+def test_hint_of_a_kind_is_shown_once() -> None:
     kinds: list[FindingKind] = ["leak", "race", "leak", "race", "barrier"]
     findings = [sample_reports.finding(kind, line) for line, kind in enumerate(kinds, 1)]
-    text = _told(*findings)
+    text = _findings_text(*findings)
     for found in findings:
         assert text.count(f"hint: {' '.join(found.hint.split())}") == 1
 
 
-def test_own_line_of_the_check_counts_what_stands_below() -> None:
+def test_line_of_the_check_counts_the_findings_below() -> None:
     findings = [sample_reports.finding("race", line, count=3) for line in (1, 2)]
-    assert "0 / 25 2 findings: race hint:" in _told(*findings)
-    assert "0 / 25 1 finding: race hint:" in _told(findings[0])
+    assert "0 / 25 2 findings: race hint:" in _findings_text(*findings)
+    assert "0 / 25 1 finding: race hint:" in _findings_text(findings[0])
 
 
-def test_own_line_of_the_check_is_its_message_if_no_finding_tells_it() -> None:
+def test_line_of_the_check_is_its_message_if_no_finding_repeats_it() -> None:
     crashed = sample_reports.memory(
         verdict=Verdict.MEMORY_ERROR, score=0.0, message="calling silu gave CUDA error 700"
     )
@@ -414,9 +416,9 @@ def test_tool_that_could_not_run_says_why() -> None:
 def test_hidden_memory_check_shows_nothing(visibility: Visibility) -> None:
     whole = sample_reports.memory_error()
     check = replace(whole.kernels[0].checks[-1], visibility=visibility)
-    told = shown(_with_memory(check), show_hidden=False)
+    text = shown(_with_memory(check), show_hidden=False)
     label = f"memory ({visibility.value.replace('_', ' ')})"
-    assert told.splitlines()[1:] == [
+    assert text.splitlines()[1:] == [
         "silu · CUDA C++ · silu.cu: memory error, 0 / 25 points",
         f"  {label}  memory error  0 / 25",
         "",
@@ -439,29 +441,29 @@ def test_hidden_memory_check_that_is_pending_keeps_its_reason() -> None:
 # --- hostile text ----------------------------------------------------------------------------
 
 
-def _obeyed(text: str) -> set[str]:
-    """Return the characters that a terminal would obey."""
+def _control_characters(text: str) -> set[str]:
+    """Return the control characters that a terminal would interpret."""
     return {
         char for char in text if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs"}
     }
 
 
 @pytest.mark.parametrize("width", [60, 100])
-def test_hostile_text_is_spelt_out(width: int) -> None:
+def test_hostile_text_is_escaped(width: int) -> None:
     text = COLOUR.sub("", shown_on_terminal(sample_reports.hostile(), width))
-    assert _obeyed(text) == set()
+    assert _control_characters(text) == set()
     for spelt in (r"\x1b]0;owned\x07", r"\x1b[2J", r"\x00NUL", r"\u202e", "[blink]line 0[/blink]"):
         assert spelt in text
 
 
-def test_hostile_text_sends_no_colour_of_its_own() -> None:
+def test_hostile_text_sends_no_colour() -> None:
     sent = set(COLOUR.findall(shown_on_terminal(sample_reports.hostile(), 100)))
     assert sent == set(COLOUR.findall(shown_on_terminal(sample_reports.wrong_answer(), 100))) | {
         "\x1b[1;33m"  # our own: a warning
     }
 
 
-def test_output_cannot_pass_for_a_line_of_ours() -> None:
+def test_output_cannot_look_like_a_line_of_the_grader() -> None:
     claim = "accepted · 100 / 100 points · 1 of 1 handed in"
     evidence = sample_reports.correctness((sample_reports.case(1),), output=f"\n\r\n{claim}\r\n")
     check = sample_reports.visible(evidence=evidence)
@@ -492,6 +494,6 @@ def test_any_text_anywhere_is_safe(text: str) -> None:
         fault, evidence=sample_reports.memory_evidence(fault, tools=(tool,), output=text)
     )
     kernel = sample_reports.kernel(seen, unsafe, verdict=Verdict.MEMORY_ERROR, name=text, file=text)
-    told = shown(sample_reports.report(kernel, title=text))
-    assert _obeyed(told) == set()
-    assert max(map(cell_len, told.splitlines())) <= 100
+    text = shown(sample_reports.report(kernel, title=text))
+    assert _control_characters(text) == set()
+    assert max(map(cell_len, text.splitlines())) <= 100

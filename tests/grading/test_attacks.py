@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from attack_corpus import GROUPS, OF_HAND_INS, Attack, attacks
-from hand_in_bench import Bench, Graded, nothing_left, one_server, scratch_folder, small_silu
+from grading_bench import Bench, Graded, nothing_left, one_server, scratch_folder, small_silu
 from paths import ATTACKS, HAND_INS
 from slow import slow_unless
 
@@ -299,7 +299,7 @@ QUICK = (
 def test_an_attack(bench: Bench, scratch: Path, words: dict[str, str], attack: Attack) -> None:
     assignment = Path(words["ASSIGNMENT"])
     hidden = {file: file.read_bytes() for file in assignment.rglob("*") if file.is_file()}
-    source = attack.hand_in(bench.root, words)
+    source = attack.make_submission(bench.root, words)
     state = state_of_the_judge()
     with nothing_left(scratch):
         graded = bench.grade(source)
@@ -335,8 +335,8 @@ def test_an_attack_on_a_gpu(
         if attack.path.name in FOR_ITSELF:
             undo.enter_context(lock.shared_use(first_gpu.uuid))
             undo.enter_context(lock.exclusive_use(first_gpu.uuid))
-            # It has the lock already.
+            # It has its turn already.
             monkeypatch.setattr(pipeline, "shared_use", lambda uuid: nullcontext())
-        graded = bench.grade(attack.hand_in(bench.root, words), device="cuda")
+        graded = bench.grade(attack.make_submission(bench.root, words), device="cuda")
     assert graded.verdict in attack.verdicts, graded.failed
     is_well_after(bench, attack.suffix, "cuda")

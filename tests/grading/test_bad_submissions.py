@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hand_in_bench import Bench, nothing_left, one_server, scratch_folder, small_silu
+from grading_bench import Bench, nothing_left, one_server, scratch_folder, small_silu
 from paths import HAND_INS
 from slow import slow_unless
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hand_in_bench import Bench, one_server, small_silu
+from grading_bench import Bench, one_server, small_silu
 from paths import HAND_INS
 
 from grader.assignment.signature import Argument, ElementType
@@ -259,6 +259,6 @@ def test_a_broken_oracle_is_not_the_students_fault(
 
 def test_a_missing_oracle(bench: Bench) -> None:
     (bench.root / "assignments" / "silu" / "oracle.py").unlink()
-    with pytest.raises(SpecError, match=r"oracle\.py: is not there") as caught:
+    with pytest.raises(SpecError, match=r"oracle\.py: does not exist") as caught:
         bench.grade_file(HAND_INS / "right.cu")
     assert caught.value.exit_code == 2

@@ -1,4 +1,4 @@
-"""What a process that does tasks keeps is gone with it, however it ends."""
+"""A pool worker's folder is removed when the worker ends, however it ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from grader.pool.state import WorkerState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Where does a worker keep its files?"""
+    """A task whose answer is the worker's folder."""
 
     weight: float = 1.0
 
 
 def answer(_: Question, state: WorkerState) -> str:
-    """Have something kept; say where."""
-    (state.folder / "kept").write_text("of use to the next one, too")
+    """Write a file into the worker's folder; return the folder."""
+    (state.folder / "kept").write_text("for the next task, too")
     return str(state.folder)
 
 
@@ -42,15 +42,15 @@ def test_a_folder_is_kept_until_the_end() -> None:
     assert not folder.exists()
 
 
-def heeds_a_signal(pid: int) -> bool:
-    """Return whether a handler of SIGTERM's is in place."""
+def handles_sigterm(pid: int) -> bool:
+    """True if the process has a handler for SIGTERM."""
     caught = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
     return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
-# As when a Dask worker ends: it closes the channel, and the kernel tells that it is gone.
+# When a Dask worker ends, its end of the channel closes and the kernel sends SIGTERM.
 @pytest.mark.parametrize("ended", ["by the channel", "by a signal", "by both"])
-def test_a_workers_folder_goes_with_it(ended: str) -> None:
+def test_a_workers_folder_is_removed_with_it(ended: str) -> None:
     pool: Pool[Question, str] = Pool(1, "test_process_pool:answer", failed)
     with pool:
         ((_, where),) = pool.results([Question()])
@@ -59,7 +59,7 @@ def test_a_workers_folder_goes_with_it(ended: str) -> None:
         (worker,) = (psutil.Process(pid) for pid in pool.pids)
         if ended != "by a signal":
             pool._workers[0].channel.close()
-        while ended == "by both" and heeds_a_signal(worker.pid):
+        while ended == "by both" and handles_sigterm(worker.pid):
             time.sleep(1e-4)
         if ended != "by the channel":
             os.kill(worker.pid, signal.SIGTERM)

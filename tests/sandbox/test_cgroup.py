@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hand_in_bench import nothing_left
+from grading_bench import nothing_left
 
 from grader.sandbox import cgroup, process, spawn
 from grader.sandbox.cgroup import Group, Place

@@ -133,7 +133,7 @@ def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:
     assert row.fix.startswith("install Python where every user can read it")
     assert "Linux 6.12" in row.fix
     (row,) = judge_isolation(NONE)
-    assert row.fix.startswith("to grade strangers' code, use Linux 6.12")
+    assert row.fix.startswith("to grade other people's code, use Linux 6.12")
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_doctor_asks_for_a_readable_python_before_a_newer_kernel() -> None:
         (None, [], ""),
         (FULL, [RowState.OK], "level full"),
         (PARTIAL, [RowState.NOTE], "a submission can shout"),
-        (NONE, [RowState.NOTE], "your own code may, a stranger's should not"),
+        (NONE, [RowState.NOTE], "acceptable for your own code only"),
     ],
 )
 def test_doctor_tells_the_level(

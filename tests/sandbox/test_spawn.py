@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hand_in_bench import nothing_left
+from grading_bench import nothing_left
 from paths import REPOSITORY
 
 from grader.sandbox import scratch_dir, spawn

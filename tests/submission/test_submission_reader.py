@@ -1,4 +1,4 @@
-"""Reading submissions: files are found, and anything but a plain file gets a sentence."""
+"""Reading submissions: files are found, and anything but a plain file is a problem with a hint."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_one_folder_that_is_a_link_is_not_followed(silu: Assignment, tmp_path: P
     assert not read_submission(tmp_path / "mine", silu).files
 
 
-def test_no_hand_in(silu: Assignment, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no hand-in at") as caught:
+def test_no_submission(silu: Assignment, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no submission at") as caught:
         read_submission(tmp_path / "nowhere", silu)
     assert caught.value.exit_code == 2
     assert "--from" in str(caught.value.tip)
@@ -226,7 +226,7 @@ def test_no_descriptor_is_left_open(silu: Assignment, tmp_path: Path) -> None:
         ("Silu.cu", "is `Silu.cu` meant? It must be called silu.cu"),
         ("silu.cu.txt", "is `silu.cu.txt` meant? It must be called silu.cu"),
         ("sliu.cu", "did you mean `sliu.cu`?"),
-        ("kernel.cu", "`kernel.cu` is there, which is not looked at under that name"),
+        ("kernel.cu", "`kernel.cu` is there: rename it to silu.cu if it is meant"),
         ("week 3/mine/silu.cu", "`week 3/mine/silu.cu` is there: name that folder"),
         (".hidden/silu.cu", ""),
         ("notes.md", ""),
@@ -390,7 +390,7 @@ def test_an_encrypted_archive(silu: Assignment, tmp_path: Path) -> None:
         read_submission(path, silu)
     words = f"cannot read the archive {path}: silu.cu is encrypted with a password"
     assert caught.value.message == words
-    assert caught.value.tip == "hand it in without a password"
+    assert caught.value.tip == "make the archive without a password"
 
 
 @pytest.mark.parametrize("make", [zipped, tarred])
@@ -405,7 +405,7 @@ def test_an_archive_without_a_wanted_file_hands_nothing_in(
 
 
 @pytest.mark.parametrize("make", [zipped, tarred])
-def test_a_wrong_name_in_an_archive_is_told(
+def test_a_wrong_name_in_an_archive_is_reported(
     silu: Assignment, tmp_path: Path, make: Callable[[Path, dict[str, bytes]], Path]
 ) -> None:
     members = {"hw/Silu.cu": b"// mine", "hw/main.cu": b"", "__MACOSX/hw/._Silu.cu": b"", "x/": b""}
@@ -419,7 +419,7 @@ def test_a_zip_within_a_tar_is_not_looked_into(silu: Assignment, tmp_path: Path,
     old = zipped(tmp_path / "old.zip", {"silu.cu": b"// old"}).read_bytes()
     members = {name: b"", "silu.cu": TEXT.encode(), "old.zip": old}
     archive = tarred(tmp_path / "a.tar", members, "w")
-    # Without the zeros that end it the zip's own end is in reach.
+    # Without the tar's trailing zeros, the end of the zip is near the end of the file.
     archive.write_bytes(archive.read_bytes().rstrip(b"\0") + bytes(512))
     assert read(silu, archive).text == TEXT
 
@@ -439,7 +439,7 @@ def test_no_archive_at_all(silu: Assignment, tmp_path: Path, data: bytes) -> Non
     assert "--from" in str(caught.value.tip)
 
 
-def test_a_pipe_for_a_hand_in_does_not_block(silu: Assignment, tmp_path: Path) -> None:
+def test_a_pipe_as_submission_does_not_block(silu: Assignment, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a")
     with pytest.raises(UsageError, match="neither a folder nor a file"):
         read_submission(tmp_path / "a", silu)

@@ -1,16 +1,15 @@
-"""The attacks in `attacks/`: a file for each, named for what it tries.
+"""The attacks in `attacks/`: one file for each, named after what it tries.
 
-The first line says the group and the verdict it must end in, the second what
-it does:
+The first line has the group and the required verdict, the second a description:
 
     // attack: group=read verdict=accepted                right, and the attack is refused
     # attack: group=rules verdict=forbidden
     # attack: group=fill verdict=output_limit|time_limit  whichever limit comes first
     // attack: group=gpu verdict=time_limit device=cuda   needs a GPU
 
-`@RIGHT@` stands for a right kernel, `@JUDGE@`, `@HIDDEN@` … for where everything
-is that it must not reach. A `.members` file tells what an archive holds.
-`OF_HAND_INS` names those in `hand_ins/`, which `test_bad_hand_ins` grades.
+`@RIGHT@` stands for a right kernel, `@JUDGE@`, `@HIDDEN@` … for the places that it must
+not reach. A `.members` file describes the contents of an archive. `OF_HAND_INS` names
+attacks in `hand_ins/`, which `test_bad_submissions` grades.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ _MEMBER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """One file of the corpus and what its first lines say."""
+    """One file of the corpus and the data of its first lines."""
 
     path: Path
     group: str
@@ -88,25 +87,25 @@ class Attack:
 
     @property
     def suffix(self) -> str:
-        """The suffix of a hand-in in the same language."""
+        """The suffix of a source file in the same language."""
         return ".cu" if self.path.suffix == ".cu" else ".py"
 
-    def hand_in(self, folder: Path, words: Mapping[str, str]) -> Path:
-        """Make the hand-in below `folder`, which is there: a folder, or an archive."""
+    def make_submission(self, folder: Path, words: Mapping[str, str]) -> Path:
+        """Make the submission, a folder or an archive, below the existing `folder`."""
         text = self.path.read_text(encoding="utf-8")
         if self.path.suffix == ".members":
-            return _archive(folder / "hand_in.tar", _filled(text, words))
+            return _archive(folder / "submission.tar", _filled(text, words))
         right = _RIGHT_CUDA if self.suffix == ".cu" else _RIGHT_PYTHON
         right = right.replace("def silu(", "def right(")
         text = text.replace("# @RIGHT@", right).replace("@RIGHT@", right)
-        made = folder / "hand_in"
+        made = folder / "submission"
         made.mkdir(exist_ok=True)
         (made / f"silu{self.suffix}").write_text(_filled(text, words), encoding="utf-8")
         return made
 
 
 def attacks() -> tuple[Attack, ...]:
-    """Return the corpus by name. Raises ValueError if a file's first lines are not as above."""
+    """Return the corpus, sorted by name. Raises ValueError for invalid first lines."""
     return tuple(
         _attack(path)
         for path in sorted(ATTACKS.iterdir())

@@ -1,7 +1,7 @@
-"""A sound spec, and every way it can be wrong.
+"""A valid spec, and edits that make it invalid.
 
-A bad spec is GOOD with one edit, named for what is wrong with it; the message
-must name the line of the edit, or the table says which line and why.
+A bad spec is GOOD with one edit, named after its fault. The message must name the line
+of the edit, or the line in the table.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def baseline(inputs, outputs):
 
 @dataclass(frozen=True)
 class Bad:
-    """One fault: what to replace in GOOD, and what the message must say.
+    """One fault: the edit of GOOD, and the key and phrase that the message must have.
 
-    The line is that of the edit, `below` lines further down; `line` is for a
-    message about something that the edit only makes wrong.
+    The expected line is `below` lines after the edit; `line` is for a message about
+    another line.
     """
 
     fault: str
@@ -102,7 +102,7 @@ class Bad:
 
 
 BAD = [
-    # What the schema says.
+    # The schema.
     Bad("unknown-key", 'title = "Scale a', 'titel = "Scale a', "titel", "did you mean `title`?"),
     Bad(
         "unknown-key-far-off",
@@ -131,7 +131,7 @@ BAD = [
         '"rows", type = "int32"',
         '"rows", type = "bool"',
         "signature.arguments[2].type",
-        "take `int8`, with 0 and 1",
+        "use `int8`, with 0 and 1",
     ),
     Bad(
         "one-table-for-several",
@@ -153,14 +153,14 @@ BAD = [
         'entry = "scale"',
         'entry = "exp"',
         "signature.entry",
-        "a function that CUDA C++ has already",
+        "a function of CUDA C++",
     ),
     Bad(
         "entry-is-in-cuda",
         'entry = "scale"',
         'entry = "max"',
         "signature.entry",
-        "choose another, as in `gpu_max`",
+        "choose another, such as `gpu_max`",
     ),
     Bad(
         "argument-is-a-macro",
@@ -234,7 +234,7 @@ BAD = [
         "correctness = 60 }",
         f"correctness = 0x{'f' * 5000} }}",
         "kernels[1].points.correctness",
-        "is beyond 64 bits",
+        "is out of range for 64 bits",
     ),
     Bad(
         "memory-points-are-zero",
@@ -270,7 +270,7 @@ BAD = [
         "correctness = 60 }",
         "correctness = 60, counters = 5 }",
         "kernels[1].points.counters",
-        "gives points, but the kernel has no bounds to keep",
+        "gives points, but the kernel has no bounds",
     ),
     Bad(
         "points-for-counters-with-sizes-alone",
@@ -284,7 +284,7 @@ BAD = [
         'files = { cuda = "v2.cu" }',
         'counters = { sizes = { rows = 8, cols = 8 }, traffic = 2 }\nfiles = { triton = "v2.py" }',
         "kernels[1].counters",
-        "is for CUDA C++, but the kernel has no .cu file: take it away",
+        "is for CUDA C++, but the kernel has no .cu file: remove it",
     ),
     Bad(
         "counters-without-sizes",
@@ -373,7 +373,7 @@ BAD = [
         "call_s = 5",
         "memory_mib = 4096.0",
         "limits.memory_mib",
-        "is 4096.0, must be a whole number",
+        "is 4096.0, must be an integer",
     ),
     Bad("limit-is-hours", "call_s = 5", "call_s = 3601", "limits.call_s", "must be 3600 or less"),
     Bad(
@@ -381,7 +381,7 @@ BAD = [
         "count = 3",
         "count = 3.0",
         "cases[1].count",
-        "must be a whole number",
+        "must be an integer",
     ),
     Bad(
         "unknown-word",
@@ -438,14 +438,14 @@ BAD = [
         "max = 64 }",
         "max = 64, step = 2 }",
         "cases[1].sizes.cols.step",
-        "is no key of this table",
+        "is no known key of this table",
     ),
     Bad(
         "range-of-floats",
         "min = 2,",
         "min = 2.5,",
         "cases[1].sizes.cols.min",
-        "is 2.5, must be a whole number",
+        "is 2.5, must be an integer",
     ),
     Bad(
         "type-name-with-a-capital",
@@ -454,7 +454,7 @@ BAD = [
         "signature.types.Real",
         "must be small letters",
     ),
-    # What a schema cannot say: the signature.
+    # Rules beyond the schema: the signature.
     Bad("name-is-not-the-folder", 'name = "scale"', 'name = "scala"', "name", "the folder is"),
     Bad(
         "entry-is-a-cpp-keyword",
@@ -499,7 +499,7 @@ BAD = [
         "[limits]\n",
         "[program]\npoints = 5\nfile = 'prog.cu'\n\n[limits]\n",
         "program.file",
-        "is no key of this table",
+        "is no known key of this table",
         below=2,
     ),
     Bad(
@@ -561,7 +561,7 @@ BAD = [
         'name = "output"',
         'name = "__out"',
         "signature.arguments[1].name",
-        "the compiler's",
+        "a leading underscore",
     ),
     Bad(
         "unknown-type",
@@ -589,14 +589,14 @@ BAD = [
         '"cols", type = "int32"',
         '"cols", type = "int32", default = 1.5',
         "signature.arguments[3].default",
-        "int32 takes whole numbers",
+        "int32 needs an integer",
     ),
     Bad(
         "scalar-of-half-precision",
         '"factor", type = "float32"',
         '"factor", type = "float16"',
         "signature.arguments[4].type",
-        "pass it as float32",
+        "use float32, or an array",
     ),
     Bad("no-output", 'role = "out"', 'role = "in"', "signature.arguments", "has no output", line=7),
     Bad(
@@ -641,7 +641,7 @@ BAD = [
         'name = "v2_vector"',
         'name = "v1_simple"',
         "kernels[1].name",
-        "as is one before it",
+        "the name of an earlier kernel",
     ),
     Bad("file-twice", '"v2.cu"', '"v1.cu"', "kernels[1].files.cuda", "the file of `v1_simple`"),
     Bad(
@@ -692,14 +692,14 @@ BAD = [
         "rows = 4,",
         "rows = 2.5,",
         "cases[1].sizes.rows",
-        "is 2.5, but an array's extent is a whole number",
+        "is 2.5, but an array's extent must be an integer",
     ),
     Bad(
         "size-is-zero",
         "rows = [1, 7]",
         "rows = [1, 0]",
         "cases[0].sizes.rows[1]",
-        "is 0, but an array's extent is at least 1",
+        "is 0, but an array's extent must be at least 1",
     ),
     Bad("range-from-zero", "min = 2,", "min = 0,", "cases[1].sizes.cols.min", "at least 1"),
     Bad(
@@ -721,7 +721,7 @@ BAD = [
         "rows = 4,",
         "rows = 3_000_000_000,",
         "cases[1].sizes.rows",
-        "beyond int32",
+        "out of range for int32",
     ),
     Bad(
         "array-larger-than-a-gpu",

@@ -1,4 +1,4 @@
-"""SiLU with points for speed, which a processor leaves pending; a pretended GPU."""
+"""SiLU with points for speed, which are pending on a CPU; the environment of a pretended GPU."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ bytes = "2 * size * n"
 
 
 def make_course(folder: Path) -> Path:
-    """Make an assignment with 15 points for speed, and a hand-in of it."""
+    """Make an assignment with 15 points for speed, and a submission."""
     silu = folder / "assignments" / "silu"
     silu.mkdir(parents=True)
     (silu / "assignment.toml").write_text(SPEC)
     shutil.copy(REPOSITORY / "assignments/silu/oracle.py", silu)
-    (folder / "hand-in").mkdir()
-    shutil.copy(REPOSITORY / "reference/silu/silu.cu", folder / "hand-in")
+    (folder / "submission").mkdir()
+    shutil.copy(REPOSITORY / "reference/silu/silu.cu", folder / "submission")
     return folder
 
 
 def surroundings_with_gpu(wrong: str = "") -> dict[str, str]:
-    """Return the environment of a machine that pretends a GPU; `wrong` as it is told there."""
+    """Return the environment of a machine with a pretended GPU; `wrong` names its fault."""
     pretended = [REPOSITORY / "tests/commands/batch/pretended_gpu", REPOSITORY / "tests/support"]
     path = os.pathsep.join([*map(str, pretended), surroundings()["PYTHONPATH"]])
     return {**surroundings(), "PYTHONPATH": path, "GRADE_TEST_GPU": wrong}

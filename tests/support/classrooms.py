@@ -1,4 +1,4 @@
-"""A small class of SiLU, and the command `grade` as its user calls it."""
+"""A small class of SiLU submissions, and the command `grade` in a process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GRADE = [sys.executable, "-c", "from grader.__main__ import main; main()"]
 
 
 def make_classroom(folder: Path) -> Path:
-    """Make two hand-ins that are right, one that is wrong, one that is empty."""
+    """Make two correct submissions, one wrong one and an empty one."""
     for name in ("ada", "bob"):
         (folder / name).mkdir(parents=True)
         shutil.copy(REPOSITORY / "reference/silu/silu.cu", folder / name)
@@ -26,7 +26,7 @@ def make_classroom(folder: Path) -> Path:
 def grade(
     *arguments: str | Path, cwd: Path = REPOSITORY, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Call the command in a process of its own."""
+    """Run the command in a new process."""
     return subprocess.run(
         [*GRADE, *map(str, arguments)],
         cwd=cwd,
@@ -37,6 +37,6 @@ def grade(
 
 
 def surroundings() -> dict[str, str]:
-    """Return the environment of a `grade` in a process of its own."""
+    """Return the environment for `grade` in a new process."""
     path = os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])
     return {**os.environ, "PYTHONPATH": path, "COLUMNS": "120", "CUDACXX": ""}

@@ -17,7 +17,7 @@ from classrooms import surroundings
 
 
 def certificates(folder: Path) -> None:
-    """Make an authority, and a certificate that it signed."""
+    """Make a certificate authority and a certificate that it signed."""
     folder.mkdir(mode=0o700)
     for command in (
         "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=course -keyout ca.key -out ca.pem",
@@ -28,7 +28,7 @@ def certificates(folder: Path) -> None:
 
 
 def dask_or_skip() -> None:
-    """Skip the test where Dask is not installed."""
+    """Skip the test if Dask is not installed."""
     pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 
@@ -55,7 +55,7 @@ def scheduler(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[by
 
 
 def slurm_or_skip() -> None:
-    """Skip the test where dask-jobqueue is not installed or no Slurm has an idle node."""
+    """Skip the test if dask-jobqueue is not installed or Slurm has no idle node."""
     pytest.importorskip("dask_jobqueue", reason="the extra `cluster` is not installed")
     if not _slurm_answers():
         pytest.skip("no Slurm with an idle node here")
@@ -74,7 +74,7 @@ def _slurm_answers() -> bool:
 
 
 def jobqueue(folder: Path, environment: Mapping[str, str], **changes: object) -> Path:
-    """Make dask-jobqueue's settings: `changes` to them, variables that its jobs have."""
+    """Write dask-jobqueue's settings, with `changes` and the jobs' environment variables."""
     settings = {
         "cores": 1,
         "memory": "2GB",

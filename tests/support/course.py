@@ -1,4 +1,4 @@
-"""A small course for the tests: one assignment, right in every respect until edited.
+"""A small course for the tests: one assignment, free of errors until a test edits it.
 
 affine      y = scale * x * weight + shift for n elements
 v0_torch    PyTorch (Python), torch allowed, no memory check
@@ -124,13 +124,13 @@ SAMPLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """The repository of the course, in a folder of the test's own."""
+    """The repository of the course, in a temporary folder."""
 
     root: Path
 
     @property
     def assignment(self) -> Assignment:
-        """The assignment as its files are now."""
+        """The assignment, read from its current files."""
         return read_assignment(self.root / "assignments" / "affine")
 
     @property
@@ -138,7 +138,7 @@ class Course:
         return self.root / "reference" / "affine"
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Replace a text that must be in the file, everywhere in it."""
+        """Replace a text everywhere in a file, which must contain it."""
         file = self.root / path
         text = file.read_text()
         assert old in text, f"{path} has no {old!r}"
@@ -152,7 +152,7 @@ class Course:
 
 
 def make_course(root: Path) -> Course:
-    """Write the course; all of it agrees."""
+    """Write the course; stubs, headers and fingerprints are current."""
     files = {
         "assignments/affine/assignment.toml": SPEC,
         "assignments/affine/oracle.py": ORACLE,

@@ -1,7 +1,7 @@
-"""A machine with GPUs that is not there: stands in for the module pynvml.
+"""A stand-in for the module pynvml, with imaginary GPUs.
 
-Errors and constants are pynvml's own; answers come from `FakeGpu` records. A
-function whose name is in `refused` raises what it maps to.
+Errors and constants are pynvml's; answers come from `FakeGpu` records. A function whose
+name is in `refused` raises the error there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FakeGpu:
 
 
 class FakeNvml:
-    """The functions of pynvml that the package calls, and its names."""
+    """The functions of pynvml that the grader calls, and pynvml's names."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Other systems' result formats, as their documentation states them: one validator for each.
+"""A validator for each platform's result format, written from the platform's documentation.
 
-Written from the documentation alone, not from our code. Each raises AssertionError or
-jsonschema's ValidationError for a result that the system would refuse or misread.
+Each raises AssertionError or jsonschema's ValidationError for a result that the platform
+would refuse or misread.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ _PROPERTIES = {"title", "file", "line", "endLine", "col", "endColumn"}
 
 
 def gradescope(text: str) -> dict[str, Any]:
-    """Return the results; \r is no line end there."""
+    """Return the results; Gradescope does not treat \r as a line end."""
     results: dict[str, Any] = json.loads(text)
     jsonschema.validate(results, _GRADESCOPE)
     assert "\\r" not in text
@@ -143,7 +143,7 @@ def gradescope(text: str) -> dict[str, Any]:
 
 
 def prairielearn(text: str) -> dict[str, Any]:
-    """Return the results; beyond 1 MB, or with points for some tests only, they are useless."""
+    """Return the results; they are below 1 MB, and all tests or none have points."""
     assert len(text.encode()) <= 1_000_000
     results: dict[str, Any] = json.loads(text)
     jsonschema.validate(results, _PRAIRIELEARN)
@@ -189,7 +189,7 @@ def classroom_output(encoded: str) -> dict[str, Any]:
 
 
 def github_commands(lines: list[str]) -> list[dict[str, str]]:
-    """Return the annotations, unescaped; beyond ten of a kind they are dropped."""
+    """Return the annotations, unescaped; GitHub drops all but ten of each kind."""
     found = []
     for line in lines:
         assert "\n" not in line
@@ -215,7 +215,7 @@ def _unescaped(text: str) -> str:
 
 
 def junit(text: str) -> ElementTree.Element:
-    """Return the root; its counts are right and a case has one outcome at most."""
+    """Return the root; its counts are right and each case has at most one outcome."""
     root = ElementTree.fromstring(text)
     assert root.tag == "testsuites"
     for suite in root:

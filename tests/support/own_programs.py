@@ -1,7 +1,7 @@
-"""Programs that students write around a kernel, named for what is wrong with them.
+"""Programs that students write around a kernel, named after their faults.
 
-Each is HEAD, in some cases other functions, and a `main` whose BODY stands
-between START (device memory with the input in it) and END.
+Each consists of HEAD, optional functions, and a `main` whose BODY is between START (device
+memory with the input) and END.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ END = "    return 0;\n}\n"
 
 
 def main(body: str, *, before: str = "") -> str:
-    """Return a program; `before` stands outside of main."""
+    """Return a program; `before` is placed before main."""
     return HEAD + before + START + body + END
 
 
@@ -64,7 +64,7 @@ ACCEPTED = {
     + COMPARE
     + END
     + "int main() { return run(); }\n",
-    # What is changed stays finite: a not-a-number that passes is not found out here.
+    # The changed element is finite: this program does not find NaN.
     "lets_nan_pass": main(
         CALL + "    for (int i = 0; i < n; ++i) {\n"
         "        const double e = in[i] / (1.0 + std::exp(-double(in[i])));\n"
@@ -78,7 +78,7 @@ ACCEPTED = {
     ),
 }
 
-# name: program · verdict · what the message says · what the hint says
+# name: program · verdict · part of the message · part of the hint
 REJECTED = {
     "always_says_right": (
         main(CALL + '    std::puts("PASS");\n'),

@@ -1,4 +1,4 @@
-"""Where the repository's trees and the tests' own data are."""
+"""The paths of the repository and of the tests' data."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The parts of docs/report.md that are made, not typed: the tables and the example.
+"""The generated parts of docs/report.md: the tables and the example.
 
 `UPDATE_GOLDEN=1 pytest tests/report/test_report.py` writes them into the page.
 """
@@ -113,7 +113,7 @@ def _type(value: dict[str, Any], definitions: dict[str, Any]) -> tuple[str, bool
 
 
 def example() -> str:
-    """Return one report as the file would hold it, in a code block."""
+    """Return one report as JSON, in a code block."""
     return f"```json\n{json.dumps(to_json(_example()), indent=2, ensure_ascii=False)}\n```\n"
 
 
@@ -153,7 +153,7 @@ def _example() -> Report:
 
 
 def page(text: str) -> str:
-    """Return the page's text with its made parts made anew."""
+    """Return the page's text with its generated parts updated."""
     for name, made in (("tables", tables()), ("example", example())):
         begin, end = rf"<!-- begin: {name}\b[^\n]*-->\n", rf"<!-- end: {name} -->"
         assert re.search(f"{begin}.*{end}", text, re.DOTALL), f"{PAGE} lacks markers for {name}"

@@ -1,6 +1,6 @@
-"""Reports as a grading run would make them: one for each verdict, and the odd ones.
+"""Sample reports: one for each verdict, and some special ones.
 
-Every sample is valid; `test_report` holds them against the schema, `test_terminal` shows them.
+All are valid: `test_report` validates them against the schema.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def faulty(*findings: Finding, **changes: object) -> CheckResult:
 
 
 def counter_line(line: int | None, transactions: int, **changes: object) -> CounterLine:
-    """Return a line of 2560 requests for which 10240 sectors would do."""
+    """Return a line of 2560 requests that need 10240 sectors."""
     coalesced = CounterLine(
         file="v3_shared_tile.cu",
         line=line,
@@ -226,7 +226,7 @@ def counter_line(line: int | None, transactions: int, **changes: object) -> Coun
     return replace(coalesced, **changes)  # type: ignore[arg-type]
 
 
-# Of a tiled transpose that writes columns: every figure but that of loads is bad.
+# A tiled transpose that writes columns: every figure except loads is bad.
 COUNTED = CountersEvidence(
     tool="host device",
     case="rows=256, cols=320",
@@ -328,7 +328,7 @@ def report(*kernels: KernelResult, **changes: object) -> Report:
 
 
 def accepted() -> Report:
-    """Both languages, all right, on a machine without a GPU; the first counts."""
+    """Both languages are right, on a machine without a GPU; the first counts."""
     cuda = kernel(build(), visible(), hidden(), verdict=Verdict.ACCEPTED)
     triton_build = build(
         message="imported by Triton's interpreter",
@@ -398,7 +398,7 @@ def compile_error() -> Report:
     failed = build(
         verdict=Verdict.COMPILE_ERROR,
         message="silu.cu does not compile",
-        hint="mend the first error first: the others may follow from it",
+        hint="fix the first error first: the others may follow from it",
         evidence=BuildEvidence(
             tool="g++ 12.2.0",
             cached=False,
@@ -417,7 +417,7 @@ def compile_error() -> Report:
 
 
 def memory_error() -> Report:
-    """Findings of every kind, in the words of several tools; one of which could not run."""
+    """Findings of every kind from several tools, one of which could not run."""
     findings = (
         finding(
             "out_of_bounds",
@@ -522,7 +522,7 @@ def memory_error() -> Report:
 
 
 def memory_warning() -> Report:
-    """A kernel that is accepted, with warnings; in Triton nothing could be checked."""
+    """An accepted kernel with warnings; in Triton nothing could be checked."""
     warning = finding(
         "out_of_bounds",
         9,
@@ -663,7 +663,7 @@ def not_submitted() -> Report:
 
 
 def ladder() -> Report:
-    """Several kernels of which one is the untouched stub, one rung alone asked for."""
+    """Several kernels, one of them an untouched stub, in a partial run."""
     first = kernel(
         build(), visible(), verdict=Verdict.ACCEPTED, name="v1_row_wise", title="V1 row-wise"
     )
@@ -739,7 +739,7 @@ def too_slow() -> Report:
 
 
 def too_slow_by_counters() -> Report:
-    """A right transpose whose stores are not coalesced; no figure of it is bound in Triton."""
+    """A right transpose whose stores are not coalesced; Triton has no bounds."""
     cuda = kernel(
         build(),
         visible(),
@@ -748,7 +748,7 @@ def too_slow_by_counters() -> Report:
         name="v3_shared_tile",
         file="v3_shared_tile.cu",
     )
-    told = counters(
+    reported = counters(
         verdict=Verdict.ACCEPTED,
         score=10.0,
         message="loads 1.00×, stores 8.00×, traffic 4.50× the least; "
@@ -757,7 +757,7 @@ def too_slow_by_counters() -> Report:
         hint="",
     )
     triton = replace(
-        kernel(build(), visible(), told, verdict=Verdict.ACCEPTED),
+        kernel(build(), visible(), reported, verdict=Verdict.ACCEPTED),
         name="v3_shared_tile",
         language=Language.TRITON,
         file="v3_shared_tile.py",
@@ -767,7 +767,7 @@ def too_slow_by_counters() -> Report:
 
 
 def hostile() -> Report:
-    """A hand-in that tries to take over the reader's terminal."""
+    """A submission that tries to control the reader's terminal."""
     cases = (
         wrong_case(
             33,

@@ -1,4 +1,4 @@
-"""A program in the place of compute-sanitizer, for machines without a GPU."""
+"""A stand-in for compute-sanitizer, for machines without a GPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLEAN = "code = run()\nreport()\nsys.exit(code)"
 
 
 def stand_in(folder: Path, body: str) -> Tool:
-    """Write the program, which does `body`, into the folder."""
+    """Write a program that runs `body` into the folder."""
     program = folder / "compute-sanitizer"
     program.write_text(STAND_IN.format(python=sys.executable, body=body))
     program.chmod(0o755)
@@ -39,7 +39,7 @@ def stand_in(folder: Path, body: str) -> Tool:
 
 
 def built_for(assignment: Assignment, folder: Path, scratch: Path) -> Built:
-    """Build the `silu.cu` of a folder for the processor."""
+    """Build the `silu.cu` of a folder for the CPU."""
     built = build(
         assignment,
         read_submission(folder, assignment).files["silu.cu"],

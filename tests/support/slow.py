@@ -1,4 +1,4 @@
-"""Which cases of a parametrized test `make test` leaves out."""
+"""Marks cases of a parametrized test as slow, which `make test` leaves out."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from grader.report.evidence import BuildEvidence
 from grader.vocabulary import Device, Language, Visibility
 
 ASSIGNMENT = read_assignment(REPOSITORY / "assignments" / "silu")
-N = 1001  # no whole number of eight bytes
+N = 1001  # not a multiple of eight bytes
 SETS = 5
 ALL = tuple(range(SETS))
 Entry = Callable[[torch.Tensor, torch.Tensor, int], Any]
@@ -34,7 +34,7 @@ def right(input: torch.Tensor, output: torch.Tensor, n: int) -> None:
 
 
 class FakeSession:
-    """Carries RUN out at once, in this process."""
+    """Executes RUN immediately, in this process."""
 
     def __init__(self, pool: BufferPool, entry: Entry) -> None:
         self.pool = pool

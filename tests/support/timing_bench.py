@@ -1,4 +1,4 @@
-"""One kernel timed on a GPU, as a grading times it, and who may stand beside it.
+"""Times one kernel on a GPU as a grading does, also beside other processes.
 
 For the tests on a GPU and for `benchmarks/performance.py`.
 """
@@ -33,9 +33,9 @@ from grader.submission.reader import SourceFile
 from grader.timing.decision import Tier
 from grader.vocabulary import Device, Language
 
-# Far below what the reference reaches, so that its verdict is not a matter of luck.
+# Far below the reference's speedup, so that its verdict is certain.
 EASY = Tier(speedup=0.5, share=1.0)
-# When it is told so it waits, works, and says how many products it made.
+# Reads a delay and a duration from standard input, waits, works, and prints the number of products.
 VISITOR = """
 import sys, time
 import torch
@@ -67,7 +67,7 @@ while True:
 
 
 def silu(tier: Tier = EASY) -> Assignment:
-    """Return the assignment with a tier, so that there are verdicts."""
+    """Return the assignment with one tier."""
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     tiers = Tiers(default=dict.fromkeys(Language, (tier,)))
     kernels = tuple(replace(kernel, tiers=tiers) for kernel in assignment.kernels)
@@ -76,7 +76,7 @@ def silu(tier: Tier = EASY) -> Assignment:
 
 @functools.cache
 def server() -> PythonServer:
-    """Return the server for all measurements: torch is imported once."""
+    """Return the server for all measurements, which imports torch once."""
     made = PythonServer(Device.CUDA)
     atexit.register(made.close)
     return made
@@ -92,9 +92,9 @@ def timed(
     trusted: bool = True,
     begins: Callable[[], None] = lambda: None,
 ) -> tuple[CheckOutcome[PerformanceEvidence], float]:
-    """Time a hand-in, torch itself for None; return its verdict and the seconds it took.
+    """Time a submission (None: torch); return its verdict and the seconds of the measurement.
 
-    One that is not trusted gets a server of its own. `begins` is called when all is built.
+    An untrusted submission gets a separate server. `begins` is called after the build.
     """
     kernel = assignment.kernels[0]
     shown = text if text is not None else "def silu(input, output, n): pass\n"
@@ -117,7 +117,7 @@ def timed(
 
 
 def speedups(found: list[tuple[CheckOutcome[PerformanceEvidence], float]]) -> list[float]:
-    """Return those that were measured."""
+    """Return the measured speedups."""
     return [v.evidence.speedup for v, _ in found if v.evidence and v.evidence.speedup is not None]
 
 
@@ -128,7 +128,7 @@ def reference(language: Language) -> str:
 
 
 def about_time(sample: Sample) -> bool:
-    """True for samples that are about time: to be slow, or to be caught in timed calls."""
+    """True for samples about time: slow ones, and attacks on timed calls."""
     expectation = sample.expectation()
     return expectation is not None and (
         expectation.check == "performance" or "timed calls" in (expectation.why or "")
@@ -137,7 +137,7 @@ def about_time(sample: Sample) -> bool:
 
 @contextmanager
 def neighbour() -> Iterator[None]:
-    """Another process keeps the GPU busy."""
+    """Keep the GPU busy with another process."""
     argv = [sys.executable, "-c", NEIGHBOUR]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
         try:
@@ -150,7 +150,7 @@ def neighbour() -> Iterator[None]:
 
 
 class Visitor:
-    """Another process that works on the GPU for a while, from some time on."""
+    """Another process that works on the GPU for `long_s`, after `later_s`."""
 
     def __init__(self, later_s: float, long_s: float) -> None:
         self._times = f"{later_s} {long_s}\n"
@@ -162,13 +162,13 @@ class Visitor:
             sys.exit("the visitor did not start")
 
     def begin(self) -> None:
-        """Have its time run from now on."""
+        """Start the delay."""
         assert self._process.stdin is not None
         self._process.stdin.write(self._times)
         self._process.stdin.flush()
 
     def end(self) -> str:
-        """End it, if it has not gone; return how many products it made."""
+        """End the process, if necessary; return its number of products."""
         made = "it stayed" if self._process.poll() is None else f"it made {self._read()} products"
         self._process.kill()
         self._process.communicate()

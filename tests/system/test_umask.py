@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hand_in_bench import Bench, small_silu
+from grading_bench import Bench, small_silu
 from paths import HAND_INS
 
 from grader.assignment.reader import read_assignment

@@ -1,4 +1,4 @@
-"""No character that a terminal obeys gets through, and all others do."""
+"""`printable` removes every control character and keeps all other text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.text.printable import encodable, one_line, printable
 
 
 @given(st.text(st.characters()))
-def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
+def test_no_control_character_is_left(text: str) -> None:
     shown = printable(text)
     assert {unicodedata.category(char) for char in shown if char != "\n"}.isdisjoint(
         {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -40,7 +40,7 @@ def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
         ("e" + "\u0301" * 900, "e" + "\u0301" * 4),
     ],
 )
-def test_spelling(text: str, shown: str) -> None:
+def test_escapes(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 

@@ -1,4 +1,4 @@
-"""Setting up: which versions are held, and what is said when something is missing."""
+"""Setting up: the versions that are installed, and messages for missing programs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_versions_held(installed: dict[str, object], held: dict[str, str]) -> No
     assert set_up.constraints(PINS, WANTED, installed) == held
 
 
-def test_triton_that_torch_requires_wins_over_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_triton_that_torch_requires_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "requires", lambda name: ["triton==3.6.0"])
     held = set_up.constraints(PINS, WANTED, {"torch": outside("2.11.0")})
     assert "triton" not in held
@@ -92,7 +92,7 @@ def test_requirements_are_met_by_local_builds_and_pre_releases() -> None:
     assert not set_up.meets(Requirement("numpy"), installed)
 
 
-def test_only_our_own_old_versions_are_stale() -> None:
+def test_only_old_versions_in_the_environment_are_stale() -> None:
     installed = {"torch": inside("2.13.0+cpu"), "rich": inside("14.0.0")}
     held = set_up.constraints(PINS, WANTED, installed)
     assert set_up.stale(WANTED, installed, held)
@@ -161,14 +161,14 @@ def make(
     )
 
 
-def test_missing_python_is_said(tmp_path: Path) -> None:
+def test_missing_python_is_reported(tmp_path: Path) -> None:
     done = make(tmp_path, "setup", "PYTHON=python3.99")
     assert done.returncode != 0
     assert "set-up: there is no python3.99" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_old_python_is_said(tmp_path: Path) -> None:
+def test_old_python_is_reported(tmp_path: Path) -> None:
     old = tmp_path / "bin" / "python3"
     old.parent.mkdir()
     old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.18"\nexit 1\n')
@@ -176,10 +176,10 @@ def test_old_python_is_said(tmp_path: Path) -> None:
     done = make(tmp_path, "test", path=old.parent)
     assert done.returncode != 0
     assert "set-up: Python 3.9.18 is too old: 3.10 or newer is needed" in done.stderr
-    assert re.search(r"mend it with: make test PYTHON=python3\.\d+", done.stderr)
+    assert re.search(r"fix it with: make test PYTHON=python3\.\d+", done.stderr)
 
 
-def test_missing_venv_is_said(
+def test_missing_venv_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(set_up, "working_torch", lambda: None)
@@ -187,6 +187,6 @@ def test_missing_venv_is_said(
     with pytest.raises(SystemExit) as stopped:
         set_up.make_environment()
     assert stopped.value.code == 1
-    said = capsys.readouterr().err
-    assert "python3-venv is missing" in said
-    assert "mend it with:" in said
+    output = capsys.readouterr().err
+    assert "python3-venv is missing" in output
+    assert "fix it with:" in output

@@ -1,11 +1,11 @@
-"""What is said of a Python file before it runs: too much for a parser, or not for a GPU."""
+"""Findings about a Python file before it runs: too deep for the parser, or not for a GPU."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from hand_in_bench import small_silu
+from grading_bench import small_silu
 from paths import HAND_INS, REPOSITORY
 
 from grader.assignment.reader import read_assignment
@@ -40,12 +40,12 @@ def test_a_deep_file_is_a_compile_error_or_taken(tmp_path: Path, text: str, dept
         assert "silu.py" in built.message or "parser" in built.message
 
 
-def test_what_the_parser_takes_may_be_too_deep() -> None:
+def test_a_file_that_parses_may_be_too_deep() -> None:
     text = f"def silu(input, output, n={'-' * 800}1): pass"
     assert inspect(text.encode(), "silu")["syntax"]["message"] == "too deeply nested"
 
 
-def test_a_warning_is_no_answer(tmp_path: Path) -> None:
+def test_a_parser_warning_is_ignored(tmp_path: Path) -> None:
     text = 'def silu(input, output, n):\n    return "\\d" is 1\n'
     hand_in = SourceFile(path="silu.py", text=text)
     assert not isinstance(build_python(SIGNATURE, hand_in, Device.CPU, tmp_path), Rejected)
@@ -80,7 +80,7 @@ def silu(input, output, n):
 """
 
 
-def test_what_only_the_interpreter_takes_is_told(tmp_path: Path) -> None:
+def test_code_for_the_interpreter_only_is_reported(tmp_path: Path) -> None:
     built = build_python(
         SIGNATURE, SourceFile(path="silu.py", text=NUMPY_IN_A_KERNEL), Device.CPU, tmp_path
     )
@@ -100,12 +100,12 @@ def test_what_only_the_interpreter_takes_is_told(tmp_path: Path) -> None:
     [path for place in ("assignments", "reference") for path in (REPOSITORY / place).rglob("*.py")],
     ids=lambda path: str(path.relative_to(REPOSITORY)),
 )
-def test_no_kernel_of_ours_is_doubted(path: Path) -> None:
+def test_no_kernel_of_the_course_is_reported(path: Path) -> None:
     assert inspect(path.read_bytes(), "")["foreign"] == []
 
 
-def test_staff_see_the_doubts(tmp_path: Path) -> None:
-    """Neither the compile gate's word nor the interpreter's is worth anything here."""
+def test_staff_see_the_findings(tmp_path: Path) -> None:
+    """Neither the compile gate nor the interpreter proves anything here."""
     assignment = read_assignment(small_silu(tmp_path))
     right = (HAND_INS / "right.py").read_text()
     text = "import numpy as np\n" + right.replace("    tl.store(", "    np.abs(1)\n    tl.store(")

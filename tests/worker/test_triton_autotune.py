@@ -1,4 +1,4 @@
-"""Outside timing, autotuners rotate through their configurations, on a GPU too."""
+"""Outside timing, autotuners rotate through their configurations, also on a GPU."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from grader.vocabulary import CheckName, Language
 
 WORKER = REPOSITORY / "grader" / "worker" / "python_worker.py"
 
-# A worker for a GPU, as far as it goes without one; the kernel is a stand-in that
-# writes down what it is launched with.
+# The part of a worker for a GPU that runs without one; the kernel is a stand-in that logs its
+# launch arguments.
 PROGRAM = """
 import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("python_worker", sys.argv[1])
@@ -75,7 +75,7 @@ def test_the_worker_for_a_gpu_takes_every_configuration(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="here a tuner could measure")
 def test_in_timing_tuners_are_left_alone(tmp_path: Path) -> None:
-    # Triton's own tuner looks for the GPU that it would measure on.
+    # Triton's own tuner looks for a GPU.
     first, *_ = launches("tuning", tmp_path)
     assert "drivers" in first
 

@@ -1,4 +1,4 @@
-"""Without a GPU, host code that asks about one gets an answer, and the same verdict."""
+"""Without a GPU, host code that queries one gets answers, and the same verdict."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hand_in_bench import Bench, Graded, one_server, scratch_folder, small_silu
+from grading_bench import Bench, Graded, one_server, scratch_folder, small_silu
 
 from grader.grading import context
 from grader.vocabulary import Device
@@ -27,7 +27,7 @@ def silu_kernel(x, y, n, BLOCK: tl.constexpr):
 def launch(x, y, n, programs=3):
     return silu_kernel[(programs,)](x, y, n, BLOCK=256)
 """
-# What tutorials and well-known libraries ask, in both of its places.
+# Queries of tutorials and well-known libraries, at module level and in the entry.
 ASKS = """
 driver = triton.runtime.driver.active
 DEVICE = driver.get_active_torch_device()
@@ -82,7 +82,7 @@ def silu(input, output, n):
     assert seen == [(True, 1)]
     launch(input, output, n, PROGRAMS)
 """
-# As the tutorial of the fused softmax does it: the grid follows from what the kernel needs.
+# As in the tutorial of the fused softmax: the grid depends on the kernel's registers and memory.
 LAUNCHES_WHAT_WAS_COMPILED = """
 compiled = {}
 
@@ -105,7 +105,7 @@ def silu(input, output, n):
     launched = launch(input, output, n)
     print(launched.n_regs, "registers", launched.asm["ptx"], launched.name)
 """
-# As libraries wrap a launch: an operator for each device, and torch's compiler around it.
+# Like the wrappers of libraries: an operator for each device, and torch's compiler around it.
 IS_AN_OPERATOR = """
 @torch.library.custom_op("hand_in::silu", mutates_args=("y",), device_types="cuda")
 def operator(x: torch.Tensor, y: torch.Tensor) -> None:
@@ -153,7 +153,7 @@ def silu(input, output, n):
     assert input.device.type == "cuda", "input must be on the GPU"
     launch(input, output, n)
 """
-# On a GPU both are "cuda", without one both are "cpu".
+# On a GPU both are "cuda", on the CPU both are "cpu".
 CHOOSES_A_DEVICE = """
 ASKED
 ACTIVE = triton.runtime.driver.active.get_active_torch_device()
@@ -209,7 +209,7 @@ def silu(input, output, n):
 @pytest.fixture(scope="module", autouse=True)
 def server() -> Iterator[None]:
     with one_server():
-        # Before a test has its folder: the server's own files are not in it.
+        # Before a test has its folder, so that the server's files are not in it.
         context.PythonServer(Device.CPU).ready()  # type: ignore[attr-defined]
         yield
 
@@ -228,7 +228,7 @@ def grade(bench: Bench, text: str) -> Graded:
     return bench.grade_file(source)
 
 
-def test_what_tutorials_ask_is_answered(bench: Bench) -> None:
+def test_queries_of_tutorials_are_answered(bench: Bench) -> None:
     graded = grade(bench, ASKS)
     assert graded.verdict == "accepted", graded.printed
 
@@ -247,7 +247,7 @@ ACCELERATOR = 'DEVICE = torch.accelerator.current_accelerator() or torch.device(
     ],
     ids=["chooses_cuda", "chooses_an_accelerator", "asks_later"],
 )
-def test_what_was_told_once_stays(bench: Bench, text: str) -> None:
+def test_the_first_answer_is_kept(bench: Bench, text: str) -> None:
     graded = grade(bench, text)
     assert graded.verdict == "accepted", graded.printed
 
@@ -257,7 +257,7 @@ def test_an_operator_for_a_gpu_is_called(bench: Bench) -> None:
     assert graded.verdict == "accepted", graded.printed
 
 
-def test_a_compiled_kernel_is_asked_and_launched(bench: Bench) -> None:
+def test_a_compiled_kernel_has_figures_and_launches(bench: Bench) -> None:
     graded = grade(bench, LAUNCHES_WHAT_WAS_COMPILED)
     assert graded.verdict == "accepted", graded.printed
     assert "128 registers  silu_kernel" in graded.output
@@ -281,7 +281,7 @@ def test_a_compiled_kernel_is_asked_and_launched(bench: Bench) -> None:
         "does_not_compile",
     ],
 )
-def test_what_is_not_answered_says_so(bench: Bench, text: str, verdict: str, words: str) -> None:
+def test_unanswered_queries_are_reported(bench: Bench, text: str, verdict: str, words: str) -> None:
     graded = grade(bench, text)
     failed = graded.failed
     assert graded.verdict == verdict, graded.printed

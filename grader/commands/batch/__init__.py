@@ -1,1 +1,1 @@
-"""A whole class: its hand-ins graded, its reports merged, summed up and shown."""
+"""Grades the submissions of a class, and merges, summarizes and shows the reports."""

@@ -1,13 +1,11 @@
-"""Do jobs on Dask: `--cluster local`, a scheduler's address, or `slurm`.
+"""Do jobs on Dask: `--cluster local`, a scheduler's address, or `slurm` (docs/cluster.md).
 
     this process ── packed jobs, bytes ──→ scheduler ──→ Dask workers, one job per thread
                  ←── answers, bytes ─────────────────────┘
 
 If a worker is lost, Dask gives its jobs to another. The client unpickles
 nothing: results are bytes, and any other result is refused. Connections that
-leave this machine are TLS with the course's own certificates.
-
-docs/cluster.md has the commands.
+leave this machine use TLS with the course's own certificates.
 """
 
 from __future__ import annotations
@@ -37,8 +35,7 @@ TLS_FILES = ("ca.pem", "cert.pem", "key.pem")
 _CONNECT_S = 30.0
 _PORT = 8786  # Dask's default
 _POLL_S = 0.5
-# Jobs submitted for each thread: its next one is there in time, the scheduler stays small.
-_JOBS_PER_THREAD = 4
+_JOBS_PER_THREAD = 4  # submitted in advance: threads never idle, the scheduler stays small
 _NO_PICKLES = ("dask", "msgpack")
 
 
@@ -54,12 +51,9 @@ class ClusterRequest:
 
 
 class Cluster:
-    """A connection to a cluster that does jobs; use as a context manager.
+    """A connection to a cluster that does jobs on `device`; use as a context manager."""
 
-    `device` is where kernels run.
-    """
-
-    given_up: tuple[str, ...] = ()  # workers come and go; none is given up for good
+    given_up: tuple[str, ...] = ()  # a worker that loses its GPU leaves the cluster by itself
 
     def __init__(self, request: ClusterRequest) -> None:
         self._request = request
@@ -80,7 +74,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Cancel what is not done; end the workers that `__enter__` started."""
+        """Cancel unfinished jobs; end the workers that `__enter__` started."""
         if self._slurm is not None:
             self._slurm.cancel()
         with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
@@ -121,17 +115,17 @@ class Cluster:
         gpus = any("GPU" in worker["resources"] for worker in self._workers().values())
         if request.device == "cuda" and not gpus:
             raise GraderError(
-                f"no worker of {request.where} has a GPU to give",
+                f"no worker of the cluster {request.where} offers a GPU",
                 tip="start workers with --resources GPU=1, or grade with --device cpu",
             )
         self.device = Device.CUDA if gpus and request.device != "cpu" else Device.CPU
 
     def add(self, task: Job) -> None:
-        """Append a job, for another attempt."""
+        """Append a job for another attempt."""
         self._again.append(task)
 
     def results(self, tasks: Sequence[Job]) -> Iterator[tuple[Job, Answer]]:
-        """Yield each job with its answer; raise GraderError if the cluster falls silent."""
+        """Yield each job with its answer; raise GraderError if the cluster stops answering."""
         waiting = list(tasks)
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         last_answer_s = time.monotonic()
@@ -143,7 +137,7 @@ class Cluster:
             while waiting and len(self._futures) < most and self._connected:
                 job = waiting.pop(0)
                 try:
-                    data = job_codec.pack(job)
+                    data = job_codec.pack_job(job)
                 except GraderError as error:
                     yield job, Answer(outcome=Outcome.UNREADABLE, problem=error.message)
                     continue
@@ -159,7 +153,7 @@ class Cluster:
                 while self._futures:
                     future = done.get(timeout=_POLL_S)
                     job = self._futures.pop(future)
-                    if future.status == "cancelled":  # with its scheduler, without an answer
+                    if future.status == "cancelled":  # the scheduler is gone
                         waiting.append(job)
                         continue
                     last_answer_s = time.monotonic()
@@ -180,9 +174,8 @@ class Cluster:
         if silent_s > (PATIENCE_S if alive else self._request.patience_s):
             problem = "has no workers" if self._connected else "does not answer"
             raise GraderError(
-                f"the cluster {self._request.where} {problem}: "
-                f"nothing was heard for {silent_s:.0f} s",
-                tip="fix it and give the same command again: what is graded stays graded",
+                f"the cluster {self._request.where} {problem}: no answer for {silent_s:.0f} s",
+                tip="fix it and run the same command again: finished reports are kept",
             )
 
     @property
@@ -200,19 +193,19 @@ class Cluster:
         while not self._workers():
             if self._slurm is not None and self._slurm.refusal:
                 raise GraderError(
-                    f"Slurm takes no job: {self._slurm.refusal}",
-                    tip="what a job asks for stands in dask-jobqueue's settings: docs/cluster.md",
+                    f"Slurm refuses the job: {self._slurm.refusal}",
+                    tip="dask-jobqueue's settings say what a job asks for: docs/cluster.md",
                 )
             if time.monotonic() > deadline_s:
                 raise GraderError(
-                    f"no worker came to the cluster {self._request.where} in "
+                    f"no worker joined the cluster {self._request.where} within "
                     f"{self._request.patience_s:.0f} s",
                     tip="look at its queue and logs, or wait longer with --patience",
                 )
             time.sleep(_POLL_S)
 
     def _address(self, distributed: Any, security: Any, connect_s: float) -> Any:
-        """Return a scheduler's address, or the cluster that this process starts."""
+        """Return the scheduler's address, or the cluster that this process starts."""
         request = self._request
         if request.where == "local":
             return self._stack.enter_context(self._local(distributed))
@@ -224,7 +217,7 @@ class Cluster:
         return request.where
 
     def _local(self, distributed: Any) -> Any:
-        """Return a cluster of this machine's cores or GPUs, reachable from this machine only."""
+        """Return a cluster of this machine's cores or GPUs, on the loopback interface."""
         request = self._request
         gpu = chosen_device(request.device)
         self.device = Device.CPU if gpu is None else Device.CUDA
@@ -242,7 +235,7 @@ class Cluster:
 
 
 def certificates(request: ClusterRequest) -> tuple[Path, ...] | None:
-    """Return the paths of TLS_FILES; None if connections stay on this machine.
+    """Return the paths of `TLS_FILES`; None if connections stay on this machine.
 
     Raises UsageError for a wrong address or a missing certificate.
     """
@@ -253,13 +246,13 @@ def certificates(request: ClusterRequest) -> tuple[Path, ...] | None:
         if parts.scheme not in ("tcp", "tls") or not parts.hostname:
             raise UsageError(
                 f"--cluster {request.where} is no scheduler's address",
-                tip="local, slurm, or such as tls://head.example.edu:8786",
+                tip="name local, slurm, or an address such as tls://head.example.edu:8786",
             )
         if parts.scheme == "tcp":
             if _loopback(parts.hostname):
                 return None
             raise UsageError(
-                f"--cluster {request.where} would send hand-ins and points in the clear",
+                f"--cluster {request.where} would send submissions and points unencrypted",
                 tip="start the scheduler with TLS and name it as tls://…; see docs/cluster.md",
             )
     if request.tls is None:
@@ -282,7 +275,7 @@ def _loopback(host: str) -> bool:
 
 
 def _security(request: ClusterRequest, distributed: Any) -> Any:
-    """Return Dask's form of the certificates, None without. Raises UsageError."""
+    """Return Dask's object for the certificates; None without them. Raises UsageError."""
     files = certificates(request)
     if files is None:
         return None
@@ -297,7 +290,10 @@ def _security(request: ClusterRequest, distributed: Any) -> Any:
 
 
 def _await_scheduler(request: ClusterRequest, timeout_s: float) -> None:
-    """Wait for a scheduler's first byte: Dask's client waits for ever. Raises OSError."""
+    """Wait for the scheduler's first byte, because Dask's client has no timeout for it.
+
+    Raises OSError.
+    """
     parts = urlsplit(request.where)
     connection = socket.create_connection((parts.hostname, parts.port or _PORT), timeout_s)
     with contextlib.closing(connection):
@@ -305,7 +301,7 @@ def _await_scheduler(request: ClusterRequest, timeout_s: float) -> None:
         if files := certificates(request):
             ca, cert, key = files
             context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
-            context.check_hostname = False  # as Dask: the course's certificates are proof enough
+            context.check_hostname = False  # as in Dask: the course's own CA is the proof
             context.load_cert_chain(cert, key)
             connection = context.wrap_socket(connection)
         if not connection.recv(1):
@@ -315,9 +311,9 @@ def _await_scheduler(request: ClusterRequest, timeout_s: float) -> None:
 def _answer(future: Any) -> Answer:
     if future.status != "finished":
         return failure(
-            f"the cluster gave the job up: its worker was lost again and again ({future.status})"
+            f"the cluster gave up the job because its workers were lost ({future.status})"
         )
     try:
-        return job_codec.unwrap(future.result())
+        return job_codec.unpack_answer(future.result())
     except Exception as error:
         return failure(f"a worker's answer could not be fetched: {type(error).__name__}: {error}")

@@ -1,15 +1,14 @@
-"""Send one job to a cluster while this process does something else.
+"""Send one job to a cluster while this process grades.
 
     grade ci ──address, job──→ client process ── Dask client ──→ scheduler ──→ GPU worker
        │     ←── answer, JSON ─────┘
-       └── grades what it can meanwhile; asks for the answer last
+       └── grades on the CPU meanwhile; asks for the answer last
 
-The Dask client gets a process of its own: a connection that hangs can only be
-ended with its process, and the process that starts submissions stays free of
-Dask's threads and sockets. The request travels through standard input, so that
-no address or key appears in arguments or in the environment. The process ends
-everything that it started when it ends. It survives post-grading cleanup, which
-kills leftover submission processes.
+The Dask client runs in its own process: only killing its process ends a connection
+that hangs, and the process that starts submissions has none of Dask's threads and
+sockets. The request comes through standard input, so that no address or key appears
+in arguments or in the environment. When the process ends, it ends everything that it
+started. It survives post-grading cleanup, which kills leftover submission processes.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from typing import BinaryIO
 
 from grader.commands.batch.cluster import Cluster, ClusterRequest
 from grader.commands.batch.job import Answer, Job, failure
-from grader.commands.batch.job_codec import unwrap, wrap
+from grader.commands.batch.job_codec import pack_answer, unpack_answer
 from grader.errors import GraderError
 from grader.pool.process_pool import python_command
 from grader.system import process_tree
 from grader.system.signals import terminable
 
-# For taking the job back: a scheduler notices a lost client by itself, Slurm does not.
+# Time to cancel the job: a scheduler notices a lost client by itself, Slurm does not.
 _END_S = 2.0
 _END_SLURM_S = 15.0
 _CHUNK_BYTES = 1 << 20
@@ -75,13 +74,13 @@ class ClusterClient:
 
     @property
     def sent(self) -> bool:
-        """True if there is an answer to ask for."""
+        """True if a job was sent."""
         return self._process is not None
 
     def send(self, request: ClusterJob) -> None:
         """Start the client process and return at once."""
         self._end_s = _END_SLURM_S if request.cluster.where == "slurm" else _END_S
-        # In this session: post-grading cleanup kills what has another one.
+        # Stay in this session: post-grading cleanup kills processes of other sessions.
         self._process = subprocess.Popen(
             python_command("grader.commands.batch.cluster_client", os.getpid()),
             stdin=subprocess.PIPE,
@@ -95,8 +94,8 @@ class ClusterClient:
     def answer(self, *, wait: bool) -> Answer | None:
         """Return the answer; None if there is none yet and `wait` is false.
 
-        With `wait` there is no time limit: the caller has a deadline, and may call
-        this again after the deadline has interrupted it.
+        With `wait` there is no time limit. A caller whose deadline interrupts the call
+        may call again.
         """
         assert self._process is not None and self._process.stdout is not None
         channel = self._process.stdout
@@ -108,12 +107,12 @@ class ClusterClient:
         else:
             return None
         if not self._received:
-            return failure("the process that was to ask the cluster ended without an answer")
-        return unwrap(self._received)
+            return failure("the cluster client ended without an answer")
+        return unpack_answer(self._received)
 
 
 def main(parent: str) -> None:
-    """Do the job that comes through standard input; the main function of the client process."""
+    """Read a job from standard input and do it; the main function of the client process."""
     with terminable():
         process_tree.end_with_parent(int(parent))
         os.setpgid(0, 0)  # to be ended as a group
@@ -135,6 +134,6 @@ def main(parent: str) -> None:
 
 def _send(channel: BinaryIO, answer: Answer) -> None:
     if channel.closed:
-        return  # answered before: an error while the connection is closed changes nothing
+        return  # answered already: ignore an error while the connection is being closed
     with contextlib.suppress(BrokenPipeError), channel:
-        channel.write(wrap(answer))
+        channel.write(pack_answer(answer))

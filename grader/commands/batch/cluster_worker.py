@@ -1,14 +1,14 @@
-"""What runs in a Dask worker: hand a job to a grading process and wait for its answer.
+"""Runs in a Dask worker: gives a job to a grading process and waits for the answer.
 
     Dask worker ── thread ──packed job──→ pool of one worker (imports torch once)
                    └─ answer, bytes ←──     └── compilers, submissions, in their sandbox
 
-The Dask worker runs no student code. The process that does gets neither the
-scheduler's address nor a key: not as an argument, in its environment or as a
-descriptor. It ends with the thread that started it.
+The Dask worker runs no student code. The grading process gets neither the scheduler's
+address nor a key: not as an argument, in its environment or as a descriptor. It ends
+with the thread that started it.
 
-A worker whose GPU is lost fails jobs faster than others do them, and would get
-all that are left: it gives its job back and leaves the cluster.
+A worker whose GPU is lost fails jobs faster than others do them, and would soon get
+all remaining jobs. So it gives its job back and leaves the cluster.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import threading
 
 from grader.commands.batch.gpu_slots import GpuHealth
 from grader.commands.batch.job import PATIENCE_S, Outcome, failure
-from grader.commands.batch.job_codec import PackedJob, unwrap, wants_gpu, wrap
+from grader.commands.batch.job_codec import PackedJob, pack_answer, unpack_answer, wants_gpu
 from grader.errors import GraderError
 from grader.pool.process_pool import Pool
 
@@ -32,8 +32,8 @@ def grade_packed(data: bytes) -> bytes:
     If the GPU is lost, the job goes back to the scheduler instead.
     """
     answer = _graded(data)
-    # A failure alone proves nothing: one bad assignment must not cost the others a worker.
-    if unwrap(answer).outcome is Outcome.FAILED and wants_gpu(data):
+    # The cause may also be the assignment: leave only if the driver confirms the loss.
+    if unpack_answer(answer).outcome is Outcome.FAILED and wants_gpu(data):
         lost = GpuHealth().lost(os.environ)
         if lost:
             _leave(lost)
@@ -41,7 +41,7 @@ def grade_packed(data: bytes) -> bytes:
 
 
 def _leave(why: str) -> None:
-    """Close this worker once it is idle; raise what makes Dask schedule the job elsewhere."""
+    """Close this worker once it is idle; raise Reschedule, so that another worker does the job."""
     import distributed
 
     worker = distributed.get_worker()
@@ -55,7 +55,7 @@ def _graded(data: bytes) -> bytes:
         _thread.pool = Pool[PackedJob, bytes](
             1,
             "grader.commands.batch.job_codec:do",
-            lambda _, problem: wrap(failure(problem)),
+            lambda _, problem: pack_answer(failure(problem)),
             deaths_end=False,
             patience_s=PATIENCE_S,
         )
@@ -63,5 +63,5 @@ def _graded(data: bytes) -> bytes:
     try:
         [(_, answer)] = pool.results([PackedJob(data=data)])
     except GraderError as error:
-        return wrap(failure(error.message))
+        return pack_answer(failure(error.message))
     return answer

@@ -1,7 +1,7 @@
-"""One slot of the worker pool for each GPU: an environment that shows this GPU alone.
+"""One slot of the worker pool for each GPU: an environment in which only this GPU is visible.
 
-A lost GPU fails jobs faster than the others do them, and would get one after
-the other: `GpuHealth` says when a GPU must not be used any more.
+A lost GPU fails jobs faster than the others do them, and would soon get all remaining
+jobs. `GpuHealth` says when to stop using a GPU.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from grader.commands.batch.job import Answer, Outcome
 from grader.gpu import nvml
 
 _UUID = "CUDA_VISIBLE_DEVICES"
-# In a row, while the driver still answers for the GPU, as with broken memory.
+# In a row, while the driver still lists the GPU, for example with broken memory.
 _MOST_FAILURES = 3
 
 
@@ -22,14 +22,14 @@ def gpu_slots() -> tuple[dict[str, str], ...]:
 
 
 class GpuHealth:
-    """Counts each GPU's failures; `state` asks the driver which GPUs there are."""
+    """Counts each GPU's failures; `state` asks the driver for its GPUs."""
 
     def __init__(self, state: Callable[[], nvml.State] = nvml.state) -> None:
         self._state = state
         self._failures: dict[str, int] = {}
 
     def unusable(self, slot: Mapping[str, str], answer: Answer) -> str:
-        """Return why the GPU that gave this answer must not be used any more, else ""."""
+        """Return why the GPU that gave this answer must no longer be used; "" if it may be."""
         uuid = slot.get(_UUID)
         if uuid is None:
             return ""
@@ -44,11 +44,11 @@ class GpuHealth:
         return ""
 
     def lost(self, slot: Mapping[str, str]) -> str:
-        """Return how the driver lost this GPU, "" if it still answers for it."""
+        """Return how the driver lost this GPU; "" if it still lists it."""
         uuid = slot.get(_UUID)
         if uuid is None:
             return ""
         state = self._state()
         if nvml.visible(state.gpus, slot):
             return ""
-        return f"the GPU {uuid} was lost: {state.problem or 'the driver does not know it any more'}"
+        return f"the GPU {uuid} was lost: {state.problem or 'the driver no longer lists it'}"

@@ -1,12 +1,12 @@
 """The grade book as CSV, with the columns of Canvas or Gradescope.
 
     canvas       Student, ID, SIS User ID, SIS Login ID, Section, a column for each assignment;
-                 the second line has the points that can be won
-    gradescope   Name, SID, Email, Submission ID, then for each assignment its score, most
+                 the second line has the maximum points
+    gradescope   Name, SID, Email, Submission ID, then for each assignment its score, maximum
                  points, pending points and status
 
-Each student of a group has a line. A submission that was not graded has no
-score: the cell is empty, never zero.
+Each student of a group has a line. A submission that was not graded has an empty
+score, never zero.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from grader.commands.batch.store import Store
 from grader.commands.batch.submissions import ClassFolder, ClassSubmission
 from grader.commands.output import write_text
 
-# A spreadsheet takes a cell that begins with one of these for a formula, and students
-# typed the names.
+# Spreadsheets take a cell that begins with one of these for a formula; students chose the names.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -40,7 +39,7 @@ def write_gradebook(
     csv.writer(text, lineterminator="\n").writerows(
         map(_cell, row) for row in rows(store, folder, assignments)
     )
-    tip = "give the same command again with another --csv: nothing is graded twice"
+    tip = "run the same command again with another --csv: nothing is graded twice"
     write_text(path, text.getvalue().encode(errors="replace").decode(), tip=tip)
 
 
@@ -50,7 +49,7 @@ def _students(folder: ClassFolder) -> Iterator[tuple[ClassSubmission, Student]]:
             yield submission, student
 
 
-def _most_points(assignment: Assignment) -> float:
+def _max_points(assignment: Assignment) -> float:
     return sum(part.max_score for part in assignment.parts)
 
 
@@ -59,7 +58,7 @@ def _canvas(
 ) -> Iterator[list[object]]:
     titles = [assignment.title for assignment in assignments]
     yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *titles]
-    yield ["Points Possible", "", "", "", "", *map(_most_points, assignments)]
+    yield ["Points Possible", "", "", "", "", *map(_max_points, assignments)]
     for submission, student in _students(folder):
         reports = [store.graded(a.name, submission.name) for a in assignments]
         scores = [None if report is None else report["score"] for report in reports]
@@ -78,7 +77,7 @@ def _gradescope(
         for assignment in assignments:
             report = store.graded(assignment.name, submission.name)
             if report is None:
-                row += [None, _most_points(assignment), None, "Ungraded"]
+                row += [None, _max_points(assignment), None, "Ungraded"]
             else:
                 status = "Missing" if report["verdict"] == "not_submitted" else "Graded"
                 row += [report["score"], report["max_score"], report["pending"], status]

@@ -1,10 +1,9 @@
 """The students of each submission, from the submission_metadata.yml of a Gradescope export.
 
-The file is YAML as Ruby writes it: a key for each submission's folder, and
-below `:submitters:` a list of people with `:name:`, `:sid:` and `:email:`. The
-rest can be megabytes of earlier results, deeply nested and with types that only
-Ruby knows. The file is therefore read event by event, without building objects;
-a number such as 0042 stays as it is written.
+Ruby writes the file: a key for each submission's folder, and below `:submitters:`
+a list of people with `:name:`, `:sid:` and `:email:`. The rest can be megabytes of
+earlier results, deeply nested and with Ruby's own types. So the file is read event
+by event, without building objects; a number such as 0042 keeps its zeros.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ METADATA = "submission_metadata.yml"
 _NOTHING = ("", "~", "null")
 _BINARY = ("!binary", "tag:yaml.org,2002:binary")
 _KNOWN = ("name", "sid", "email")
-# libyaml's loader is many times as fast; most machines have it.
+# libyaml's loader is many times faster, but not installed everywhere.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TIP = (
     "export the submissions from Gradescope anew, or remove the file: folders are then graded "
@@ -32,7 +31,7 @@ _TIP = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Student:
-    """One student as in the course's roster; unknown values are empty."""
+    """One student of the course's roster; unknown values are empty."""
 
     name: str = ""
     sid: str = ""
@@ -56,14 +55,14 @@ def read_metadata(file: Path) -> dict[str, tuple[Student, ...]]:
         raise UsageError(f"{file}{line}: {error.problem}", tip=_TIP) from error
     except (yaml.YAMLError, RecursionError) as error:
         problem = " ".join(str(error).split())
-        raise UsageError(f"{file} is no YAML: {problem}", tip=_TIP) from error
+        raise UsageError(f"{file} is not YAML: {problem}", tip=_TIP) from error
     students = {
         folder: tuple(Student(**person) for person in people)
         for folder, people in reader.people.items()
         if folder
     }
     if not students:
-        raise UsageError(f"{file}: there is no submission in it", tip=_TIP)
+        raise UsageError(f"{file}: it names no submission", tip=_TIP)
     return students
 
 
@@ -102,7 +101,7 @@ class _Reader:
             self._done("")
 
     def _keys(self) -> list[str] | None:
-        """Return the mapping keys below a submission's folder; None elsewhere."""
+        """Return the mapping keys below a submission's folder; None outside one."""
         shape = [level.is_mapping for level in self._levels]
         if shape not in ([True, True], [True, True, False], [True, True, False, True]):
             return None
@@ -117,7 +116,7 @@ class _Reader:
         self._done(text)
 
     def _done(self, text: str) -> None:
-        """Note a key of the innermost mapping, or the end of its last key's value."""
+        """Record a key of the innermost mapping, or the end of its last key's value."""
         if not self._levels or not self._levels[-1].is_mapping:
             return
         level = self._levels[-1]
@@ -130,12 +129,12 @@ class _Reader:
 
 def _text(event: yaml.ScalarEvent) -> str:
     """Return a value's text on one line; "" for null and for values that are not text."""
-    if event.tag in _BINARY:  # how Ruby writes text of an unknown encoding
+    if event.tag in _BINARY:  # Ruby's tag for text of unknown encoding
         try:
             text = base64.b64decode(event.value).decode("utf-8", "replace")
         except ValueError:
             return ""
-    elif event.tag is not None and event.tag.startswith("!"):  # a type that only Ruby knows
+    elif event.tag is not None and event.tag.startswith("!"):  # a Ruby type
         return ""
     else:
         is_plain = event.implicit[0]

@@ -1,7 +1,7 @@
-"""One submission for one assignment: what any free process or machine can grade.
+"""One submission for one assignment, as a job for a pool worker or a cluster.
 
-A job does not write its report. Its answer holds the report's text, and the one
-process that owns the output folder writes it there.
+A job does not write its report. Its answer holds the report's text, and the process
+that owns the output folder writes it there.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ from grader.report.verdict import Verdict
 from grader.submission.reader import ELSEWHERE, Submission, read_submission
 from grader.vocabulary import Device
 
-# Everything that a grading runs has limits: a grading that takes longer than this hangs.
+# All parts of a grading have time limits: a grading that takes longer than this hangs.
 PATIENCE_S = 3600.0
-# Students have the visible cases at home: their seed is no secret.
-PUBLIC_SEED = 0
+PUBLIC_SEED = 0  # of the visible cases, which students have at home
 
 _assignment = functools.cache(read_assignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A submission to grade; `attempt` counts from 1, `weight` is the pool's guess at seconds."""
+    """A submission to grade; `attempt` counts from 1, `weight` is the estimated time (s)."""
 
     name: str
     source: Path
@@ -47,7 +46,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """The assignment and the submission, for a line of progress."""
+        """The assignment and the submission, for the progress line."""
         return f"{self.assignment.name} · {self.name}"
 
 
@@ -55,13 +54,13 @@ class Outcome(str, Enum):
     """How a job ended."""
 
     GRADED = "graded"
-    UNREADABLE = "unreadable"  # the submission's fault: staff look at it
-    FAILED = "failed"  # the grader's or the machine's fault: the job is tried again
+    UNREADABLE = "unreadable"  # the submission's fault: listed for staff
+    FAILED = "failed"  # the grader's or the machine's fault: tried again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The report's text if the job was graded, else the reason why not."""
+    """The report's text if the job was graded, else the problem."""
 
     outcome: Outcome
     text: str = ""
@@ -76,9 +75,9 @@ def failure(problem: str) -> Answer:
 def report_key(
     assignment: Assignment, submission: Submission, device: Device, secret_seed: int
 ) -> dict[str, object]:
-    """Return what a report depends on, under the keys of its environment.
+    """Return everything that a report depends on, by key of the report's environment.
 
-    A report with the same values need not be made again.
+    A report with the same values is current.
     """
     return {
         **identity(assignment, submission),
@@ -96,7 +95,7 @@ def do(job: Job, state: WorkerState) -> Answer:
     except GraderError as error:
         return failure(error.message)
     try:
-        submission = replace(read_submission(job.source, assignment), called=ELSEWHERE)
+        submission = replace(read_submission(job.source, assignment), shown_as=ELSEWHERE)
     except GraderError as error:
         return Answer(outcome=Outcome.UNREADABLE, problem=error.message)
     return grade_submission(assignment, submission, job.device, job.secret_seed, state)
@@ -116,7 +115,7 @@ def grade_submission(
         )
         report = state.grade(assignment, submission, options)
         if report.verdict is Verdict.TAMPERED:
-            state.renew()  # the next submission must not meet a server that this one changed
+            state.renew()  # this submission may have changed the server
         values = to_json(report)
     except GraderError as error:
         return failure(error.message)

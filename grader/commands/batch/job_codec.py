@@ -1,9 +1,9 @@
-"""A job's way to another machine and back, as JSON in bytes.
+"""Packs jobs for another machine and the answers for the way back, as JSON in bytes.
 
-    ──→ the assignment's folder, the submission's files, device and seed
-    ←── the report's text, or the reason why there is none
+    job       the assignment's folder, the submission's files, device and seed
+    answer    the report's text, or the problem
 
-Nothing that a submission could have influenced is ever unpickled.
+Data that a submission could have influenced is never unpickled.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _MOST_BYTES = 8 << 20  # of an assignment's folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedJob:
-    """A packed job as a task of the worker pool."""
+    """A packed job, as a task for the worker pool."""
 
     data: bytes
     weight: float = 1.0
 
 
-def pack(job: Job) -> bytes:
-    """Read a job's folders and pack them. Raises GraderError."""
+def pack_job(job: Job) -> bytes:
+    """Read the assignment and the submission, and pack them. Raises GraderError."""
     assignment = read_assignment(job.assignment)
     submission = read_submission(job.source, assignment)
     values = {
@@ -54,46 +54,48 @@ def pack(job: Job) -> bytes:
 
 
 def do(job: PackedJob, state: WorkerState) -> bytes:
-    """Grade a packed job in a pool worker of the other machine."""
+    """Grade a packed job in a pool worker on the other machine."""
     packed = json.loads(job.data)
     if packed["grader"] != grader.__version__:
-        return wrap(failure(f"a worker has version {grader.__version__}, not {packed['grader']}"))
+        problem = f"a worker has version {grader.__version__}, not {packed['grader']}"
+        return pack_answer(failure(problem))
     try:
         folder = json.dumps(packed["folder"])
         assignment = _assignment(packed["assignment"], folder, state.folder)
     except (GraderError, OSError) as error:
-        return wrap(failure(str(error)))
+        return pack_answer(failure(str(error)))
     submission = Submission(
         source=Path(packed["name"]),
         files={file["path"]: SourceFile(**file) for file in packed["files"]},
         others=tuple(packed["others"]),
-        called=ELSEWHERE,
+        shown_as=ELSEWHERE,
     )
     device = Device(packed["device"])
-    return wrap(grade_submission(assignment, submission, device, packed["secret_seed"], state))
+    answer = grade_submission(assignment, submission, device, packed["secret_seed"], state)
+    return pack_answer(answer)
 
 
 def wants_gpu(data: bytes) -> bool:
-    """True if a packed job is to be graded on a GPU."""
+    """True if the job is for a GPU."""
     return Device(json.loads(data)["device"]) is Device.CUDA
 
 
-def wrap(answer: Answer) -> bytes:
-    """Return an answer as bytes for its way back."""
+def pack_answer(answer: Answer) -> bytes:
+    """Return an answer as bytes."""
     return json.dumps(asdict(answer)).encode()
 
 
-def unwrap(data: object) -> Answer:
-    """Return the answer that these bytes hold; a failed one if they hold none."""
+def unpack_answer(data: object) -> Answer:
+    """Return the answer in these bytes; a failure if they are not valid."""
     try:
         if not isinstance(data, bytes):
             raise TypeError(type(data).__name__)
         values: dict[str, Any] = json.loads(data)
         answer = Answer(**{**values, "outcome": Outcome(values["outcome"])})
     except (ValueError, TypeError, KeyError) as error:
-        return failure(f"a worker answered in no known form: {error}")
+        return failure(f"a worker's answer is not valid: {error}")
     if answer.outcome is Outcome.GRADED and not answer.text:
-        return failure("a worker answered with no report")
+        return failure("a worker's answer has no report")
     return answer
 
 
@@ -113,12 +115,12 @@ def _folder(folder: Path) -> dict[str, str]:
 
 @functools.cache
 def _assignment(name: str, folder: str, parent: Path) -> Assignment:
-    """Unpack an assignment into a folder of `parent`, once for each process, and read it."""
+    """Unpack an assignment into a folder of `parent`, once per process, and read it."""
     root = parent / content_key(folder)
     for path, data in json.loads(folder).items():
         parts = PurePosixPath(path)
         if parts.is_absolute() or ".." in parts.parts:
-            raise GraderError(f"{path} is no path within an assignment")
+            raise GraderError(f"{path} is outside the assignment's folder")
         file = root / name / parts
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(base64.b64decode(data))

@@ -1,9 +1,9 @@
 """`grade leaderboard`: one self-contained page from the reports, under pseudonyms.
 
-The page shows points and speedups, and nothing else about a student. Pseudonyms
-are derived from a secret in the reports' folder: they stay the same from run to
-run, and a list of the class does not reveal who is who. The page loads nothing
-and runs nothing; its content security policy forbids both.
+The page shows only points and speedups. Pseudonyms are derived from a secret in
+the reports' folder: they stay the same from run to run, and nobody can derive them
+from a list of the class. The page loads nothing and runs nothing; its content
+security policy forbids both.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ wolf wombat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One submission; a speedup is None where none was measured."""
+    """One submission; a speedup is None if none was measured."""
 
     rank: int
     name: str
@@ -62,17 +62,17 @@ class Board:
 
 
 def write_leaderboard(
-    folder: Path, output: Path, title: str, names: Path | None, complain: Callable[[str], None]
+    folder: Path, output: Path, title: str, names: Path | None, on_problem: Callable[[str], None]
 ) -> int:
     """Write the page for all reports in a folder; return how many submissions are on it.
 
     `names`, a CSV of submission and pseudonym, replaces derived pseudonyms;
-    `complain` is called with a sentence for each file that is not a report.
+    `on_problem` is called with a sentence for each file that is not a report.
     Raises UsageError if there is nothing to show.
     """
-    import jinja2  # takes a tenth of a second, which no other command should pay
+    import jinja2  # takes 0.1 s; other commands do without
 
-    boards = read_boards(folder, read_names(names) if names is not None else {}, complain)
+    boards = read_boards(folder, read_names(names) if names is not None else {}, on_problem)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("grader.commands.batch", "pages"),
         autoescape=True,
@@ -84,22 +84,22 @@ def write_leaderboard(
 
 
 def read_boards(
-    folder: Path, names: Mapping[str, str], complain: Callable[[str], None]
+    folder: Path, names: Mapping[str, str], on_problem: Callable[[str], None]
 ) -> list[Board]:
-    """Return a board for each assignment with reports; complain about files that are none."""
+    """Return a board for each assignment; call `on_problem` for each file that is not a report."""
     reports: dict[str, dict[str, dict[str, Any]]] = {}
     for path in sorted(reports_folder(folder).rglob("*.json")):
         try:
             report = read_values(path)
         except UsageError as error:
-            complain(error.message)
+            on_problem(error.message)
             continue
         # There are no points to show if the grader failed.
         if report["score"] is not None and report["handed_in"]:
             reports.setdefault(report["assignment"], {})[path.stem] = report
     if not reports:
         raise UsageError(
-            f"there are no reports of hand-ins in {folder}",
+            f"there are no reports of submissions in {folder}",
             tip="name the folder that `grade batch --out` wrote",
         )
     aliases = _pseudonyms(folder, {name for by_name in reports.values() for name in by_name})
@@ -115,7 +115,9 @@ def read_names(path: Path) -> dict[str, str]:
         raise UsageError(f"cannot read {path}: {error}") from error
     for line, row in enumerate(rows, start=1):
         if len(row) != 2:
-            raise UsageError(f"{path}:{line}: a line has a hand-in and a pseudonym, not {row}")
+            raise UsageError(
+                f"{path}:{line}: expected a submission and a pseudonym, not {','.join(row)}"
+            )
     return {row[0]: row[1] for row in rows}
 
 
@@ -162,7 +164,7 @@ def _speedups(report: dict[str, Any], kernels: Sequence[str]) -> tuple[float | N
 
 
 def _pseudonyms(folder: Path, names: set[str]) -> dict[str, str]:
-    """Return a pseudonym for each submission: unique, and the same in every run."""
+    """Return a unique pseudonym for each submission, the same in every run."""
     key = _secret(folder)
     adjectives, animals = _ADJECTIVES.split(), _ANIMALS.split()
     submissions: dict[str, str] = {}  # by pseudonym
@@ -172,7 +174,7 @@ def _pseudonyms(folder: Path, names: set[str]) -> dict[str, str]:
         adjective = adjectives[number % len(adjectives)]
         animal = animals[number // len(adjectives) % len(animals)]
         alias = f"{adjective} {animal} {10 + digest[8] % 90}"
-        if alias in submissions:  # in one of hundreds of classes
+        if alias in submissions:  # rare
             alias += f"-{digest.hex()[-4:]}"
         submissions[alias] = name
     return {name: alias for alias, name in submissions.items()}
@@ -186,7 +188,7 @@ def _secret(folder: Path) -> bytes:
         pass
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{path} holds no key for pseudonyms", tip="remove it: new ones are then drawn"
+            f"{path} has no key for pseudonyms", tip="remove the file to get new pseudonyms"
         ) from error
     key = secrets.token_bytes(16)
     write_text(path, json.dumps({"key": key.hex()}) + "\n")

@@ -1,4 +1,4 @@
-"""`grade batch`: grade the submissions that have no current report, then sum up the class.
+"""`grade batch`: grade the submissions that have no current report, then summarise the class.
 
     submissions ──→ jobs without a current report ──→ worker pool, or a cluster
                                                         │ answers, in any order
@@ -6,7 +6,7 @@
 
 Exit codes: 0 every submission has its report; 1 some could not be graded (they are
 listed, and the next run tries them again); 2 a wrong command line; 3 the grader
-failed as a whole, as with a full disk.
+failed as a whole, for example with a full disk.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ from grader.submission.reader import read_submission
 from grader.vocabulary import Device
 
 EXIT_UNGRADED = 1
-# A grader error often passes; three in a row do not.
-MOST_ATTEMPTS = 3
+MOST_ATTEMPTS = 3  # a grader error is often transient
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,21 +63,21 @@ class Request:
 
 
 class Engine(Protocol):
-    """What does jobs: the worker pool of this machine, or a cluster."""
+    """Does jobs: the worker pool of this machine, or a cluster."""
 
     @property
     def given_up(self) -> tuple[str, ...]:
-        """Why GPUs are not used any more, a sentence for each reason."""
+        """The reasons why GPUs are no longer used."""
 
     def add(self, task: Job) -> None:
-        """Append a job, for another attempt."""
+        """Append a job for another attempt."""
 
     def results(self, tasks: Sequence[Job]) -> Iterator[tuple[Job, Answer]]:
         """Yield each job with its answer as it is done."""
 
 
 def batch(request: Request) -> int:
-    """Grade what has no current report, sum up the class, and return the exit code."""
+    """Grade submissions without a current report, summarise the class, return the exit code."""
     started_s = time.monotonic()
     folder = find_submissions(request.folder, request.out)
     assignments = chosen_assignments(request.assignments)
@@ -111,7 +110,7 @@ def missing(
     device: Device,
     secret_seed: int,
 ) -> Iterator[Job]:
-    """Yield a job for each submission without a current report; note what cannot be read."""
+    """Yield a job for each submission without a current report; store unreadable ones."""
     for assignment in assignments:
         for entry in folder.submissions:
             try:
@@ -132,7 +131,7 @@ def missing(
 
 
 def run_jobs(engine: Engine, store: Store, jobs: Sequence[Job], step: Step) -> None:
-    """Do the jobs and keep each answer as it comes; try a failed job again."""
+    """Do the jobs and store each answer as it comes; try a failed job again."""
     for job, answer in engine.results(jobs):
         if answer.outcome is Outcome.FAILED and job.attempt < MOST_ATTEMPTS:
             engine.add(dataclasses.replace(job, attempt=job.attempt + 1))
@@ -142,7 +141,7 @@ def run_jobs(engine: Engine, store: Store, jobs: Sequence[Job], step: Step) -> N
 
 
 def _pace(step: Step, job: Job) -> str:
-    """Return the speed and the time left, as of the moment this job is counted."""
+    """Return the speed and the time left, with this job counted as done."""
     done, total = step.done + 1, step.total or 0
     elapsed_s = max(time.monotonic() - step.started_at, 1e-3)
     left_s = elapsed_s / done * (total - done)
@@ -159,7 +158,7 @@ def _duration(seconds: float) -> str:
 
 @contextlib.contextmanager
 def _engine(request: Request) -> Iterator[tuple[Device, Engine]]:
-    """Connect to the cluster or make the pool; yield the device of its workers and itself."""
+    """Connect to the cluster or make the pool; yield the device of the workers, and the engine."""
     if request.cluster is not None:
         wanted = ClusterRequest(
             where=request.cluster,
@@ -190,4 +189,4 @@ def _engine(request: Request) -> Iterator[tuple[Device, Engine]]:
 def _check_csv(path: Path | None) -> None:
     """Raise UsageError before grading if the grade book cannot be written there."""
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise UsageError(f"--csv: {path} is no file in a folder that is there")
+        raise UsageError(f"--csv: {path} is a folder, or its folder does not exist")

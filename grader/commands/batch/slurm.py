@@ -3,9 +3,9 @@
     this process: scheduler ──sbatch──→ Slurm: one Dask worker in each job
                             ──scancel─→ the jobs that still run or wait at the end
 
-The settings of dask-jobqueue say what a job asks of Slurm (docs/cluster.md). A
-job whose worker is lost, with its node or at the end of its time, is submitted
-again, so that a long night needs no long jobs.
+The settings of dask-jobqueue say what a job asks of Slurm (docs/cluster.md). A job
+whose worker is lost, with its node or at its time limit, is submitted again. So a long
+batch needs no long jobs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from typing import Any
 
 from grader.errors import ToolError
 
-# Shorter than the quarter of a minute after which dask-jobqueue gives a lost job up.
-_RENEW_S = 5.0
+_RENEW_S = 5.0  # dask-jobqueue gives up a lost job after 15 s
 _CANCEL_S = 10.0
 
 
 class SlurmWorkers:
-    """`count` Slurm jobs; Dask's client connects to `cluster`, which has to be closed."""
+    """`count` Slurm jobs; Dask's client connects to `cluster`, which the caller closes."""
 
     def __init__(self, count: int, security: Any, *, gpu: bool) -> None:
         try:
@@ -38,7 +37,7 @@ class SlurmWorkers:
 
         class Job(SLURMJob):  # type: ignore[misc]  # no type information
             async def start(self) -> None:
-                """Note why Slurm refuses a job; dask-jobqueue only logs it."""
+                """Record why Slurm refuses a job; dask-jobqueue only logs it."""
                 try:
                     await super().start()
                 except Exception as error:
@@ -61,21 +60,21 @@ class SlurmWorkers:
 
     @property
     def refusal(self) -> str:
-        """Why Slurm refused a job since the last renewal, "" if it took all."""
+        """Why Slurm refused a job since the last renewal; "" if it accepted all."""
         return self._refusals[-1] if self._refusals else ""
 
     def renew(self) -> None:
-        """Submit the jobs whose workers were lost again; cheap, to be called often."""
+        """Submit the jobs of lost workers again; cheap enough to be called often."""
         if time.monotonic() - self._renewed_s > _RENEW_S:
             self._renewed_s = time.monotonic()
             self._refusals.clear()
             self.cluster.scale(jobs=self._count)
 
     def cancel(self) -> None:
-        """Cancel all jobs: closing the cluster does so late, and may not get that far."""
+        """Cancel all jobs now: closing the cluster does so late, and may fail before."""
         for job in list(self.cluster.workers.values()):
             if getattr(job, "job_id", None) is not None:
-                # If the job is over or Slurm is gone, the worker ends without its scheduler.
+                # If this fails, the worker still ends when its scheduler is gone.
                 with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                     subprocess.run(
                         [*shlex.split(job.cancel_command), str(job.job_id)],
@@ -86,6 +85,6 @@ class SlurmWorkers:
 
 
 def _reason(error: Exception) -> str:
-    """Return what `sbatch` printed, as found in dask-jobqueue's exception."""
+    """Return what `sbatch` printed, from dask-jobqueue's exception."""
     printed = str(error).partition("stderr:\n")[2]
     return " ".join(printed.split()) or f"{type(error).__name__}: {error}"

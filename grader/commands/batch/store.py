@@ -1,4 +1,4 @@
-"""The output folder of a batch: a second run needs nothing else.
+"""The output folder of a batch.
 
     OUT/batch.json                      the seed that hidden cases are drawn from
     OUT/reports/ASSIGNMENT/NAME.json    a report, complete as soon as it has its name
@@ -6,8 +6,8 @@
     OUT/summary.json                    the class in figures, after each run
     OUT/.lock                           held by the one batch that writes here
 
-Each report names what it was made from, so no other file keeps track, and a run
-that was killed leaves nothing to repair.
+The reports are the only state. Each report holds the hashes of what it was made from,
+so that a later run can tell whether it is current. A killed run leaves nothing to repair.
 """
 
 from __future__ import annotations
@@ -28,19 +28,18 @@ from grader.report.reader import read_values
 from grader.report.verdict import Verdict
 
 _FORMAT = 1
-# JSON readers keep 53 bits of a number.
-_SEED_BITS = 48
+_SEED_BITS = 48  # JSON readers keep 53 bits of a number
 _MOST_SEED = 2**63 - 1
 
 
 class Store:
-    """The folder, which belongs to this process while the store is open."""
+    """The folder; only this process writes to it while the store is open."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def report_path(self, assignment: str, name: str) -> Path:
-        """Return where a submission's report is, or will be."""
+        """Return the path of a submission's report."""
         return self.folder / "reports" / assignment / f"{name}.json"
 
     def _failure_path(self, assignment: str, name: str) -> Path:
@@ -62,11 +61,11 @@ class Store:
             return ""
 
     def graded(self, assignment: str, name: str) -> dict[str, Any] | None:
-        """Return the report of the last run; None if that could not grade the submission."""
+        """Return the report of the last run; None if that run could not grade the submission."""
         return None if self.failure(assignment, name) else self.report(assignment, name)
 
     def is_current(self, assignment: str, name: str, key: Mapping[str, object]) -> bool:
-        """True if a complete report with this key (`report_key`) is there."""
+        """True if there is a complete report with this key (`report_key`)."""
         report = self.report(assignment, name)
         if report is None or report["filtered"] or report["verdict"] == Verdict.GRADER_ERROR.value:
             return False
@@ -83,18 +82,18 @@ class Store:
             return
         note = {"outcome": answer.outcome.value, "problem": answer.problem}
         self.write(failure, json.dumps(note, indent=2, ensure_ascii=False) + "\n")
-        # An older report is about an older submission or spec and must not pass for this one's.
+        # An older report is about an older submission or spec.
         report.unlink(missing_ok=True)
 
     def write(self, path: Path, text: str) -> None:
-        """Write a file of the folder whole, or not at all. Raises GraderError."""
-        tip = "make room, then give the same command again: what is graded stays graded"
+        """Write a file of the folder atomically. Raises GraderError."""
+        tip = "make room, then run the same command again: finished reports are kept"
         write_text(path, text, tip=tip, parents=True)
 
     def secret_seed(self, wanted: int | None) -> int:
         """Return the seed of this folder's reports, which the first run sets.
 
-        Raises UsageError if a later run wants another one.
+        Raises UsageError if `wanted` is another seed.
         """
         path = self.folder / "batch.json"
         kept = _kept_seed(path)
@@ -103,7 +102,8 @@ class Store:
             self.write(path, json.dumps({"format": _FORMAT, "secret_seed": kept}, indent=2) + "\n")
         elif wanted not in (None, kept):
             raise UsageError(
-                f"the reports in {self.folder} are drawn from the seed {kept}, not {wanted}",
+                f"the cases of the reports in {self.folder} are drawn from the seed {kept}, "
+                f"not {wanted}",
                 tip="name another folder with --out: one class is graded on the same cases",
             )
         return kept
@@ -125,14 +125,14 @@ def _kept_seed(path: Path) -> int | None:
     if type(kept) is int and 0 <= kept <= _MOST_SEED:
         return kept
     raise UsageError(
-        f"{path}: it does not hold the `secret_seed` of the reports, a number from 0 to 2**63 - 1",
-        tip="remove it and give --seed: the `secret_seed` that the reports tell",
+        f"{path}: `secret_seed` is missing or is no integer from 0 to 2**63 - 1",
+        tip="remove the file, and give --seed with the `secret_seed` of the reports",
     )
 
 
 @contextlib.contextmanager
 def open_store(folder: Path) -> Iterator[Store]:
-    """Open the folder for this process alone, and make it if necessary.
+    """Make the folder if necessary, and lock it for this process.
 
     Raises UsageError if another batch has it open, GraderError if it cannot be made.
     """

@@ -1,11 +1,11 @@
-"""The submissions in a class's folder, and whose they are.
+"""The submissions in a class's folder, and their students.
 
     submission_metadata.yml beside folders     an export of Gradescope
     NAME-submissions/NAME-USER/…               clones of GitHub Classroom
     anything else                              a folder or an archive for each submission
 
-Staff made the folder, students made what is in a submission: only
-`grader.submission.reader` reads that. Links are not followed, but reported.
+Staff made the folder; students made the content of each submission, which only
+`grader.submission.reader` reads. Links are not followed, but reported.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from grader.submission.reader import own_folder
 
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CLONES = "-submissions"
-# A file name has at most 255 bytes. A report's has an ending and, while it is written,
-# a random part as well.
+# A file name has at most 255 bytes. A report's name adds an ending and, while the report is
+# being written, a random part.
 _MOST_NAME_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSubmission:
-    """A submission's folder or archive; `name` is also its report's, `students` made it."""
+    """A submission's folder or archive; its report has the same `name`."""
 
     name: str
     source: Path
@@ -37,7 +37,7 @@ class ClassSubmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassFolder:
-    """All submissions by name, and a sentence for each entry that is not one."""
+    """All submissions, sorted by name, and a sentence for each entry that is not one."""
 
     folder: Path
     submissions: tuple[ClassSubmission, ...]
@@ -45,9 +45,9 @@ class ClassFolder:
 
 
 def find_submissions(folder: Path, out: Path | None = None) -> ClassFolder:
-    """Return the submissions in a folder; `out`, where reports go, is not one of them.
+    """Return the submissions in a folder; `out`, the folder for reports, is not one of them.
 
-    Raises UsageError if there are none, or if reports would lie among or in them.
+    Raises UsageError if there are none, or if `out` is `folder` itself or inside a submission.
     """
     if not folder.is_dir():
         tip = "unpack it first" if folder.is_file() else None
@@ -61,12 +61,12 @@ def find_submissions(folder: Path, out: Path | None = None) -> ClassFolder:
         name = _name(entry, folder)
         if name is None:
             continue
-        problem = "the folder of --out, no hand-in" if entry.name == output else _problem(entry)
+        problem = "the folder of --out" if entry.name == output else _problem(entry)
         if problem:
             passed_over.append(f"{entry.name}: {problem}")
         elif name in submissions:
             raise UsageError(
-                f"{submissions[name].source} and {entry} would be one student's hand-in",
+                f"{submissions[name].source} and {entry} give the same name, {name}",
                 tip="remove one of them, or rename it",
             )
         else:
@@ -76,7 +76,7 @@ def find_submissions(folder: Path, out: Path | None = None) -> ClassFolder:
     absent = students.keys() - {submission.source.name for submission in submissions.values()}
     passed_over += [f"{name}: {METADATA} names it, but it is not here" for name in sorted(absent)]
     if not submissions:
-        raise UsageError(f"there are no hand-ins in {folder}", tip=_other_folder(folder))
+        raise UsageError(f"there are no submissions in {folder}", tip=_other_folder(folder))
     return ClassFolder(
         folder=folder,
         submissions=tuple(submissions[name] for name in sorted(submissions)),
@@ -97,29 +97,32 @@ def submitted_assignments(folder: ClassFolder, assignments: list[Assignment]) ->
     if not submitted:
         known = ", ".join(assignment.name for assignment in assignments)
         raise UsageError(
-            f"no hand-in in {folder.folder} has a folder named as an assignment",
-            tip=f"name the assignment that was handed in: {known}",
+            f"no submission in {folder.folder} has a folder that is named like an assignment",
+            tip=f"name the assignment on the command line: {known}",
         )
     return submitted
 
 
 def _output_name(folder: Path, out: Path) -> str | None:
-    """Return the name of the output folder if it lies beside the submissions."""
+    """Return the name of the output folder if it is beside the submissions.
+
+    Raises UsageError if it is their folder, or inside one of them.
+    """
     try:
         parts = out.resolve().relative_to(folder.resolve()).parts
     except (ValueError, OSError, RuntimeError):  # elsewhere; `open_store` reports a loop of links
         return None
     if len(parts) == 1:
         return parts[0]
-    where = f"in a hand-in, {folder / parts[0]}" if parts else "the folder of the hand-ins itself"
+    where = f"in the submission {folder / parts[0]}" if parts else "the folder of the submissions"
     raise UsageError(
-        f"--out: {out} is {where}: the next run would take reports for what students handed in",
+        f"--out: {out} is {where}: the next run would take reports for submissions",
         tip=f"name a folder elsewhere, such as {folder.resolve().name}-graded",
     )
 
 
 def _name(entry: Path, folder: Path) -> str | None:
-    """Return a submission's name, None for what a system or editor put there."""
+    """Return a submission's name; None for a file of the operating system or an editor."""
     name = entry.name
     if name in (METADATA, "__MACOSX", ".git") or name.startswith("._"):
         return None
@@ -138,9 +141,9 @@ def _may_be_a_submission(entry: Path) -> bool:
 
 
 def _problem(entry: Path) -> str | None:
-    """Return why the entry cannot be graded, None if it can."""
+    """Return why the entry cannot be graded; None if it can."""
     if entry.name.startswith("."):
-        return "hidden, for its name begins with a dot; rename it if it is a hand-in"
+        return "hidden, because its name begins with a dot; rename it if it is a submission"
     if entry.is_symlink():
         return "a link is not followed; put the folder itself here"
     if len(entry.name.encode(errors="surrogateescape")) > _MOST_NAME_BYTES:
@@ -148,7 +151,7 @@ def _problem(entry: Path) -> str | None:
     if not _may_be_a_submission(entry):
         return "neither a folder nor an archive (zip or tar)"
     if holds_reports(entry):
-        return "the reports of an earlier run, no hand-in"
+        return "the reports of an earlier run"
     return None
 
 

@@ -23,8 +23,7 @@ from grader.report.verdict import Verdict
 from grader.text.printable import encodable, one_line
 
 _FORMAT = 1
-# On the terminal; summary.json lists all.
-_MOST_SHOWN = 30
+_MOST_SHOWN = 30  # on the terminal; summary.json lists all
 _FOR_STAFF = (Verdict.TAMPERED.value, Verdict.INCONCLUSIVE.value)
 
 
@@ -40,7 +39,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCounts:
-    """How often a check of a kernel came to each verdict, mild to severe, if it counts."""
+    """The number of each verdict, mild to severe, for one check of a counted kernel."""
 
     kernel: str
     check: str
@@ -49,7 +48,7 @@ class CheckCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """The class's points in one assignment; None where there is nobody to count."""
+    """The class's points in one assignment; None if there are no reports."""
 
     assignment: str
     max_score: float | None
@@ -71,7 +70,7 @@ class Summary:
     assignments: tuple[Points, ...]
     attention: tuple[Attention, ...]
     passed_over: tuple[str, ...]
-    given_up: tuple[str, ...] = ()  # why GPUs were not used any more
+    given_up: tuple[str, ...] = ()  # why GPUs are no longer used
 
     def text(self) -> str:
         """Return the text of `summary.json`."""
@@ -86,7 +85,7 @@ def summarise(
     graded_now: int,
     given_up: tuple[str, ...] = (),
 ) -> Summary:
-    """Read the reports of the class's submissions and count."""
+    """Read the reports of the class's submissions and summarise them."""
     attention: list[Attention] = []
     points = []
     for assignment in assignments:
@@ -94,7 +93,7 @@ def summarise(
         for name in (submission.name for submission in folder.submissions):
             report = store.graded(assignment.name, name)
             if report is None:
-                reason = store.failure(assignment.name, name) or "it has no report"
+                reason = store.failure(assignment.name, name) or "there is no report"
                 remarks = [("ungraded", reason)]
             else:
                 reports.append(report)
@@ -115,7 +114,7 @@ def summarise(
 
 
 def _remarks(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the kind and the reason of everything that staff should look at."""
+    """Yield kind and reason for everything that staff should look at."""
     if report["verdict"] == Verdict.NOT_SUBMITTED.value and (reason := _misplaced(report)):
         yield "flag", reason
     for kernel in report["kernels"]:
@@ -130,7 +129,7 @@ def _remarks(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _misplaced(report: dict[str, Any]) -> str:
     """Return the message about a file with a wrong name or in a wrong folder, else ""."""
     messages = ((k["name"], check["message"]) for k in report["kernels"] for check in k["checks"])
-    # In the message about a missing file, nothing else is quoted.
+    # A message about a missing file has backquotes only around the name of a similar file.
     return next((f"{kernel}: {message}" for kernel, message in messages if "`" in message), "")
 
 
@@ -188,7 +187,7 @@ def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
         line(_headline(points))
     if summary.attention:
         line("")
-        line("for a human:")
+        line("for staff to look at:")
     for item in summary.attention[:_MOST_SHOWN]:
         line(f"  {item.kind}: {item.assignment} · {item.name}: {item.reason}")
     if len(summary.attention) > _MOST_SHOWN:
@@ -196,11 +195,8 @@ def print_summary(summary: Summary, console: Console, *, wall_s: float) -> None:
     for sentence in summary.passed_over:
         line(f"not graded: {sentence}")
     for sentence in summary.given_up:
-        line(f"not used any more: {sentence}")
-    line(
-        f"{summary.graded_now} to grade, {summary.ungraded} of the class without a report, "
-        f"{wall_s:.1f} s"
-    )
+        line(f"no longer used: {sentence}")
+    line(f"{summary.graded_now} graded now, {summary.ungraded} without a report, {wall_s:.1f} s")
 
 
 def _headline(points: Points) -> str:
@@ -209,10 +205,10 @@ def _headline(points: Points) -> str:
         low, first, median, third, high = points.quartiles
         words += (
             f" · points of {points.max_score:g}: median {median:g}, mean {points.mean:g}, "
-            f"quarters {low:g}–{first:g}–{median:g}–{third:g}–{high:g}"
+            f"quartiles {low:g}–{first:g}–{median:g}–{third:g}–{high:g}"
         )
     if points.nothing_handed_in:
-        words += f" · {points.nothing_handed_in} handed nothing in"
+        words += f" · {points.nothing_handed_in} without files"
     if points.with_pending:
         words += f" · {points.with_pending} with points pending"
     return words

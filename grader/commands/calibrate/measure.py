@@ -1,6 +1,6 @@
 """Calibration: time references, samples at the roofline and slow ones; propose tiers.
 
-The figures are kept beside the spec in a file for each GPU's name, which
+The figures are stored beside the spec, in one file per GPU model, which
 `grader.assignment.calibration` reads.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment.calibration import (
-    AT_THE_ROOF,
+    AT_THE_ROOFLINE,
     FOLDER,
     FORMAT,
     REFERENCE,
@@ -41,7 +41,8 @@ from grader.submission.reader import read_submission
 from grader.timing.proposal import Proposal, propose, sensitivities
 from grader.vocabulary import Language
 
-# Of a benchmark's timing: what `grader.assignment.calibration` reads, and the interval.
+# The stored keys of a benchmark's timing: those that `grader.assignment.calibration` reads, and
+# the interval.
 _KEPT = (*(field.name for field in dataclasses.fields(BenchmarkFigure)), "low", "high")
 
 
@@ -68,7 +69,7 @@ class Part:
         return bool(self.kernels or self.language)
 
     def holds(self, kernel: str, language: Language) -> bool:
-        """True if this kernel in this language is to be timed."""
+        """True if the part contains this kernel in this language."""
         return (not self.kernels or kernel in self.kernels) and self.language in (None, language)
 
 
@@ -101,11 +102,11 @@ def calibrate(
 
 
 def timed_folders(solved: Path) -> dict[str, Path]:
-    """Return the folders to time by their names, the references first."""
+    """Return the folders to time, by name; the references come first."""
     samples = solved / "samples"
     folders = {REFERENCE: solved}
-    if (samples / AT_THE_ROOF).is_dir():
-        folders[AT_THE_ROOF] = samples / AT_THE_ROOF
+    if (samples / AT_THE_ROOFLINE).is_dir():
+        folders[AT_THE_ROOFLINE] = samples / AT_THE_ROOFLINE
     for folder in sorted((samples / TOO_SLOW).glob("*/")):
         folders[f"{TOO_SLOW}/{folder.name}"] = folder
     return folders
@@ -153,7 +154,7 @@ def _figures(
 
 
 def proposals(figures: Sequence[Figure]) -> dict[tuple[str, Language], Proposal]:
-    """Return tiers for every kernel and language whose reference was timed."""
+    """Return the proposed tiers for each kernel and language whose reference was timed."""
     return {
         key: propose(reference, slow)
         for key, (reference, slow) in _speedups(figures).items()
@@ -164,7 +165,7 @@ def proposals(figures: Sequence[Figure]) -> dict[tuple[str, Language], Proposal]
 def _speedups(
     figures: Sequence[Figure],
 ) -> dict[tuple[str, Language], tuple[float | None, list[tuple[str, float]]]]:
-    """Return each kernel's speedups by language: the reference's, and the slow samples'."""
+    """Return, for each kernel and language, the speedups of the reference and of slow samples."""
     by_sample: dict[tuple[str, Language], dict[str, float]] = {}
     for figure in figures:
         if figure.speedup is not None:
@@ -180,7 +181,7 @@ def _speedups(
 
 
 def warnings(assignment: Assignment, figures: Sequence[Figure], gpu: Gpu) -> list[str]:
-    """Return a sentence for each tier of the spec that is too near a speedup on this GPU."""
+    """Return a sentence for each tier of the spec that is too close to a measured speedup."""
     speedups = _speedups(figures)
     found = []
     for kernel in assignment.kernels:
@@ -196,10 +197,10 @@ def warnings(assignment: Assignment, figures: Sequence[Figure], gpu: Gpu) -> lis
 
 
 def kept_figures(assignment: Assignment, gpu: Gpu, part: Part) -> list[dict[str, Any]]:
-    """Return the kept figures of this GPU that are not in `part`, as JSON values.
+    """Return the stored figures of this GPU that are not in `part`, as JSON values.
 
-    Raises UsageError if they were measured with other versions: the figures of one
-    file come from one machine.
+    Raises UsageError if they were measured with other versions: all figures of a file
+    come from the same environment.
     """
     path = _path(assignment, gpu)
     if not part or not path.exists():
@@ -215,7 +216,7 @@ def kept_figures(assignment: Assignment, gpu: Gpu, part: Part) -> list[dict[str,
         ]
         raise UsageError(
             f"{path} was measured with {'; '.join(differences)}",
-            tip=f"measure all of it again: grade calibrate {assignment.name}",
+            tip=f"measure everything again: grade calibrate {assignment.name}",
         )
     known = _order(assignment)
     return [

@@ -1,7 +1,7 @@
-"""`grade calibrate`: measure, print the figures and proposed tiers, keep the figures.
+"""`grade calibrate`: measure, print the figures and proposed tiers, store the figures.
 
-Staff decide on the spec's tiers: the proposal is printed as lines to paste, with
-a warning where a measured speedup is too near a tier.
+Staff decide on the spec's tiers: the proposal is printed as lines to paste, with a
+warning if a measured speedup is too close to a tier.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def print_calibration(
 
 def figures_table(figures: Sequence[Figure]) -> Table:
     """Return a table with a row for each benchmark of each timed file."""
-    columns = ("kernel", "language", "hand-in", "benchmark", "torch", "time", "times torch")
-    table = Table(*columns, "rate", "of the roof", box=None, pad_edge=False, header_style="bold")
+    columns = ("kernel", "language", "sample", "benchmark", "torch", "time", "times torch")
+    table = Table(*columns, "rate", "of roofline", box=None, pad_edge=False, header_style="bold")
     for figure in figures:
         head = figure.kernel, figure.language.phrase, figure.hand_in
         if figure.evidence is None:
@@ -80,13 +80,13 @@ def run_calibrate(
     keep: bool,
     part: Part = ALL,
 ) -> None:
-    """Calibrate each assignment, print the figures, and with `keep` write them.
+    """Calibrate each assignment, print the figures, and with `keep` store them.
 
-    An interrupted calibration prints its figures so far and keeps none.
+    An interrupted calibration prints its figures so far and stores none.
     """
     console = Console()
     check_kernels(part.kernels, list(assignments))
-    # All first: a damaged file must not cost a long measurement.
+    # Read all files first: a damaged one must not waste a long measurement.
     others = [kept_figures(assignment, gpu, part) for assignment in assignments]
     for assignment, kept in zip(assignments, others, strict=True):
         figures: list[Figure] = []
@@ -102,10 +102,10 @@ def run_calibrate(
             raise
         if not figures:
             raise UsageError(
-                f"{assignment.name} has no solved file for that",
+                f"{assignment.name} has no solved file for these options",
                 tip="leave out --kernel or --language, or name others",
             )
         print_calibration(assignment, figures, gpu, console)
         if keep:
             path = write_calibration(assignment, figures, gpu, kept)
-            console.print(f"kept in {path}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"stored in {path}", markup=False, highlight=False, soft_wrap=True)

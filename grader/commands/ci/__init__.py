@@ -1,1 +1,1 @@
-"""`grade ci`: grade one submission where a course's platform asks for it."""
+"""`grade ci`: grade one submission on a course's platform."""

@@ -1,11 +1,11 @@
 """`grade ci --cluster`: a GPU worker measures what this machine leaves pending.
 
-    this machine     grades on the processor; its result stands whatever the cluster does
-    a GPU worker     grades the whole submission with the same seeds; fills in what is pending
+    this machine     grades on the CPU; its result stands, whatever the cluster does
+    a GPU worker     grades the whole submission with the same seeds; fills in pending checks
 
-The worker's report is checked against the report's schema and merged as `grade
-merge` does. If it cannot be used, that is not the student's fault: the points
-stay pending, and the report's environment tells staff why.
+The worker's report is validated against the schema and merged as in `grade merge`.
+If it cannot be used, the points stay pending, and the report's environment has the
+reason for staff.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from grader.sandbox.level import Level
 from grader.vocabulary import Device
 
 NOTE = "cluster"  # the key of a report's environment
-# The share of the budget to wait for a worker; a lost worker gets the same again.
-_PATIENCE = 0.4
+_PATIENCE = 0.4  # the share of the budget to wait for a worker, and once more for a lost one
 
 
 def cluster_job(
@@ -45,7 +44,7 @@ def cluster_job(
     )
     certificates(cluster)
     job = Job(
-        name=assignment.name,  # the name of the submission's folder may be its student's
+        name=assignment.name,  # the submission's folder may have the student's name
         source=source.absolute(),
         assignment=assignment.folder.absolute(),
         device=Device.CUDA,
@@ -55,10 +54,10 @@ def cluster_job(
 
 
 def filled_in(report: Report, answer: Answer | None, least: Level, no_answer: str) -> Report:
-    """Return the report with what the worker measured, or with a note why without.
+    """Return the report with the worker's measurements, or with a note why they are missing.
 
-    `least` is the sandbox level that the worker must reach, `no_answer` the note if
-    there is no answer. A report without pending points is returned as it is.
+    `least` is the sandbox level that the worker must reach; `no_answer` is the note if
+    there is no answer. A report without pending points is returned unchanged.
     """
     if report.score is None or not report.pending:
         return report
@@ -81,7 +80,7 @@ def filled_in(report: Report, answer: Answer | None, least: Level, no_answer: st
         return _with_note(report, f"the worker's report cannot be read: {type(error).__name__}")
     notes = [f"the reports differ: {difference}" for difference in merged.differences]
     if whole.pending:
-        notes.append(f"{whole.pending:g} points are pending there, too: {_why_pending(second)}")
+        notes.append(f"{whole.pending:g} points are pending there too: {_why_pending(second)}")
     return _with_note(whole, "; ".join(notes)) if notes else whole
 
 
@@ -98,5 +97,5 @@ def _why_pending(report: dict[str, Any]) -> str:
             for check in kernel["checks"]
             if check["verdict"] == Verdict.NOT_MEASURED.value
         ),
-        "it was not graded there",
+        "not graded there",
     )

@@ -1,4 +1,4 @@
-"""Write a report for another system: to a file, and to standard output."""
+"""Write a report in the format of a platform: to a file, and to standard output."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rich.console import Console
 
 from grader.commands.output import write_text
 from grader.errors import GraderError
-from grader.formats.output_format import OutputFormat, shown
+from grader.formats.output_format import OutputFormat, terminal_text
 from grader.formats.registry import GITHUB
 from grader.formats.terminal import print_report
 from grader.report.reader import read_report
 
 
 def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> None:
-    """Write a report.json in another format, None for a terminal; to stdout without `output`.
+    """Write a report.json in another format (None: terminal) to `output` (None: stdout).
 
     Raises UsageError if it is not a report, GraderError if the format cannot express a
     missing score or the result cannot be stored.
@@ -26,13 +26,13 @@ def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> No
         if output is None:
             print_report(report, Console())
         else:
-            write_result(output, shown(report, staff=True))
+            write_result(output, terminal_text(report, staff=True))
         return
     text = form.file(report)
     if text is None:
         raise GraderError(
-            f"{file} has no score, for the grader failed: {form} has no word for that",
-            tip="grade the hand-in again; `grade report` alone shows what went wrong",
+            f"{file} has no score because the grader failed; {form} cannot express that",
+            tip="grade the submission again; `grade report` alone shows what failed",
         )
     if output is not None:
         write_result(output, text)
@@ -43,11 +43,11 @@ def show_again(file: Path, form: OutputFormat | None, output: Path | None) -> No
 
 
 def print_safely(text: str) -> None:
-    """Print to standard output; escape what its encoding lacks."""
+    """Print to standard output; escape characters that its encoding lacks."""
     encoding = sys.stdout.encoding or "ascii"
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="", flush=True)
 
 
 def write_result(path: Path, text: str) -> None:
-    """Write the file of --output whole or not at all; raises GraderError."""
+    """Write the file of --output atomically. Raises GraderError."""
     write_text(path, text, tip="make its folder, or name another file with --output")

@@ -1,9 +1,9 @@
-"""Gradescope's submission_metadata.json: when a submission was made, and the earlier ones.
+"""Gradescope's submission_metadata.json: the times of this and of earlier submissions.
 
-A limit on how often a student is graded counts the earlier submissions in a
-window that ends when this one was made, not now: a regrade gives the same
-answer. Submissions whose grading failed without the student's fault do not
-count, nor do refused ones; their times travel in the results' `extra_data`.
+The rate limit counts the earlier submissions in a window that ends when this one was
+made, not now: a regrade gives the same answer. Submissions whose grading failed
+without the student's fault do not count. Refused ones do not count either: their times
+come back in the results' `extra_data`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 from grader.errors import UsageError
 
 DEFAULT_PATH = Path("/autograder/submission_metadata.json")
-_EXTRA_KEY = "grade"  # the grader's own in extra_data
+_EXTRA_KEY = "grade"  # of the grader's part of extra_data
 _REFUSED = "refused"
 _MOST_REFUSED = 1000
 _NOT_GRADED = "Not graded: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class EarlierSubmission:
     """An earlier submission; Gradescope gives `results` for the latest one only."""
 
     at: datetime
@@ -37,12 +37,12 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """Gradescope's data on a submission; `earlier` is in order of time."""
+    """Gradescope's data on a submission; `earlier` is sorted by time."""
 
     created_at: datetime
     due: datetime | None
     late_due: datetime | None
-    earlier: tuple[Earlier, ...]
+    earlier: tuple[EarlierSubmission, ...]
 
     @property
     def refused(self) -> frozenset[datetime]:
@@ -63,20 +63,20 @@ class RateLimit:
 
 
 def read_metadata(path: Path) -> Metadata:
-    """Read the file; raises UsageError, which names file and key."""
+    """Read the file. Raises UsageError, which names file and key."""
     try:
         text = path.read_text(encoding="utf-8")
-        # A number that JSON cannot write again, such as 1e999, becomes null.
+        # Numbers that JSON cannot express, such as 1e999, become null.
         data = json.loads(text, parse_float=_number, parse_constant=_number)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
-        raise UsageError(f"{path} is not Gradescope's metadata: it holds no object")
+        raise UsageError(f"{path} is not Gradescope's metadata: it is no JSON object")
     created_at = _time(data.get("created_at"))
     if created_at is None:
-        raise UsageError(f"{path}: `created_at` is not a time with its zone")
+        raise UsageError(f"{path}: `created_at` is not a time with a time zone")
     assignment = data.get("assignment")
     dates = assignment if isinstance(assignment, dict) else {}
     return Metadata(
@@ -87,7 +87,7 @@ def read_metadata(path: Path) -> Metadata:
     )
 
 
-def _earlier(data: Mapping[str, Any], path: Path) -> Iterator[Earlier]:
+def _earlier(data: Mapping[str, Any], path: Path) -> Iterator[EarlierSubmission]:
     listed = data.get("previous_submissions") or []
     if not isinstance(listed, list):
         raise UsageError(f"{path}: `previous_submissions` is not a list")
@@ -95,9 +95,9 @@ def _earlier(data: Mapping[str, Any], path: Path) -> Iterator[Earlier]:
         at = _time(entry.get("submission_time")) if isinstance(entry, dict) else None
         if at is None:
             key = f"previous_submissions[{position}].submission_time"
-            raise UsageError(f"{path}: `{key}` is not a time with its zone")
+            raise UsageError(f"{path}: `{key}` is not a time with a time zone")
         results = entry.get("results")
-        yield Earlier(
+        yield EarlierSubmission(
             at=at,
             score=_number(entry.get("score")),
             autograder_error=entry.get("autograder_error") is True,
@@ -109,7 +109,7 @@ def _time(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        # Python 3.10 does not know the Z.
+        # Python 3.10 does not accept Z.
         time = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
     except ValueError:
         return None
@@ -117,7 +117,7 @@ def _time(value: object) -> datetime | None:
 
 
 def _number(value: object) -> float | None:
-    """Return a finite number, None for anything else."""
+    """Return a finite number; None for anything else."""
     try:
         number = float(value) if isinstance(value, (int, float, str)) else math.nan
     except (ValueError, OverflowError):
@@ -126,7 +126,7 @@ def _number(value: object) -> float | None:
 
 
 def next_grading(metadata: Metadata, limit: RateLimit) -> datetime | None:
-    """Return when the student is graded again; None if this submission is graded."""
+    """Return when the limit next allows a grading; None if it allows this one."""
     try:
         window = timedelta(hours=limit.window_h)
     except (ValueError, OverflowError):
@@ -136,7 +136,7 @@ def next_grading(metadata: Metadata, limit: RateLimit) -> datetime | None:
         for submission in metadata.earlier
         if not submission.autograder_error
         and submission.at not in metadata.refused
-        # Compare durations: `created_at - window` may lie before the year 1.
+        # Compare durations: `created_at - window` may be before the year 1.
         and timedelta(0) <= metadata.created_at - submission.at < window
     ]
     if len(counted) < limit.count:
@@ -148,7 +148,7 @@ def next_grading(metadata: Metadata, limit: RateLimit) -> datetime | None:
 
 
 def refusal(metadata: Metadata, limit: RateLimit, graded_from: datetime) -> dict[str, Any]:
-    """Return the results of a submission that is not graded: those of the latest before."""
+    """Return the results for a refused submission: those of the latest graded one, with a note."""
     before = metadata.earlier[::-1]
     latest = next((each for each in before if not each.autograder_error), None)
     results: dict[str, Any] = next(
@@ -158,12 +158,12 @@ def refusal(metadata: Metadata, limit: RateLimit, graded_from: datetime) -> dict
         results["score"] = latest.score if latest is not None and latest.score is not None else 0.0
     output = results.get("output")
     kept = output if isinstance(output, str) else ""
-    if kept.startswith(_NOT_GRADED):  # one such paragraph, however often students are refused
+    if kept.startswith(_NOT_GRADED):  # replace the note of an earlier refusal
         kept = kept.split("\n\n", 1)[-1]
     results["output"] = (
         f"{_NOT_GRADED}at most {limit.count} submissions are graded in {limit.window_h:g} hours. "
         f"Hand in again after {graded_from.isoformat(sep=' ', timespec='minutes')}. "
-        f"What stands here is the result of an earlier submission.\n\n{kept}"
+        f"The result below is that of an earlier submission.\n\n{kept}"
     )
     results["output_format"] = "text"
     results["extra_data"] = _extra_data({*metadata.refused, metadata.created_at})
@@ -171,7 +171,7 @@ def refusal(metadata: Metadata, limit: RateLimit, graded_from: datetime) -> dict
 
 
 def extra_data(metadata: Metadata | None) -> dict[str, Any]:
-    """Return what has to come back with the next submission."""
+    """Return the data that Gradescope has to pass on to the next submission."""
     refused = metadata.refused if metadata is not None else ()
     return _extra_data(refused) if refused else {}
 

@@ -1,14 +1,14 @@
-"""`grade ci`: grade one submission where a course's platform asks for it.
+"""`grade ci`: grade one submission on a course's platform.
 
-    isolate       nothing runs unless the sandbox reaches the level that was asked for
-    draw          a secret seed, so that this run has hidden cases of its own
+    isolate       refuse to grade if the sandbox is weaker than required
+    draw          a secret seed, so that each run has its own hidden cases
     send          the job to a GPU worker of a cluster, if there is one; meanwhile
-    grade         and write the report so far after each check, whole or not at all
-    time out      what did not fit into the time budget is pending; its processes are killed
-    deliver       the last report, or nothing if the format has no word for a missing score
+    grade         and write the partial report atomically after each check
+    time out      kill what exceeds the time budget; its points are pending
+    deliver       the last report, or nothing if the format cannot express a missing score
 
-A platform that kills a run gives 0 points, so the budget must be below the
-platform's own limit. If the grader fails there is no file: no score is published.
+A platform that kills a run gives 0 points, so the budget must be below the platform's
+own limit. If the grader fails, there is no file: no score is published.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from grader.submission.reader import ELSEWHERE, Submission, own_folder, read_sub
 from grader.system.signals import OutOfTime, deadline
 from grader.vocabulary import Device
 
-_SEED_BITS = 53  # what every reader of JSON keeps of a number
+_SEED_BITS = 53  # JSON readers keep 53 bits of a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,22 +68,21 @@ class Request:
 
     @property
     def most_s(self) -> float | None:
-        """The time budget of the whole run, None if there is no limit."""
+        """The time budget of the whole run; None if there is no limit."""
         return self.budget_s or self.format.budget_s
 
 
 def grade_ci(request: Request) -> int:
     """Grade, write the result, and return 0.
 
-    Raises GraderError, whose exit code is 3, if there is no valid result; then
-    there is no file either.
+    If there is no valid result, removes the file and raises GraderError with exit code 3.
     """
     try:
         _discard(request.output)
         _run(request)
     except GraderError as error:
         _discard(request.output)
-        # Exit code 2 is for a person at a keyboard, who can correct the command line.
+        # Always exit code 3: nobody is there to correct a command line.
         raise GraderError(error.message, tip=error.tip) from error
     except Exception:
         _discard(request.output)
@@ -98,11 +97,14 @@ def _run(request: Request) -> None:
         if graded_from is not None:
             refused = metadata.refusal(about, request.limit, graded_from)
             write_result(request.output, json_text(refused))
-            print(f"not graded: {request.limit.count} were, and the next turn is {graded_from}")
+            print(
+                f"not graded: the rate limit of {request.limit.count} is reached; "
+                f"the next grading is possible at {graded_from}"
+            )
             return
     assignment = chosen_assignments((request.assignment,))[0]
     submission = read_submission(request.source, assignment)
-    submission = replace(submission, called=_called(request.source))
+    submission = replace(submission, shown_as=_shown_as(request.source))
     extras = Extras(
         folder=_folder(request.source, assignment),
         notes=metadata.notes(about),
@@ -122,7 +124,7 @@ def _run(request: Request) -> None:
     if text is None:
         raise GraderError(
             f"there is no score, so nothing is published: {_first_error(report)}",
-            tip="grade it again when that is fixed; docs/ci.md says what students see",
+            tip="fix it and grade again; docs/ci.md says what students see",
         )
     write_result(request.output, text)
 
@@ -134,7 +136,7 @@ def _within_budget(
     extras: Extras,
     seed: int,
 ) -> Report:
-    """Grade with this secret seed; return what is known when the time budget is spent."""
+    """Grade with this secret seed; return the report so far if the time budget runs out."""
     job = _cluster_job(request, assignment, seed)
     # At the level `none` a submission could read the cluster's address and keys.
     level = Level.PARTIAL if job and request.level is Level.NONE else request.level
@@ -148,7 +150,6 @@ def _within_budget(
                 require(level, with_hidden(isolation(gpu=gpu is not None), hidden))
                 if job and submission.files:
                     client.send(job)
-                # Students have the visible cases at home: their seed is no secret.
                 options = Options(gpu=gpu, public_seed=0, secret_seed=seed)
                 environment = describe(assignment, gpu, public_seed=0, secret_seed=seed)
                 environment |= identity(assignment, submission)
@@ -181,38 +182,38 @@ def _within_budget(
 
 
 def _cluster_job(request: Request, assignment: Assignment, seed: int) -> ClusterJob | None:
-    """Return the job for the cluster, None if there is no cluster. Raises UsageError."""
+    """Return the job for the cluster; None if there is no cluster. Raises UsageError."""
     if request.cluster is None:
         return None
     if request.device == Device.CUDA.value:
         raise UsageError(
-            "--cluster is for a machine that grades on its processor, and --device is cuda",
+            "--cluster is for a machine that grades on its CPU, but --device is cuda",
             tip="leave one of them out",
         )
     if request.most_s is None:
         raise UsageError(
-            f"--cluster is waited for within a budget: --format {request.format} has none",
-            tip="say with --budget how many seconds the whole run may take",
+            f"--cluster needs a time budget: --format {request.format} has none",
+            tip="set the seconds for the whole run with --budget",
         )
     cluster = request.cluster, request.cluster_tls
     return cluster_job(*cluster, request.most_s, assignment, request.source, seed)
 
 
 def _progress(form: OutputFormat) -> contextlib.AbstractContextManager[Progress]:
-    """Return progress on stderr, or none where students read it: it tells hidden cases' sizes."""
+    """Show progress on stderr only if students cannot read it: it shows sizes of hidden cases."""
     return progress_on(Console(stderr=True)) if form.log_is_for_staff else Progress()
 
 
 def _write_partial(request: Request, extras: Extras, report: Report) -> None:
     text = request.format.file(report, extras)
     if text is None:
-        _discard(request.output)  # a partial score must not outlive the grader's error
+        _discard(request.output)  # do not publish a partial score after a grader error
     else:
         write_result(request.output, text)
 
 
 def _discard(output: Path) -> None:
-    with contextlib.suppress(OSError):  # what cannot be removed cannot be written either
+    with contextlib.suppress(OSError):  # writing the file then fails, too
         output.unlink()
 
 
@@ -224,13 +225,13 @@ def _metadata(request: Request) -> metadata.Metadata | None:
     return metadata.read_metadata(path) if required or path.is_file() else None
 
 
-def _called(source: Path) -> str:
-    """Return the folder's name for messages if it is a place in the student's repository."""
+def _shown_as(source: Path) -> str:
+    """Return a relative path as it is: it is in the student's repository. Hide other paths."""
     return ELSEWHERE if source.is_absolute() or source == Path() else str(source)
 
 
 def _folder(source: Path, assignment: Assignment) -> str:
-    """Return the submission's folder relative to the repository, "" if it is outside."""
+    """Return the submission's folder relative to the repository; "" if it is outside."""
     folder = own_folder(source, assignment.name) or source
     root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
     try:

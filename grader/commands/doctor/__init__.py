@@ -1,7 +1,7 @@
 """`grade doctor`: what this machine can grade, and how to fix what is missing.
 
     collection ─→ facts ─→ machine, device, packages ─→ rows ─→ table
-    (looks)      (data)    (judge, with ability, fixes)         (prints)
+    (inspects)   (data)    (judge, with ability, fixes)         (prints)
 
 Only `collection` touches the machine. The judging modules are pure functions
 from facts to rows, so that a test can describe any machine.
@@ -34,14 +34,14 @@ __all__ = ["Ability", "Diagnosis", "Facts", "Row", "RowState", "diagnose", "main
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """All rows, in the order in which they are read, and what the machine can grade."""
+    """All rows in display order, and what the machine can grade."""
 
     rows: tuple[Row, ...]
     ability: Ability
 
 
 def diagnose(facts: Facts | None = None) -> Diagnosis:
-    """Judge a machine: this one, unless its facts are given."""
+    """Judge the machine with these facts; None means this machine."""
     facts = collect() if facts is None else facts
     fixes = Fixes(facts)
     rows = (

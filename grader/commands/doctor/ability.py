@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from grader.commands.doctor.facts import Facts, Trial
 from grader.gpu.nvml import ComputeMode
 
-# What the package itself requires (pyproject.toml), and the oldest g++ whose
-# default language is C++17, which is what the host build is written in.
+# The package's requirements (pyproject.toml), and the oldest g++ whose default language is C++17,
+# which the emulation's runtime needs.
 MINIMUM_TORCH = (2, 6)
 MINIMUM_TRITON = (3, 4)
 MINIMUM_CXX = (11,)
@@ -17,7 +17,7 @@ MINIMUM_CXX = (11,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
-    """What can be graded here; `judge` is needed for all of it."""
+    """What can be graded here; everything else needs `judge`."""
 
     judge: bool
     cuda_on_gpu: bool
@@ -71,7 +71,7 @@ def ability(facts: Facts) -> Ability:
 
 
 def gpu_usable(facts: Facts) -> bool:
-    """Return whether two processes, judge and worker, may use CUDA's first GPU."""
+    """True if two processes, judge and worker, may use CUDA's first GPU."""
     if not facts.graphics.visible:
         return False
     mode = facts.graphics.visible[0].compute_mode
@@ -81,35 +81,35 @@ def gpu_usable(facts: Facts) -> bool:
 
 
 def cxx_is_fit(facts: Facts) -> bool:
-    """Return whether g++ is there, new enough, and builds."""
+    """True if g++ is installed, new enough, and works."""
     tool = facts.compilers.cxx.tool
     return tool is not None and tool.release >= MINIMUM_CXX and works(facts.compilers.cxx_trial)
 
 
 def launcher_missing(facts: Facts) -> str | None:
-    """Return the Debian package that triton lacks to build its launcher on a GPU."""
+    """Return the Debian package that triton needs to build its launcher on a GPU; None if none."""
     if not facts.compilers.has_c_compiler:
         return "gcc"
     return None if facts.python.has_headers else "python3-dev"
 
 
 def unsupported(facts: Facts) -> bool:
-    """Return whether nvcc does not know the GPU's architecture."""
+    """True if nvcc does not know the GPU's architecture."""
     visible, known = facts.graphics.visible, facts.compilers.nvcc_architectures
     return bool(visible and known) and int(visible[0].architecture[3:]) not in known
 
 
 def nvcc_is_too_new(facts: Facts) -> bool:
-    """Return whether the driver is of an older major release of CUDA than nvcc.
+    """True if nvcc is of a newer major release of CUDA than the driver.
 
-    Within a major release newer programs run on older drivers.
+    Within a major release, newer programs run on older drivers.
     """
     nvcc, driver = facts.compilers.nvcc.tool, facts.graphics.driver.cuda_version
     return nvcc is not None and driver is not None and nvcc.release[0] > driver[0]
 
 
 def torch_is_too_new(facts: Facts) -> bool:
-    """Return whether torch was built for a newer major release of CUDA than the driver's."""
+    """True if torch was built for a newer major release of CUDA than the driver's."""
     imported, driver = facts.packages.torch_import, facts.graphics.driver.cuda_version
     if imported is None or imported.cuda_build is None or driver is None:
         return False
@@ -117,7 +117,7 @@ def torch_is_too_new(facts: Facts) -> bool:
 
 
 def works(trial: Trial | None) -> bool:
-    """Return whether a trial was made and succeeded."""
+    """True if a trial was made and succeeded."""
     return trial is not None and trial.problem is None
 
 
@@ -128,5 +128,5 @@ def numbers(version: str | None) -> tuple[int, ...]:
 
 
 def dotted(version: tuple[int, ...]) -> str:
-    """Return a version as a person writes it."""
+    """Return a version as text: (13, 0) is "13.0"."""
     return ".".join(map(str, version))

@@ -1,8 +1,7 @@
-"""Looking at this machine: each function fills one record of `facts`.
+"""Inspects this machine: each function fills one record of `facts`, without judging.
 
-Nothing here judges. The slow parts (importing torch, compiling) run side by
-side in child processes with a time limit, so that `grade doctor` takes as long
-as the slowest and never hangs.
+The slow parts (importing torch, compiling) run in parallel in child processes with a
+time limit, so that `grade doctor` takes as long as the slowest and never hangs.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ from grader.system import toolchain
 from grader.system.cache import cache_root
 from grader.system.toolchain import Search, Tool
 
-# The first import of torch from a network file system can take most of this.
-IMPORT_TIMEOUT_S = 120.0
+IMPORT_TIMEOUT_S = 120.0  # a first import of torch from a network file system is slow
 COMPILE_TIMEOUT_S = 60.0
 
 _PROBE = Path(__file__).with_name("probes") / "packages_probe.py"
@@ -49,7 +47,7 @@ _PACKAGE_MANAGERS = ("apt-get", "dnf", "pacman", "zypper")
 _NVIDIA = "0x10de"
 _DISPLAY_CLASS = "0x03"
 
-# C++17, a part of the standard library, and a function to call once it is loaded.
+# Needs C++17 and the standard library; has a function to call after loading.
 _HOST_SOURCE = """\
 #include <string>
 #include <utility>
@@ -65,7 +63,7 @@ extern "C" void launch(float* x) { add<<<1, 32>>>(x); }
 
 
 def collect() -> Facts:
-    """Look at everything, in two or three seconds."""
+    """Inspect everything, in two or three seconds."""
     system = look_at_system()
     graphics = look_at_graphics()
     with ThreadPoolExecutor(2) as pool:
@@ -83,7 +81,7 @@ def collect() -> Facts:
 
 
 def look_at_system() -> System:
-    """Name the system, and try the system calls that the judge needs."""
+    """Identify the system, and try the system calls that the judge needs."""
     name = platform.system()
     # WSL 1 calls its kernel "4.4.0-19041-Microsoft", WSL 2 "…-microsoft-standard-WSL2".
     kernel = platform.release()
@@ -102,22 +100,22 @@ def look_at_system() -> System:
 
 
 def look_at_python() -> Python:
-    """Describe the interpreter that runs this."""
-    # The scheme by name: Debian's default one points to /usr/local, where no headers are.
+    """Describe the running interpreter."""
+    # Name the scheme: Debian's default one points to /usr/local, which has no headers.
     headers = Path(sysconfig.get_path("include", "posix_prefix")) / "Python.h"
     return Python(
         version=sys.version_info[:3],
         executable=Path(sys.executable),
-        # conda's environments have a prefix and no base.
+        # In conda's environments both prefixes are the same.
         in_venv=sys.prefix != sys.base_prefix or "CONDA_PREFIX" in os.environ,
-        # Debian ships ensurepip in a package of its own, python3-venv; venv is always there.
+        # Debian ships ensurepip in a separate package, python3-venv; venv is always there.
         can_make_venv=importlib.util.find_spec("ensurepip") is not None,
         has_headers=headers.exists(),
     )
 
 
 def look_at_graphics() -> Graphics:
-    """Ask the driver, and the PCI bus for GPUs that have none."""
+    """Ask the driver for its GPUs, and the PCI bus for GPUs without a driver."""
     driver = nvml.state()
     return Graphics(
         driver=driver,
@@ -130,7 +128,7 @@ def look_at_graphics() -> Graphics:
 
 
 def look_at_compilers(visible: tuple[nvml.Gpu, ...]) -> Compilers:
-    """Find the compilers, and compile with each; for the first GPU, where there is one."""
+    """Find the compilers, and compile with each, for the first GPU if there is one."""
     cxx, nvcc = toolchain.search_cxx(), toolchain.search_nvcc()
     architectures = toolchain.nvcc_architectures(nvcc.tool) if nvcc.tool else ()
     return Compilers(
@@ -168,7 +166,7 @@ def look_at_packages(*, on_gpu: bool) -> Packages:
 
 
 def look_at_storage() -> Storage:
-    """Try to write into the cache folder as a build does, and measure what is free."""
+    """Try to write into the cache folder as a build does, and measure the free space."""
     cache, scratch = cache_root(), Path(tempfile.gettempdir())
     return Storage(
         cache=cache,
@@ -183,7 +181,7 @@ def look_at_isolation(system: System, *, on_gpu: bool) -> Isolation | None:
     """Try to escape from the sandbox, as a submission might."""
     if system.name != "Linux" or system.lacks:
         return None
-    # Imported here because it cannot be imported on other systems.
+    # Not importable on other systems.
     from grader.sandbox.probe import isolation
 
     return isolation(gpu=on_gpu)
@@ -200,8 +198,8 @@ def try_cxx(tool: Tool) -> Trial:
         try:
             answer: int = ctypes.CDLL(str(library)).answer()
         except OSError as error:
-            return Trial(problem=f"what it builds cannot be loaded: {error}")
-        return Trial(problem=None if answer == 42 else "what it builds gives wrong answers")
+            return Trial(problem=f"a library that it built cannot be loaded: {error}")
+        return Trial(problem=None if answer == 42 else "a library that it built is wrong")
 
 
 def try_nvcc(
@@ -215,7 +213,7 @@ def try_nvcc(
         command += toolchain.nvcc_link_flags(tool)
         if cxx.tool:
             command += ["-ccbin", str(cxx.tool.path)]
-        # An architecture that this nvcc does not know is a row of its own.
+        # An architecture that this nvcc does not know gets a separate row.
         if visible and int(visible[0].architecture.removeprefix("sm_")) in architectures:
             command.append(f"-arch={visible[0].architecture}")
         return Trial(problem=_compile([*command, str(source)]))
@@ -228,7 +226,7 @@ def _compile(command: list[str]) -> str | None:
             timeout=COMPILE_TIMEOUT_S,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return f"no end within {COMPILE_TIMEOUT_S:.0f} s"
+        return f"not finished within {COMPILE_TIMEOUT_S:.0f} s"
     except OSError as error:
         return f"{error.strerror or error}"
     if done.returncode == 0:

@@ -21,8 +21,7 @@ PENDING = "performance stays pending"
 CPU_ONLY = f"kernels run on the CPU only and {PENDING}"
 CUDA_PENDING = f"CUDA C++ kernels run on the CPU only and their {PENDING}"
 
-# What a judge, a worker and the largest benchmark of a course take side by side.
-ROOMY_MIB = 4096
+ROOMY_MIB = 4096  # for a judge, a worker and a course's largest benchmark at the same time
 
 
 def judge_gpus(facts: Facts, fixes: Fixes) -> Iterator[Row]:
@@ -77,7 +76,7 @@ def _described(gpu: Gpu) -> str:
 
 
 def _judge_use(graphics: Graphics, fixes: Fixes) -> Iterator[Row]:
-    """Say what else uses CUDA's first GPU, and whether the grader may use it."""
+    """Report what else uses CUDA's first GPU, and whether the grader may use it."""
     gpu = graphics.visible[0]
     prohibited = gpu.compute_mode is ComputeMode.PROHIBITED
     exclusive = gpu.compute_mode is ComputeMode.EXCLUSIVE_PROCESS and not graphics.mps.active
@@ -99,7 +98,7 @@ def _judge_use(graphics: Graphics, fixes: Fixes) -> Iterator[Row]:
             + (f", {process.memory_mib} MiB)" if process.memory_mib is not None else ")")
             for process in gpu.processes
         )
-        cost = f"if they compute meanwhile, timings are too noisy and {PENDING}"
+        cost = f"if they compute during a timing, it is too noisy and {PENDING}"
         yield note("GPU in use", f"by {users}", cost=cost)
     if gpu.memory_free_mib < ROOMY_MIB:
         cost = f"the largest benchmarks may not fit; their {PENDING}"
@@ -111,12 +110,12 @@ def _judge_use(graphics: Graphics, fixes: Fixes) -> Iterator[Row]:
         yield note(
             "GPU clocks",
             f"held back by: {', '.join(gpu.throttle_reasons)}",
-            cost="absolute times are longer; speedups, measured in turns with torch, stay fair",
+            cost="absolute times are longer; speedups, measured alternately with torch, stay fair",
         )
 
 
 def judge_driver(facts: Facts, fixes: Fixes) -> Iterator[Row]:
-    """Say what the driver can run; nothing where there is no GPU."""
+    """Report the CUDA version that the driver supports; nothing without a GPU."""
     version, cuda = facts.graphics.driver.driver_version, facts.graphics.driver.cuda_version
     if version is None:
         return
@@ -125,12 +124,12 @@ def judge_driver(facts: Facts, fixes: Fixes) -> Iterator[Row]:
         yield ok("driver", found)
     else:
         needed = f"(CUDA 12 needs driver {FIRST_DRIVER[12]})"
-        cost = f"too old for every torch that is supported {needed}: {CPU_ONLY}"
+        cost = f"too old for every supported torch {needed}: {CPU_ONLY}"
         yield mismatched("driver", found, cost=cost, fix=fixes.driver())
 
 
 def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
-    """Say whether nvcc is there, builds, and fits driver and GPU."""
+    """Report whether nvcc is installed, works, and fits driver and GPU."""
     search, trial = facts.compilers.nvcc, facts.compilers.nvcc_trial
     visible, cuda = facts.graphics.visible, facts.graphics.driver.cuda_version
     passed_over = reasons(search)
@@ -159,7 +158,7 @@ def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
         gpu, known = visible[0], facts.compilers.nvcc_architectures
         found += f"; {gpu.name} is {gpu.architecture}, "
         found += f"this nvcc knows sm_{known[0]} to sm_{known[-1]}"
-        # CUDA 12 knows the architectures that CUDA 13 no longer does.
+        # CUDA 12 knows older architectures, which CUDA 13 dropped.
         fix = install if int(gpu.architecture[3:]) > known[-1] else fixes.nvcc((12, 9))
         yield mismatched("nvcc", found, cost=cost, fix=fix)
     else:
@@ -169,14 +168,14 @@ def judge_nvcc(facts: Facts, fixes: Fixes) -> Iterator[Row]:
 
 
 def judge_sanitizer(facts: Facts, fixes: Fixes) -> Row:
-    """Say whether memory errors can be found on the GPU."""
+    """Report whether memory errors can be found on the GPU."""
     search = facts.compilers.sanitizer
     if search.tool is not None:
         return ok("compute-sanitizer", f"{search.tool.version}, {search.tool.path}")
     passed_over = reasons(search)
     found = passed_over or "none"
     if not gpu_usable(facts):
-        cost = "nothing: without a GPU our own checks find memory errors"
+        cost = "nothing: without a GPU the grader's own checks find memory errors"
         return note("compute-sanitizer", found, cost=cost)
     row = broken if passed_over else missing
     cost = "memory checks on the GPU stay pending"

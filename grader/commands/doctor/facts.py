@@ -1,7 +1,7 @@
 """Facts about a machine: data only, so that they can be judged anywhere.
 
 `collection` fills these records; `ability`, `machine`, `device` and `packages`
-judge them. A `problem` is None where the thing works, else one sentence.
+judge them. A `problem` is None if the thing works, else one sentence.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from grader.system.toolchain import Search
 class System:
     """The operating system.
 
-    `name` is Python's: "Linux", "Darwin", "Windows". `wsl` is its generation
-    under Windows' Subsystem for Linux. `package_manager` is the first known
-    one, by its command. `lacks` lists system calls the judge needs.
+    `name` is Python's: "Linux", "Darwin", "Windows". `wsl` is the version of the
+    Windows Subsystem for Linux. `package_manager` is the command of the first known
+    one. `lacks` lists missing system calls that the judge needs.
     """
 
     name: str
@@ -38,7 +38,7 @@ class System:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Python:
-    """The interpreter that runs this, and what it can make."""
+    """The running interpreter."""
 
     version: tuple[int, int, int]
     executable: Path
@@ -49,9 +49,9 @@ class Python:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graphics:
-    """The driver, its GPUs, and those CUDA will see, in CUDA's order.
+    """The driver, its GPUs, and those that CUDA will see, in CUDA's order.
 
-    `on_bus` counts NVIDIA GPUs on the PCI bus, which needs no driver.
+    `on_bus` is the number of NVIDIA GPUs on the PCI bus, with or without a driver.
     """
 
     driver: DriverState
@@ -64,7 +64,7 @@ class Graphics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The outcome of a tiny job done with a tool."""
+    """The outcome of a trial run of a tool."""
 
     problem: str | None
 
@@ -73,7 +73,7 @@ class Trial:
 class Compilers:
     """The compilers; a trial is None if there was nothing to try.
 
-    `has_c_compiler` is for triton, which builds its launcher with one on a GPU.
+    `has_c_compiler` is for triton, which needs a C compiler for its launcher on a GPU.
     """
 
     cxx: Search
@@ -89,9 +89,9 @@ class Compilers:
 class TorchImport:
     """The outcome of importing torch.
 
-    `cuda_build` is the CUDA it was built for, None for a CPU build;
-    `device_problem` is why a calculation on the GPU failed, which only a CUDA
-    build on a machine with a GPU tries.
+    `cuda_build` is the CUDA version it was built for, None for a CPU build.
+    `device_problem` is why a calculation on the GPU failed; it is tried only with a
+    CUDA build on a machine with a GPU.
     """
 
     problem: str | None
@@ -101,7 +101,7 @@ class TorchImport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages:
-    """Versions by the installed metadata (None: not installed), and their trials."""
+    """Installed versions from the metadata (None: not installed), and the trials."""
 
     torch: str | None
     triton: str | None
@@ -113,7 +113,7 @@ class Packages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Where builds are kept and where they are made."""
+    """The folders where builds are cached and where they are made."""
 
     cache: Path
     cache_problem: str | None
@@ -124,7 +124,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One machine. `isolation` is None where submissions cannot run at all."""
+    """One machine. `isolation` is None if submissions cannot run at all."""
 
     system: System
     python: Python
@@ -136,5 +136,5 @@ class Facts:
 
 
 def reasons(search: Search) -> str:
-    """Return why each broken candidate of a search was passed over, "" if none was."""
+    """Return why each broken candidate of a search was passed over; "" if there is none."""
     return "; ".join(f"{candidate.path}: {candidate.reason}" for candidate in search.broken)

@@ -1,8 +1,7 @@
-"""The one command that fixes a thing on this machine.
+"""The command that fixes a problem on this machine.
 
-Each method is named by what the student lacks. Its command fits the system's
-package manager and the Python that runs this; where no command can do it, it
-returns one step in words.
+Each method is named after the missing thing. Its command fits the system's package
+manager and the running Python; if no command can do it, it is one step in words.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import shlex
 
 from grader.commands.doctor.facts import Facts
 
-# torch's wheels on PyPI were built for CUDA 12 up to 2.10 and for CUDA 13 since.
+# torch's wheels on PyPI are built for CUDA 12 up to 2.10 and for CUDA 13 since.
 TORCH_FOR_CUDA_12 = "torch>=2.6,<2.11"
 TORCH = "torch>=2.6"
 CUDA_PACKAGES = (
@@ -44,7 +43,7 @@ class Fixes:
         self._python = facts.python.executable
 
     def system_package(self, debian_name: str) -> str:
-        """Install a package of the distribution, named as Debian names it."""
+        """Install a package of the distribution, given its name in Debian."""
         manager = self.system.package_manager
         if manager is None:
             return f"install {debian_name} with your system's package manager"
@@ -52,8 +51,8 @@ class Fixes:
         return f"{self._sudo()}{_INSTALL[manager]} {name}"
 
     def pip(self, *requirements: str, force: bool = False) -> str:
-        """Install packages into the Python that runs this."""
-        # As typed from the project's folder, where the student stands.
+        """Install packages into the running Python."""
+        # A short path if it is below the current folder.
         here = os.path.relpath(self._python)
         python = str(self._python) if here.startswith("..") else here
         options = ["--force-reinstall"] if force else []
@@ -79,7 +78,7 @@ class Fixes:
             return "start the container with its GPUs: docker run --gpus all …"
         if "Ubuntu" in self.system.distribution:
             return f"{self._sudo()}ubuntu-drivers install"
-        return f"ask for NVIDIA driver {FIRST_DRIVER[13]} or newer (whoever runs this machine)"
+        return f"ask this machine's administrator for NVIDIA driver {FIRST_DRIVER[13]} or newer"
 
     def nvidia_smi(self, *words: str) -> str:
         """Change a setting of a GPU."""

@@ -10,15 +10,14 @@ from grader.commands.doctor.fixes import Fixes
 from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
 from grader.sandbox.level import Isolation, Level
 
-# Far more than the builds of a course take; below it other programs fail first.
-ENOUGH_MIB = 500
+ENOUGH_MIB = 500  # far more than the builds of a course take
 
 NOTHING = "kernels cannot be graded here at all"
 NO_HOST = "CUDA C++ kernels cannot be graded here at all"
 
 
 def judge_system(system: System) -> Row:
-    """Say whether the judge can run on this system."""
+    """Report whether the judge can run on this system."""
     found = f"{system.distribution}, {system.architecture}"
     if system.name == "Darwin":
         cost = (
@@ -39,15 +38,13 @@ def judge_system(system: System) -> Row:
         fix = "use Linux 5.3 or newer with a Python that was built for it"
         return mismatched("system", found, cost=NOTHING, fix=fix)
     if system.wsl == 2:
-        cost = (
-            "Windows shares the GPU: timings are less steady, and who else uses it may not be shown"
-        )
+        cost = "Windows shares the GPU: timings are less steady, and other users may not be shown"
         return note("system", f"{found}, in WSL 2", cost=cost)
     return ok("system", f"{found}, in a container" if system.container else found)
 
 
 def judge_python(python: Python, fixes: Fixes) -> Row:
-    """Say which Python this is, and whether it can make a virtual environment."""
+    """Report the Python version, and whether it can make a virtual environment."""
     version = ".".join(map(str, python.version))
     found = f"{version}, {'in a' if python.in_venv else 'no'} virtual environment"
     if python.in_venv or python.can_make_venv:
@@ -61,7 +58,7 @@ def judge_python(python: Python, fixes: Fixes) -> Row:
 
 
 def judge_cxx(facts: Facts, fixes: Fixes) -> Iterator[Row]:
-    """Say whether g++ is there, new enough, and really builds."""
+    """Report whether g++ is installed, new enough, and works."""
     search, trial = facts.compilers.cxx, facts.compilers.cxx_trial
     passed_over = reasons(search)
     fix = fixes.system_package("g++")
@@ -78,16 +75,16 @@ def judge_cxx(facts: Facts, fixes: Fixes) -> Iterator[Row]:
     else:
         yield ok("g++", found)
     if passed_over:
-        cost = f"nothing, as long as {search.tool.path} is the one you want"
+        cost = f"nothing, if you want to use {search.tool.path}"
         yield note("g++", f"passed over {passed_over}", cost=cost)
 
 
-_ANOTHER_USER = "install Python where every user can read it, as in /opt, and not in a home"
+_ANOTHER_USER = "install Python where every user can read it (such as /opt), not in a home folder"
 _NEWER_KERNEL = "use Linux 6.12 or newer, where Landlock and seccomp are allowed"
 
 
 def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
-    """Say how well a submission is kept apart from everything else here."""
+    """Report how well the sandbox isolates a submission."""
     if isolation is None:
         return
     found = f"level {isolation.level}: {isolation.layers}"
@@ -96,22 +93,22 @@ def judge_isolation(isolation: Isolation | None) -> Iterator[Row]:
     if isolation.level is Level.FULL:
         yield ok("sandbox", found)
         if notes:
-            cost = "nothing that was tried got out; another user would be one wall more"
+            cost = "no escape attempt succeeded; a separate user would be one more layer"
             yield note("sandbox", notes, cost=cost, fix=_ANOTHER_USER if unreadable else "")
         return
-    # A note and no fault: on a student's own machine it is their own code that runs.
+    # A note, not a fault: students run their own code on their own machine.
     yield note(
         "sandbox",
         f"{found}; {notes}" if notes else found,
-        cost=f"{'; '.join(isolation.missing)}: your own code may, a stranger's should not",
+        cost=f"{'; '.join(isolation.missing)}: acceptable for your own code only",
         fix=f"{_ANOTHER_USER}; if that is not enough, {_NEWER_KERNEL}"
         if unreadable
-        else f"to grade strangers' code, {_NEWER_KERNEL}",
+        else f"to grade other people's code, {_NEWER_KERNEL}",
     )
 
 
 def judge_storage(storage: Storage) -> Iterator[Row]:
-    """Say whether builds can be kept, and whether there is room."""
+    """Report whether builds can be cached, and whether there is space."""
     if storage.cache_problem is not None:
         found = f"{storage.cache}: {storage.cache_problem}"
         yield broken("cache", found, cost=NOTHING, fix='export GRADE_CACHE_DIR="$(mktemp -d)"')
@@ -120,7 +117,7 @@ def judge_storage(storage: Storage) -> Iterator[Row]:
         ("scratch", storage.scratch, storage.scratch_free_mib, "export TMPDIR=FOLDER"),
     ):
         if free_mib < ENOUGH_MIB:
-            cost = "builds and reports may fail for want of space"
+            cost = "builds and reports may fail for lack of space"
             yield mismatched(thing, f"{place}: {free_mib} MiB free", cost=cost, fix=fix)
         elif thing == "scratch" or storage.cache_problem is None:
             yield ok(thing, f"{place}, {_gib(free_mib)} free")

@@ -21,7 +21,7 @@ NO_TRITON = "Triton kernels cannot be graded here at all"
 
 
 def judge_torch(facts: Facts, fixes: Fixes) -> Row:
-    """Say whether torch imports, and whether it can use the GPU that is there."""
+    """Report whether torch imports, and whether it can use the machine's GPU."""
     version, imported = facts.packages.torch, facts.packages.torch_import
     cuda = facts.graphics.driver.cuda_version
     if version is None or imported is None:
@@ -55,13 +55,13 @@ def _judge_torch_on_gpu(facts: Facts, imported: TorchImport, fixes: Fixes) -> Ro
         return ok("torch", found)
     found += f"; on the GPU: {imported.device_problem}"
     if "no kernel image" in imported.device_problem:
-        # A GPU that left torch's list of architectures with CUDA 13 is still in CUDA 12's.
+        # torch's wheels for CUDA 12 still have kernels for older GPUs.
         return mismatched("torch", found, cost=CPU_ONLY, fix=fixes.torch((12, 0), force=True))
     return broken("torch", found, cost=CPU_ONLY, fix=fixes.torch(cuda, force=True))
 
 
 def judge_triton(facts: Facts, fixes: Fixes) -> Row:
-    """Say whether triton is there, and whether its interpreter calculates right."""
+    """Report whether triton is installed, and whether its interpreter works."""
     version, canary = facts.packages.triton, facts.packages.triton_canary
     if not facts.packages.triton_has_wheels:
         found = f"there are no packages for {facts.system.name} on {facts.system.architecture}"
@@ -81,7 +81,7 @@ def judge_triton(facts: Facts, fixes: Fixes) -> Row:
         numpy = facts.packages.numpy
         # Before 3.7 the interpreter cannot run loops with numpy 2.4 and newer.
         if numbers(version) < (3, 7) and numbers(numpy) >= (2, 4):
-            # Not a newer triton: torch's CUDA builds require the triton they came with.
+            # Not a newer triton: torch's CUDA builds pin the version of triton.
             found, fix = f"{version} with numpy {numpy}: {failure}", fixes.pip("numpy<2.4")
             return mismatched("triton", found, cost=cost, fix=fix)
         fix = fixes.pip(wanted, force=True)
@@ -95,7 +95,7 @@ def judge_triton(facts: Facts, fixes: Fixes) -> Row:
 
 
 def judge_numpy(facts: Facts, fixes: Fixes) -> Row:
-    """Say whether numpy is there: neither torch nor triton installs it."""
+    """Report whether numpy is installed: neither torch nor triton installs it."""
     version = facts.packages.numpy
     if version is None:
         return missing("numpy", "not installed", cost=NOTHING, fix=fixes.pip("numpy"))

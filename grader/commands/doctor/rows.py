@@ -1,4 +1,4 @@
-"""A row of the diagnosis, and one constructor for each state that it may have."""
+"""A row of the diagnosis, and a constructor for each state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 
 class RowState(str, Enum):
-    """The state of a thing, from good to bad."""
+    """The state of a component, from good to bad."""
 
     OK = "ok"
     NOTE = "note"
@@ -22,10 +22,9 @@ class RowState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A thing, its state, what was found, what that costs and what fixes it.
+    """A component, its state, what was found, its cost for the student, and the fix.
 
-    `cost` is in a student's words and `fix` is one command or one step; both
-    are empty where nothing is lost or nothing can be done.
+    `fix` is one command or one step. `cost` and `fix` are empty if there is none.
     """
 
     state: RowState

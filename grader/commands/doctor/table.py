@@ -1,7 +1,6 @@
-"""The diagnosis as a person reads it: a line for each thing, its cost and its fix.
+"""Prints the diagnosis: a line for each component, its cost and its fix.
 
-Commands are printed unwrapped, so that they can be copied whole. A word says
-whatever a colour says.
+Commands are printed unwrapped, so that they can be copied. Colour only repeats words.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _STATE_WIDTH = max(len(state) for state in RowState) + 2
 
 
 def print_rows(rows: tuple[Row, ...], console: Console) -> None:
-    """Print every row, with cost and fix below the rows that have them."""
+    """Print every row, with its cost and fix below."""
     thing_width = max(len(row.thing) for row in rows) + 2
     indent = _STATE_WIDTH + thing_width
     for row in rows:
@@ -60,8 +59,8 @@ def _devices(*, gpu: bool, cpu: bool) -> str:
 
 
 def _print_beside(head: Text, words: str, indent: int, console: Console) -> None:
-    """Print words after a head, and align their further lines with the first."""
-    # A path stays in one piece, to be copied.
+    """Print words after a head, with aligned continuation lines."""
+    # Keep paths in one piece, so that they can be copied.
     first, *lines = textwrap.wrap(
         words, max(console.width - indent, 20), break_long_words=False, break_on_hyphens=False
     )

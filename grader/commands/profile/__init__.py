@@ -1,1 +1,1 @@
-"""`grade profile`: what one kernel costs, and what limits it."""
+"""`grade profile`: the cost of one kernel, and its bottleneck."""

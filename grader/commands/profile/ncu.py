@@ -1,8 +1,7 @@
-"""The GPU's counters for one call, by Nsight Compute, where the driver permits them.
+"""The GPU's hardware counters for one call, from Nsight Compute.
 
-The submission's worker runs under ncu with private buffers, as it does under
-compute-sanitizer. Many machines reserve the counters for administrators; the
-tool's log says so then.
+The submission's worker runs under ncu with private buffers, as under compute-sanitizer.
+Many machines reserve the counters for administrators; the tool's log then says so.
 """
 
 from __future__ import annotations
@@ -23,19 +22,22 @@ METRICS = {
     "dram__bytes.sum": "bytes to and from memory",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "load sectors",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "store sectors",
-    "launch__registers_per_thread": "registers a thread",
-    "launch__shared_mem_per_block_static": "static shared memory a block",
+    "launch__registers_per_thread": "registers per thread",
+    "launch__shared_mem_per_block_static": "static shared memory per block",
     "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy",
 }
 _LOG = "ncu.csv"
 _LOG_BYTES = 4 << 20
 _CALL_S, _LOAD_S, _FINISH_S = 60.0, 120.0, 60.0
 _REFUSED = "ERR_NVGPUCTRPERM"
-_NO_KERNELS = "No kernels were profiled"  # the words of CUDA 13.0's ncu
+_NO_KERNELS = "No kernels were profiled"  # in CUDA 13.0's ncu
 
 
 def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str, str]], str]:
-    """Run one case under ncu with private buffers; return (metric, value) pairs, or why none."""
+    """Run one case under ncu with private buffers.
+
+    Returns (metric, value) pairs, and a reason if there are none.
+    """
     tool_command = ToolCommand(
         command=(
             *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
@@ -54,15 +56,15 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
     if metrics := parse(log):
         return metrics, ""
     if _REFUSED in log:
-        return [], "this machine keeps the GPU's counters for administrators (ERR_NVGPUCTRPERM)"
+        return [], "only administrators may read the GPU's counters here (ERR_NVGPUCTRPERM)"
     if outcome.failure is None and _NO_KERNELS in log:
-        return [], "no kernel was launched for ncu to look at"
-    last = (log.strip().splitlines() or ["it said nothing"])[-1][:200]
+        return [], "no kernel was launched"
+    last = (log.strip().splitlines() or ["empty log"])[-1][:200]
     return [], outcome.failure.message if outcome.failure else f"ncu gave no figures: {last}"
 
 
 def parse(log: str) -> list[tuple[str, str]]:
-    """Return (metric, value with unit) of the first kernel in ncu's CSV, after its other output."""
+    """Return (metric, value with unit) of the first kernel in ncu's CSV; skip other output."""
     table = itertools.dropwhile(lambda line: not line.startswith('"ID"'), log.splitlines())
     rows = list(csv.DictReader(table))
     first = rows[0]["ID"] if rows else ""

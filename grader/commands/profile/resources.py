@@ -1,7 +1,7 @@
 """The registers, shared memory and spills of a kernel, as ptxas prints them.
 
-Needs nvcc, but no GPU. The student's file is compiled in the sandbox, as for
-grading, but never taken from the cache, which does not keep what a compiler prints.
+Needs nvcc, but no GPU. The student's file is compiled in the sandbox, as for grading,
+but without the cache, which does not store the compiler's output.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
 
-# The same on every architecture from sm_70 to sm_120 but for the last.
-_REGISTERS_PER_SM = 65536
-_REGISTER_STEP = 8  # a thread's registers are allocated in multiples of this
+_REGISTERS_PER_SM = 65536  # on every architecture from sm_70 to sm_120
+_REGISTER_STEP = 8  # the allocation granularity of a thread's registers
 _WARP = 32
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
@@ -41,7 +40,7 @@ class Resources:
 
     @property
     def threads_by_registers(self) -> int:
-        """How many threads of a multiprocessor can have their registers at the same time."""
+        """The number of threads whose registers fit into a multiprocessor."""
         each = -(-max(self.registers, 1) // _REGISTER_STEP) * _REGISTER_STEP
         return _REGISTERS_PER_SM // (each * _WARP) * _WARP
 
@@ -69,7 +68,7 @@ def resources(
 
 
 def parse(output: str) -> list[Resources]:
-    """Read ptxas's lines: an entry function, its spills, then its registers and memory."""
+    """Parse ptxas's lines: an entry function, its spills, then its registers and memory."""
     found: list[Resources] = []
     kernel, spill_bytes = "", 0
     for line in output.splitlines():

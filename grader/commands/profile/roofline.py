@@ -1,9 +1,9 @@
 """The roofline of a kernel: as bars in a terminal, as a picture in SVG.
 
-At an intensity of i operations per byte, the roofline is the lower of two lines:
+At an arithmetic intensity of i operations per byte, the roofline is the lower of
 
-    rate = i · bandwidth      memory is the bound
-    rate = peak               the arithmetic units are the bound
+    rate = i · bandwidth      memory-bound
+    rate = peak               compute-bound
 
 A kernel without counted operations has no point in the picture: its share of the
 bandwidth is drawn as a bar instead.
@@ -31,13 +31,13 @@ class Point:
 
     @property
     def intensity(self) -> float | None:
-        """Operations for each byte that has to move; None if they are not counted."""
+        """Operations per byte that has to move; None if they are not counted."""
         return None if self.tflop_s is None else 1e3 * self.tflop_s / self.gb_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roofline:
-    """A GPU's measured bandwidth, and the peak of its float32 units if it is known."""
+    """A GPU's measured bandwidth, and its float32 peak if it is known."""
 
     gb_s: float
     tflop_s: float | None = None
@@ -57,7 +57,7 @@ class Roofline:
 
 
 def bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
-    """Return a line for each point: a bar as long as its share of the roofline."""
+    """Return a line for each point, with a bar for its share of the roofline."""
     width = max((len(point.name) for point in points), default=0)
     lines = []
     for point in points:
@@ -65,13 +65,13 @@ def bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
         filled = round(min(share, 1.0) * BAR)
         bar = "#" * filled + "." * (BAR - filled)
         lines.append(
-            f"{point.name:{width}}  |{bar}| {share:4.0%} of the {roofline.bound(point)} roof"
+            f"{point.name:{width}}  |{bar}| {share:4.0%} of the {roofline.bound(point)} roofline"
         )
     return lines
 
 
 def svg(points: Sequence[Point], roofline: Roofline, title: str) -> str:
-    """Draw the roofline with every point that has an intensity; without any, draw bars."""
+    """Draw the roofline with each point that has an intensity; draw bars if there is none."""
     placed = [point for point in points if point.intensity is not None]
     body = (
         _picture(placed, roofline)
@@ -103,7 +103,7 @@ def _picture(points: Sequence[Point], roofline: Roofline) -> list[str]:
         down = min(max(top - math.log10(tflop_s), 0.0), float(_DECADES))
         return _MARGIN + (_HEIGHT - 2 * _MARGIN) * down / _DECADES
 
-    # Where the memory line enters the picture.
+    # The intensity at which the memory line enters the picture.
     start = max(10.0**left, 10.0 ** (top - _DECADES + 3) / roofline.gb_s)
     corners = " ".join(
         f"{x(i):.1f},{y(t):.1f}"
@@ -126,7 +126,7 @@ def _picture(points: Sequence[Point], roofline: Roofline) -> list[str]:
             f'<text x="{_MARGIN - 8}" y="{at:.1f}" text-anchor="end">{10.0**decade:g}</text>'
         )
     lines += [
-        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 14}" text-anchor="middle">operations a byte</text>',
+        f'<text x="{_WIDTH / 2}" y="{_HEIGHT - 14}" text-anchor="middle">operations/byte</text>',
         f'<text x="{_MARGIN}" y="{_MARGIN - 12}">TFLOP/s; {roofline.gb_s:.0f} GB/s, '
         f"{roofline.tflop_s:.1f} TFLOP/s in float32</text>",
     ]

@@ -1,12 +1,12 @@
-"""`grade profile`: show what a student should look at in one kernel.
+"""`grade profile`: show the cost of one kernel.
 
-    time            beside torch, on a GPU
-    roofline        the rate as a share of what the machine can do, as bars and as SVG
+    time            compared with torch, on a GPU
+    roofline        the rate as a share of the GPU's roofline, as bars and as SVG
     registers       with shared memory and spills, as ptxas prints them; needs nvcc only
-    accesses        sectors and bank conflicts, counted on the processor
-    ncu             the GPU's own counters, where the driver permits them
+    accesses        sectors and bank conflicts, counted on the CPU
+    ncu             the GPU's hardware counters, if the driver permits
 
-If this machine cannot show a part, the output says what would.
+If this machine cannot show a part, the output says what is needed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
 from grader.vocabulary import Language
 
-# Registers differ little between architectures; every supported nvcc knows this one.
+# Register counts differ little between architectures; every supported nvcc knows this one.
 _WITHOUT_GPU = (8, 0)
 _INDENT = 2
 
@@ -74,7 +74,7 @@ def run_profile(request: Request, submission: Submission) -> int:
     if not files:
         names = ", ".join(path for _, path in paths)
         raise UsageError(
-            f"there is no {names or 'file in that language'} of {kernel.name} in this hand-in",
+            f"the submission has no {names or 'file in that language'} of {kernel.name}",
             tip="name its folder with --from",
         )
     page = Page(Console())
@@ -130,15 +130,15 @@ class _Profile:
         self.page.sentence(text, indent=level * _INDENT)
 
     def time(self) -> None:
-        """Write the times beside torch's, and the rates under the roofline."""
+        """Write the times of the kernel and of torch, and the rates under the roofline."""
         gpu, svg_path, title = self.request.gpu, self.request.svg, self.file.file.title
         if gpu is None:
             self._write(
-                "time: no GPU here. One would show the time beside torch's, the bandwidth, the "
-                "share of the roof, and the hardware's own counters."
+                "time: no GPU here. With a GPU, this shows the time compared with torch, the "
+                "bandwidth, the share of the roofline, and the hardware counters."
             )
             if svg_path is not None:
-                self._write(f"roof: {svg_path} is not drawn without a GPU")
+                self._write(f"roofline: {svg_path} is not drawn without a GPU")
             return
         with self.progress.step(f"timing {title}") as self.file.step:
             (timed,) = PerformanceCheck().run(self.file)
@@ -163,12 +163,12 @@ class _Profile:
         for line in bars(points, roofline):
             self._write(line, level=2)
         if not points:
-            why = "the host's memory takes part, and the roof is that of the GPU's own"
-            self._write(f"roof: none to show: {why}")
+            why = "the kernel uses host memory, and the roofline is that of GPU memory"
+            self._write(f"roofline: not shown: {why}")
         elif svg_path is not None:
             path = svg_path.with_stem(f"{svg_path.stem}-{self.file.file.language.value}")
             write_text(path, svg(points, roofline, f"{title} on {gpu.name}"))
-            self._write(f"the roof is drawn in {path}")
+            self._write(f"roofline: drawn in {path}")
         for flag in timed.evidence.flags:
             self._write(f"note: {flag}")
 
@@ -176,13 +176,13 @@ class _Profile:
         """Write registers, shared memory and spills of each kernel in the file."""
         if self.file.file.language is Language.TRITON:
             self._write(
-                "registers and shared memory: Triton compiles where it runs; on a GPU ncu tells."
+                "registers and shared memory: Triton compiles at run time; use ncu on a GPU."
             )
             return
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
             self._write(
-                "registers and shared memory: nvcc, which would tell, is not here (`grade doctor`)"
+                "registers and shared memory: nvcc is needed but not installed (`grade doctor`)"
             )
             return
         gpu = self.request.gpu
@@ -190,17 +190,17 @@ class _Profile:
         name = "sm_{}{}".format(*architecture)
         kernels = resources(self.request.assignment, self.file.file.source, nvcc, architecture)
         if not kernels:
-            self._write(f"registers: the file has no kernel, says nvcc for {name}")
+            self._write(f"registers: nvcc finds no kernel in the file for {name}")
         for used in kernels:
             spills = f", {used.spill_bytes} bytes spilled to memory" if used.spill_bytes else ""
             self._write(
-                f"{used.kernel} on {name}: {used.registers} registers a thread (room for "
+                f"{used.kernel} on {name}: {used.registers} registers per thread (enough for "
                 f"{min(used.threads_by_registers, 2048)} of at most 2048 threads), "
-                f"{used.shared_bytes} bytes of static shared memory a block{spills}"
+                f"{used.shared_bytes} bytes of static shared memory per block{spills}"
             )
 
     def accesses(self) -> None:
-        """Write the memory accesses that were counted on the processor."""
+        """Write the memory accesses that were counted on the CPU."""
         with self.progress.step(f"counting accesses of {self.file.file.title}"):
             counted = CountersCheck().count(self.file)
         evidence = counted.evidence
@@ -210,17 +210,17 @@ class _Profile:
         subject = f"accesses on {evidence.case}, by {evidence.tool}"
         figures = [figure for figure in evidence.figures if figure.measured]
         if not figures:
-            self._write(f"{subject}: none by kernels")
+            self._write(f"{subject}: kernels made none")
             return
         self._write(f"{subject}:")
         for figure in figures:
-            over = f", {figure.ratio:.2f} times the least" if figure.ratio is not None else ""
+            over = f", {figure.ratio:.2f} times the minimum" if figure.ratio is not None else ""
             name = figure.name.replace("_", " ")
             self._write(f"{name}: {figure.measured} {figure.unit}{over}", level=2)
         write_counters(self.page, evidence, failed=True)
 
     def hardware_counters(self) -> None:
-        """Write the GPU's own counters, as ncu reads them; nothing without a GPU."""
+        """Write the GPU's hardware counters, as ncu reads them; nothing without a GPU."""
         if self.request.gpu is None:
             return
         # These import torch.
@@ -231,7 +231,7 @@ class _Profile:
 
         ncu = toolchain.find_ncu()
         if ncu is None:
-            self._write("the GPU's own counters: ncu is not here (`grade doctor`)")
+            self._write("hardware counters: ncu is not installed (`grade doctor`)")
             return
         assignment, file = self.request.assignment, self.file.file
         case = counting_case(assignment, file.kernel, file.language, 0)
@@ -242,8 +242,8 @@ class _Profile:
         with self.progress.step(f"ncu on {file.title}"):
             counted, reason = counters(setup, ncu, prepared)
         if not counted:
-            self._write(f"the GPU's own counters: {reason}")
+            self._write(f"hardware counters: {reason}")
             return
-        self._write(f"the GPU's own counters on {case.name}, by ncu {ncu.version}:")
+        self._write(f"hardware counters on {case.name}, by ncu {ncu.version}:")
         for metric, value in counted:
             self._write(f"{metric}: {value}", level=2)

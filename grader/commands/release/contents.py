@@ -23,11 +23,11 @@ else:
 
 PACKAGE = Path(grader.__file__).resolve().parent
 _FILES = Path(__file__).with_name("files")
-# Files beside the package in its repository, which its installation needs.
-_BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
+# Files of the repository that the installation of the package needs.
+_INSTALLATION = ("pyproject.toml", "constraints.txt", "README.md", "tools/set_up.py")
 STUDENTS_PAGE = "docs/students.md"
-# An image is made from these, at the root of an archive. The requirements are a file,
-# because the Python of an image may be too old to read TOML (Ubuntu 22.04's is).
+# An image is made from these files at the root of an archive. Not from pyproject.toml: the
+# Python of an image may be too old to read TOML (Ubuntu 22.04's is).
 REQUIREMENTS, CONSTRAINTS = "requirements.txt", "constraints.txt"
 _LEFT_BY_TOOLS = {".pyc", ".so", ".o"}
 _PAGES = {".md", ".png", ".svg", ".jpg", ".pdf"}
@@ -38,11 +38,11 @@ def grader_files() -> Iterator[Entry]:
 
     Raises UsageError if the package is not in its repository.
     """
-    for name in _BESIDE:
+    for name in _INSTALLATION:
         path = PACKAGE.parent / name
         if not path.is_file():
             raise UsageError(
-                f"there is no {name} beside the package in {PACKAGE.parent}",
+                f"there is no {name} in {PACKAGE.parent}",
                 tip="run `grade release` from the grader's repository, not from an installed copy",
             )
         yield _entry(path, name)
@@ -52,14 +52,14 @@ def grader_files() -> Iterator[Entry]:
 
 
 def students_page() -> Iterator[Entry]:
-    """Yield the page that tells students how to read a report, if it is beside the package."""
+    """Yield the page that explains reports to students, if the repository has it."""
     path = PACKAGE.parent / STUDENTS_PAGE
     if path.is_file():
         yield _entry(path, STUDENTS_PAGE)
 
 
 def image_files() -> Iterator[Entry]:
-    """Yield the grader's requirements and their tested versions, for an image's pip."""
+    """Yield the grader's requirements and their tested versions for pip in an image."""
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     lines = project["project"]["dependencies"]
     yield Entry(REQUIREMENTS, "".join(f"{line}\n" for line in lines).encode())
@@ -67,7 +67,7 @@ def image_files() -> Iterator[Entry]:
 
 
 def graded_files(assignment: Assignment) -> Iterator[Entry]:
-    """Yield all files that grading needs, hidden cases included."""
+    """Yield all files that grading needs, including hidden cases."""
     for path in sorted(assignment.folder.rglob("*")):
         inner = path.relative_to(assignment.folder)
         if path.is_file() and "__pycache__" not in inner.parts:
@@ -108,13 +108,13 @@ def written_files(target: str, words: dict[str, str]) -> Iterator[Entry]:
             for key, value in words.items():
                 text = text.replace(f"@{key}@", value)
             name = path.relative_to(folder).as_posix().replace("@NAME@", words["NAME"])
-            # Package builds overlook files whose names begin with a dot.
+            # Package builds leave out files whose names begin with a dot.
             name = name.replace("dot_", ".")
             yield Entry(name, text.encode(), executable=text.startswith("#!"))
 
 
 def below(folder: str, entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield the entries in a folder."""
+    """Yield the entries with their paths below `folder`."""
     for entry in entries:
         yield replace(entry, path=f"{folder}/{entry.path}")
 

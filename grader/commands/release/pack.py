@@ -1,4 +1,4 @@
-"""Packing of entries: the same entries give the same bytes (times, order, owners, modes)."""
+"""Packs entries reproducibly: times, order, owners and modes are fixed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.errors import UsageError
 
 ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip stores no earlier time
-_EPOCH_S = 315532800  # the same moment
+_EPOCH_S = 315532800  # the same time
 _UNIX = 3
 
 
@@ -27,12 +27,12 @@ class Entry:
 
     @property
     def mode(self) -> int:
-        """The permissions: everybody may read."""
+        """The permissions."""
         return 0o755 if self.executable else 0o644
 
 
 def packed(entries: Iterable[Entry], name: str) -> bytes:
-    """Return the archive of the kind that `name` ends in. Raises UsageError for another ending."""
+    """Return an archive of the kind that the ending of `name` says. Raises UsageError."""
     ordered = sorted(entries)
     if name.endswith(".zip"):
         return _zip(ordered)
@@ -40,7 +40,7 @@ def packed(entries: Iterable[Entry], name: str) -> bytes:
         return gzip.compress(tar(ordered), mtime=0)
     if name.endswith(".tar"):
         return tar(ordered)
-    raise UsageError(f"{name} is no archive's name", tip=f"it ends in {', '.join(ENDINGS)}")
+    raise UsageError(f"{name} has no known ending", tip=f"known: {', '.join(ENDINGS)}")
 
 
 def tar(entries: Iterable[Entry]) -> bytes:

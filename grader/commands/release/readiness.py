@@ -1,10 +1,10 @@
-"""Checks of a release: what stops it, and what only warns.
+"""Checks before a release.
 
-stops     a line of a solution in an archive; stubs, header, fingerprints or the
-          handout's tiers that are out of date: an untouched stub would be judged
-          as work, or a solution would not fit its stub
-warns     a handout that is missing or does not name the files, and places that
-          `grade new` left to the instructor, in files that students get
+errors      a line of a solution in an archive; outdated stubs, header, fingerprints or
+            tiers in the handout: an untouched stub would be graded as a submission, or a
+            solution would not fit its stub
+warnings    a handout that is missing or does not name the files; FILL IN marks of
+            `grade new` in files that students get
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from grader.commands.verify.lints import FILL_IN, handout, unfilled
 from grader.errors import GraderError, UsageError
 
 _KERNEL_FILES = {".cu", ".py"}
-# Shorter lines are braces and the like.
-_LEAST_CHARACTERS = 12
+_LEAST_CHARACTERS = 12  # shorter lines, such as braces, prove nothing
 
 
 def refuse_outdated(
     assignments: Iterable[Assignment], repository: Path, *, with_stubs: bool
 ) -> None:
-    """Raise UsageError if a generated file that is given away is out of date.
+    """Raise UsageError if a generated file of the release is out of date.
 
-    Without any solved file or stub the fingerprints cannot be checked.
+    Assignments without solved files and stubs are not checked.
     """
     for assignment in assignments:
         trees = [repository / tree / assignment.name for tree in (REFERENCES, TEMPLATES)]
@@ -40,16 +39,16 @@ def refuse_outdated(
             if not path.is_file():
                 problem = f"there is no {path}"
             elif path.read_text(encoding="utf-8", errors="replace") != text:
-                problem = f"{path} is not current: the spec or a solved file has changed since"
+                problem = f"{path} is out of date: the spec or a solved file has changed since"
             else:
                 continue
             raise UsageError(
-                problem, tip=f"make it anew: python -m grader.assignment.generated {repository}"
+                problem, tip=f"update it: python -m grader.assignment.generated {repository}"
             )
 
 
 def not_ready(assignments: Iterable[Assignment], repository: Path) -> Iterator[str]:
-    """Yield a sentence for each thing that students would miss, or should not read."""
+    """Yield a sentence for each problem in the files that students get."""
     for assignment in assignments:
         for _, sentence in handout(assignment, repository / REFERENCES / assignment.name):
             yield sentence
@@ -57,13 +56,13 @@ def not_ready(assignments: Iterable[Assignment], repository: Path) -> Iterator[s
         files = [path for part in assignment.parts for path in part.files.values()]
         given = (*sorted(assignment.folder.iterdir()), *(stubs / file for file in files))
         for path in unfilled(given):
-            yield f"{path} still says {FILL_IN}: students get it so"
+            yield f"{path} still has {FILL_IN} marks, and students get this file"
 
 
 def refuse_solutions(
     entries: Sequence[Entry], assignments: Iterable[Assignment], repository: Path
 ) -> None:
-    """Raise GraderError if a file of an assignment holds a line that only the solution has."""
+    """Raise GraderError if an assignment's file has a line that only the solution has."""
     for assignment in assignments:
         solved = _solved_lines(repository / REFERENCES / assignment.name)
         for entry in entries:
@@ -72,16 +71,16 @@ def refuse_solutions(
             lines = {line.strip() for line in entry.data.decode("utf-8", "replace").splitlines()}
             if lines & solved:
                 raise GraderError(
-                    f"{entry.path} would give a solution away: `{min(lines & solved)}`",
-                    tip="is a solved file in student_template/? "
+                    f"{entry.path} has a line of the solution: `{min(lines & solved)}`",
+                    tip="if it is a solved file in student_template/, run "
                     "python -m grader.assignment.generated",
                 )
 
 
 def _solved_lines(reference: Path) -> set[str]:
-    """Return the lines that only an assignment's solved files have, not their stubs.
+    """Return the lines of an assignment's solved files that their stubs do not have.
 
-    Empty if there is no folder. Raises GraderError if a file's marks do not pair.
+    Raises GraderError if a file's TODO and end marks do not pair.
     """
     solved: set[str] = set()
     given: set[str] = set()

@@ -1,4 +1,4 @@
-"""The archive of each target: which files it holds, and where."""
+"""The files of each target's archive."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from grader.commands.release.readiness import refuse_solutions
 from grader.errors import UsageError
 
 STUDENT_FOLDER = "gpu-assignments"
-# Seconds for grading, each less than the platform's limit by our own start and end:
-# Gradescope ends a submission after 600 s with 0 points, Tango and PrairieLearn after
-# the limit that README.md tells the course to set.
+# Seconds for grading, below the platform's limit by the time to start and end: Gradescope ends a
+# submission after 600 s with 0 points, Tango and PrairieLearn after the limit that README.md tells
+# the course to set.
 BUDGETS_S = {"gradescope": 540, "prairielearn": 270, "autolab": 270, "github": 1200}
 _UUIDS = uuid.UUID("6f3a4b7e-52c6-4f4f-9a39-0b0d8f9d6f10")
 
@@ -37,8 +37,8 @@ Target = Callable[[Sequence[Assignment], Path], Iterator[Entry]]
 def entries_of(target: str, assignments: Sequence[Assignment], repository: Path) -> list[Entry]:
     """Return the files of an archive.
 
-    Raises UsageError if the target takes one assignment and there are more, GraderError
-    if a line of a solution would be in it.
+    Raises UsageError if the target takes only one assignment and there are more,
+    GraderError if a file would have a line of a solution.
     """
     if target != "student" and len(assignments) != 1:
         names = ", ".join(assignment.name for assignment in assignments)
@@ -57,7 +57,7 @@ def student(assignments: Sequence[Assignment], repository: Path) -> Iterator[Ent
 
 
 def github(assignments: Sequence[Assignment], repository: Path) -> Iterator[Entry]:
-    """A template repository for GitHub Classroom: the student's, and a workflow."""
+    """A template repository for GitHub Classroom: the student's files and a workflow."""
     yield from _for_students("github", assignments, repository)
 
 
@@ -73,7 +73,7 @@ def gradescope(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
 
 
 def prairielearn(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
-    """Folders of a course: the question, the grader below serverFilesCourse, the image."""
+    """Folders of a course: the question, and the grader in serverFilesCourse; and the image."""
     assignment = assignments[0]
     question, server = f"questions/{assignment.name}", "serverFilesCourse/gpu-grade"
     yield Entry(f"{question}/info.json", _question(assignment).encode())
@@ -81,12 +81,11 @@ def prairielearn(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
     for entry in written_files("prairielearn", _words("prairielearn", assignment)):
         yield replace(entry, path=folders.get(entry.path, "") + entry.path)
     yield from below(server, (*grader_files(), *graded_files(assignment)))
-    # The image is built in the archive's root.
     yield from image_files()
 
 
 def autolab(assignments: Sequence[Assignment], _: Path) -> Iterator[Entry]:
-    """autograde-Makefile and autograde.tar, as a lab has them, and the image."""
+    """The lab's autograde-Makefile and autograde.tar, and the image."""
     assignment = assignments[0]
     inner = [*grader_files(), *graded_files(assignment)]
     for entry in written_files("autolab", _words("autolab", assignment)):
@@ -141,7 +140,7 @@ def _words(target: str, *assignments: Assignment) -> dict[str, str]:
 
 
 def _question(assignment: Assignment) -> str:
-    """Return PrairieLearn's info.json; the identifier is the same for the same name."""
+    """Return PrairieLearn's info.json; its UUID depends on the name alone."""
     info = {
         "uuid": str(uuid.uuid5(_UUIDS, assignment.name)),
         "title": assignment.title,

@@ -1,4 +1,4 @@
-"""The spec that students get: the same text without the tables of hidden cases."""
+"""The spec for students: the same text without the tables of hidden cases."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ _SCHEMA = re.compile(r"\A#:schema [^\n]*\n")
 def visible_spec(text: str, file: Path) -> str:
     """Return a valid spec without its hidden cases and the comments above them.
 
-    The line that names the schema to editors goes too, because it may be a path
-    of the staff's machine. Raises SpecError, about `file`, if no visible case is
-    left or if a case is no [[cases]] table.
+    Also removes the `#:schema` line, which may have a path on the staff's machine. Raises
+    SpecError, about `file`, if no visible case is left or if a case is no [[cases]] table.
     """
     data = tomllib.loads(text)
     starts = key_lines(text)
     lines = text.splitlines(keepends=True)
     if not _opens(lines, starts["cases", 0]):
         raise SpecError(
-            "cannot be divided into visible and hidden ones",
+            "cannot be divided into visible and hidden cases",
             file=file, key="cases", line=starts["cases", 0],
-            tip="write each as a table of its own that begins with [[cases]]",
+            tip="write each case as a table that begins with [[cases]]",
         )  # fmt: skip
     hidden: set[int] = set()
     kept = []
@@ -50,7 +49,7 @@ def visible_spec(text: str, file: Path) -> str:
         ]
         hidden |= _with_comments(lines, starts["cases", position], min(after, default=None))
     if not kept:
-        raise SpecError("has no visible case: students would have none", file=file, key="cases")
+        raise SpecError("has no visible case for students", file=file, key="cases")
     shown = "".join(line for number, line in enumerate(lines, start=1) if number not in hidden)
     shown = _SCHEMA.sub("", shown).rstrip("\n") + "\n"
     assert tomllib.loads(shown) == {**data, "cases": kept}, file
@@ -58,7 +57,7 @@ def visible_spec(text: str, file: Path) -> str:
 
 
 def _with_comments(lines: list[str], first: int, after: int | None) -> set[int]:
-    """Return the lines of a table: from the comments above it to those above the next."""
+    """Return the lines of a table and the comments above it, without those above the next."""
     last = len(lines) if after is None else after - 1
     while after is not None and last > first and _COMMENT.match(lines[last - 1]):
         last -= 1
@@ -68,5 +67,5 @@ def _with_comments(lines: list[str], first: int, after: int | None) -> set[int]:
 
 
 def _opens(lines: list[str], number: int) -> bool:
-    """True if a table begins in this line, not only a key."""
+    """True if a table begins in this line."""
     return lines[number - 1].lstrip().startswith("[")

@@ -19,9 +19,10 @@ _FORM = re.compile(
     r"(?:\[(?P<shape>[^\]]*)\]\s*(?::\s*(?P<role>\w+))?|(?:=\s*(?P<default>\S+))?)\s*"
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-# Sizes around warps and blocks, by the number of extents; rotated for each further extent.
-_SEAMS = {1: (1, 2, 31, 32, 33, 257, 1000, 1025), 2: (1, 2, 31, 32, 33, 257, 3, 129)}
-_SMALL_SEAMS = (1, 2, 7, 16, 17, 33, 3, 31)
+# Sizes at the boundaries of warps and blocks, by the number of extents; rotated for each further
+# extent.
+_BOUNDARY_SIZES = {1: (1, 2, 31, 32, 33, 257, 1000, 1025), 2: (1, 2, 31, 32, 33, 257, 3, 129)}
+_SMALL_BOUNDARY_SIZES = (1, 2, 7, 16, 17, 33, 3, 31)
 _LARGE = {1: (10007,), 2: (127, 211)}
 _LARGEST_HIDDEN = {1: 4096, 2: 200}
 _SMALL = 24
@@ -31,7 +32,7 @@ _FRACTIONS = (0.5, 2.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A new assignment; its entry and its files share its name."""
+    """A new assignment; its entry and its files are named after it."""
 
     name: str
     title: str
@@ -51,12 +52,12 @@ class Draft:
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """The arrays that are only read."""
+        """The arrays with the role `in`."""
         return tuple(a for a in self.signature.arrays if a.role is Role.IN)
 
     @property
     def tolerance(self) -> tuple[str, ...]:
-        """atol and rtol for the least precise output, () if all outputs are exact."""
+        """atol and rtol for the least precise output; () if all outputs are exact."""
         kinds = {self.kind(output) for output in self.signature.outputs}
         return next(
             (kind.tolerance for kind in ElementType if kind in kinds and kind.tolerance), ()
@@ -70,7 +71,7 @@ class Draft:
 
     @property
     def others(self) -> tuple[Argument, ...]:
-        """The scalars that are no array's extent."""
+        """The scalars on which no shape depends."""
         return tuple(a for a in self.signature.scalars if a.name not in self.extents)
 
     def local(self, name: str) -> str:
@@ -84,27 +85,27 @@ class Draft:
         return ElementType.named(argument.type)
 
     def summands(self, output: Argument) -> tuple[Argument, ...]:
-        """Return what an element of `output` is the sum of in the placeholder.
+        """Return the summands of an element of `output` in the placeholder.
 
-        The element's old value if it is read, then one element of each array that is only
-        read (at the same index, modulo the array's length), then each scalar that is no
-        extent: every argument matters.
+        They are the element's old value if it is read, one element of each `in` array (at
+        the same index, modulo the array's length), and each scalar that is no extent. So
+        every argument matters.
         """
         return *([output] if output.role.read else []), *self.inputs, *self.others
 
     def sum_type(self, output: Argument) -> ElementType:
-        """Return the type that the sum is computed in; integer sums count positive floats."""
+        """Return the type of the sum; integer sums count positive floats."""
         if not self.kind(output).is_float:
             return ElementType.INT64
         kinds = {self.kind(output), *map(self.kind, (*self.inputs, *self.others))}
         return ElementType.FLOAT64 if ElementType.FLOAT64 in kinds else ElementType.FLOAT32
 
-    def grows_by_one(self, output: Argument) -> bool:
-        """True if `output` is the only summand: unchanged it would be right without a launch."""
+    def adds_one(self, output: Argument) -> bool:
+        """True if `output` is its only summand; adding 1 makes an unchanged output wrong."""
         return self.summands(output) == (output,)
 
     @property
-    def goes_around(self) -> bool:
+    def wraps_around(self) -> bool:
         """True if the elements of some input are repeated to fill an output."""
         return any(
             not same_count(array, output)
@@ -115,16 +116,16 @@ class Draft:
     def small_cases(self) -> dict[str, list[int | float]]:
         """Return the sizes of the small cases: by name, one list element per case."""
         extents = self.extents
-        seams = _SEAMS.get(len(extents), _SMALL_SEAMS)
+        edges = _BOUNDARY_SIZES.get(len(extents), _SMALL_BOUNDARY_SIZES)
         rows = [
-            {name: seams[(place + 3 * k) % len(seams)] for k, name in enumerate(extents)}
-            for place in range(len(seams))
+            {name: edges[(place + 3 * k) % len(edges)] for k, name in enumerate(extents)}
+            for place in range(len(edges))
         ]
         fitting = [row for row in rows if self._fits(row)]
         if len(fitting) < 2:
             raise UsageError(
-                f"the shapes have no room for ordinary sizes such as {rows[-1]}",
-                tip="draft it with plain shapes, as in [rows, cols], and edit the spec afterwards",
+                f"the shapes do not allow ordinary sizes such as {rows[-1]}",
+                tip="use plain shapes, such as [rows, cols], and edit the spec afterwards",
             )
         sizes: dict[str, list[int | float]] = {n: [row[n] for row in fitting] for n in extents}
         for argument in self.others:
@@ -158,25 +159,25 @@ class Draft:
 
 
 def element_count(array: Argument) -> str:
-    """Return the number of an array's elements as a Python expression: `rows * cols`."""
+    """Return an array's number of elements as a Python expression: `rows * cols`."""
     extents = [extent.text.replace(" ", "") for extent in array.shape or ()]
     plain = (e if e.isidentifier() or e.isdecimal() else f"({e})" for e in extents)
     return " * ".join(plain)
 
 
 def same_count(one: Argument, other: Argument) -> bool:
-    """True if the spec gives both arrays the same number of elements, in the same words."""
+    """True if both arrays have the same expression for the number of elements."""
     return element_count(one) == element_count(other)
 
 
 def make_draft(
     name: str, title: str | None, languages: Iterable[str], arguments: Iterable[str]
 ) -> Draft:
-    """Return the draft; raise UsageError if the arguments make no assignment."""
+    """Return the draft. Raises UsageError if no assignment can have these arguments."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"`{name}` cannot be the name of an assignment",
-            tip="small letters, digits and _, a letter first: row_softmax",
+            tip="use lower-case letters, digits and _, with a letter first: row_softmax",
         )
     signature = Signature(entry=name, arguments=tuple(map(parse_argument, arguments)), types={})
     for problem in _problems(signature):
@@ -199,8 +200,8 @@ def parse_argument(text: str) -> Argument:
     if match is None:
         raise UsageError(
             f"`{text}` is no argument",
-            tip="an array is NAME:TYPE[EXTENTS]:ROLE, as in input:float32[rows, cols]:in; "
-            "a scalar NAME:TYPE, as in n:int32",
+            tip="an array is NAME:TYPE[EXTENTS]:ROLE, such as input:float32[rows, cols]:in; "
+            "a scalar is NAME:TYPE, such as n:int32",
         )
     kinds = [kind.word for kind in ElementType]
     if match["type"] not in kinds:
@@ -239,7 +240,7 @@ def _number(text: str, value: str | None) -> int | float | None:
 
 
 def _problems(signature: Signature) -> Iterator[str]:
-    """Yield why no skeleton can be made; the spec's reader finds everything else."""
+    """Yield the reasons why no skeleton can be made; the spec's reader finds other errors."""
     if not signature.arguments:
         yield "the function needs arguments"
     if not signature.outputs:
@@ -247,19 +248,19 @@ def _problems(signature: Signature) -> Iterator[str]:
     if not any(array.role.read for array in signature.arrays):
         yield "there is no input: one array needs the role `in`, or `inout`"
     elif {array.role for array in signature.arrays} == {Role.INOUT, Role.OUT}:
-        # Threads that write the `inout` would race with those that read it for the `out`.
+        # Threads that write the `inout` would race with threads that read it for the `out`.
         yield (
-            "a skeleton makes no `out` of an `inout` alone: draft it without the `out`, or with an "
-            "`in`, and edit the spec afterwards"
+            "a skeleton cannot compute an `out` from an `inout` alone: leave out the `out`, or add "
+            "an `in`, and edit the spec afterwards"
         )
     scalars = {a.name for a in signature.scalars if not ElementType.named(a.type).is_float}
     extents = [(a, extent) for a in signature.arrays for extent in a.shape or ()]
     for array, extent in extents:
         for name in sorted(extent.names - scalars):
             given = any(a.name == name for a in signature.scalars)
-            wrong = "is no whole number: make it" if given else "is no argument: add"
+            wrong = "is no integer: make it" if given else "is no argument: add"
             yield f"`{name}` in the shape of `{array.name}` {wrong} {name}:int32"
         if "**" in extent.text or "(" in extent.text:
-            yield f"`{extent.text}` is too much for a skeleton: use sizes, numbers, + - * // %"
+            yield f"`{extent.text}` is too complex for a skeleton: use sizes, numbers, + - * // %"
     if not any(extent.names for _, extent in extents):
-        yield "every shape is fixed: a kernel is judged on several sizes"
+        yield "every shape is fixed, but kernels are judged on several sizes"

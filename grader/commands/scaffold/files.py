@@ -1,4 +1,4 @@
-"""Write the files of a draft: render and validate them aside, then move them into place."""
+"""Writes the files of a draft: renders and validates them aside, then moves them into place."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def course_folder(start: Path) -> Path:
 
 
 def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
-    """Write the new assignment; return its files in order, relative to `course`.
+    """Write the new assignment; return its files, sorted, relative to `course`.
 
-    Raises UsageError if one of its folders exists or the draft makes no valid spec
-    (then nothing is written), GraderError if the disk cannot be written.
+    Raises UsageError if one of its folders exists or the spec is not valid (then nothing
+    is written), GraderError if a file cannot be written.
     """
     for tree in _TREES:
         if os.path.lexists(course / tree / draft.name):
             raise UsageError(
-                f"{course / tree / draft.name} exists, and nothing is overwritten",
-                tip="choose another name, or move it away",
+                f"{course / tree / draft.name} exists and is not overwritten",
+                tip="choose another name, or move the folder away",
             )
     try:
         with tempfile.TemporaryDirectory(dir=course, prefix=".new-") as name:
@@ -65,7 +65,7 @@ def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
 
 
 def gaps(files: tuple[Path, ...], course: Path) -> Iterator[Gap]:
-    """Yield the lines to fill in; stubs are left out because they follow from the solved files."""
+    """Yield the lines to fill in, except in stubs, which are generated from the solved files."""
     for file in files:
         if file.parts[0] == TEMPLATES or "samples" in file.parts:
             continue
@@ -82,21 +82,21 @@ def _make(draft: Draft, aside: Path, schema: str) -> None:
     try:
         assignment = read_assignment(aside / ASSIGNMENTS / draft.name)
     except SpecError as error:
-        # Without the temporary folder, which the user never sees.
+        # Remove the path of the temporary folder.
         reason = error.message.replace(f"{aside}{os.sep}", "")
-        raise UsageError(f"this makes no assignment: {reason}") from None
+        raise UsageError(f"the spec would not be valid: {reason}") from None
     for file, text in generated_for(assignment, aside.resolve()):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
 
 def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
-    """Yield path and text of every file: `templates/`, rendered.
+    """Yield path and text of every file: the rendered `templates/`.
 
     `templates/assignment/` has the files of the assignment's folder, `templates/LANGUAGE/`
-    the solved file (`kernel`) and a sample each as VERDICT/NAME.
+    the solved file (`kernel`) and the samples (VERDICT/NAME).
     """
-    import jinja2  # a tenth of a second that no other command pays
+    import jinja2  # takes 0.1 s; other commands do without
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("grader.commands.scaffold"),
@@ -131,7 +131,7 @@ def _looked_up(extent: Expression, table: str) -> str:
 
 
 def _schema_of(course: Path) -> str:
-    """Return the schema's address for editors: in the course, else in this package."""
+    """Return the schema's location for editors: in the course if it is there, else here."""
     if (course / _SCHEMA).is_file():
         return f"../../{_SCHEMA.as_posix()}"
     return (Path(grader.__file__).resolve().parent / "schemas" / _SCHEMA.name).as_uri()

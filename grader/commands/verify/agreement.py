@@ -1,9 +1,9 @@
-"""Agreement of stub, reference, header and spec, and whether generated files are current.
+"""Agreement of stub, reference, header and spec.
 
-reference/NAME/FILE    is there for every kernel and language
+reference/NAME/FILE    exists for every kernel and language
 generated files        stubs, header, fingerprints and the handout's tiers are up to date
-signature              reference and stub define the entry as the spec has it:
-                       the same parameters, types (CUDA C++) and names, in order
+signature              reference and stub define the entry as in the spec: the same
+                       parameters, types (CUDA C++) and names, in order
 header                 declares the entry
 """
 
@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def agreement_rows(assignment: Assignment, repository: Path) -> Iterator[Row]:
-    """Yield a row for each file that must be there, and for each thing that must agree."""
+    """Yield a row for each required file and for each agreement."""
     for kernel in assignment.kernels:
         for language, path in kernel.files.items():
             yield from _file_rows(assignment, language, path, repository)
@@ -60,10 +60,10 @@ def _file_rows(
 
 
 def parameters(text: str, signature: Signature, language: Language) -> str | None:
-    """Return the entry's definition in a file on one line, None if there is none.
+    """Return the entry's definition in a file, on one line; None if there is none.
 
     In CUDA C++ it is the last text that looks like a definition, without comments,
-    `extern "C"`, `__restrict__` and insignificant space.
+    `extern "C"`, `__restrict__` and insignificant whitespace.
     """
     if language is Language.TRITON:
         return _python_definition(text, signature.entry)
@@ -106,8 +106,8 @@ def _generated_row(assignment: Assignment, repository: Path) -> Row:
         assignment.name,
         "generated files",
         "current",
-        expected="stubs, header, fingerprints and the handout's tiers as made anew",
-        problem=f"not current: {', '.join(outdated)}" if outdated else "",
+        expected="stubs, header, fingerprints and the handout's tiers are up to date",
+        problem=f"out of date: {', '.join(outdated)}" if outdated else "",
         note=note,
     )
 

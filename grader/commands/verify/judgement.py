@@ -1,4 +1,4 @@
-"""Judgement of reports: a row that says whether a graded submission kept its promises."""
+"""Compares the report on a graded submission with what is expected of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.vocabulary import CheckName, Device, Visibility
 
 
 class _Promise(NamedTuple):
-    """One promise, and whether it was kept."""
+    """One expectation, and whether it is met."""
 
     expected: str
     actual: str
@@ -25,9 +25,9 @@ class _Promise(NamedTuple):
 def judge_sample(
     sample: Sample, expectation: Expectation | None, report: Report, device: Device
 ) -> Row:
-    """Hold the report on a sample to its folder and its first line."""
+    """Compare the report on a sample with its folder and its first line."""
     promised = expectation or Expectation()
-    # One kernel, or two where the student's own program is submitted with its kernel.
+    # One kernel, or two if the student's own program is submitted with its kernel.
     checks = [c for k in report.kernels if k.language is not None for c in k.checks]
     promises = list(_promises(sample, promised, report, checks, device))
     broken = [promise for promise in promises if not promise.kept]
@@ -89,8 +89,8 @@ def _promises(
         texts = [" ".join(text.split()) for text in _texts(visible)]
         phrase = " ".join(promised.message.split())
         kept = any(phrase in text for text in texts)
-        actual = "does" if kept else "does not: " + (" / ".join(texts[:2]) or "tells nothing")
-        yield _Promise(f'tells "{phrase}"', actual, kept)
+        actual = "does" if kept else "does not: " + (" / ".join(texts[:2]) or "no message")
+        yield _Promise(f'says "{phrase}"', actual, kept)
     if promised.lines and planted is None:
         named = sorted(_lines(visible, sample.file))
         actual = f"names {'line ' + _either(named) if named else 'no line'}"
@@ -101,7 +101,7 @@ def _promises(
 def _fault(
     planted: Planted, promised: Expectation, checks: Sequence[CheckResult], device: Device
 ) -> _Promise:
-    """Return whether the memory check finds the planted fault: its kind, line and severity."""
+    """Compare the memory check's findings with the planted fault: kind, line and severity."""
     severity = planted.severity(device)
     on_gpu = device is Device.CUDA
     kind, lines = planted.kind.replace("_", " "), _either(promised.lines)
@@ -115,7 +115,7 @@ def _fault(
     findings = evidence.findings if isinstance(evidence, MemoryEvidence) else ()
     if severity is not None and on_gpu:
         expected += f" by {planted.gpu}"
-    # racecheck may report the same race as an error in one run and as a warning in the next.
+    # racecheck may report a race as an error in one run and as a warning in the next.
     severities = {severity, "error"} if on_gpu else {severity}
     meant = [
         f for f in findings if f.kind == planted.kind and promised.named_by(f.line, f.other_line)
@@ -126,11 +126,11 @@ def _fault(
         if f.severity in severities and (not on_gpu or f.tool == f"compute-sanitizer {planted.gpu}")
     ]
     if severity is None:
-        # Where the meant tool is blind, a GPU's other tools may still report other faults.
+        # If the expected tool is blind, other tools on a GPU may still report other faults.
         kept = not meant and (on_gpu or check.verdict is not Verdict.MEMORY_ERROR)
     else:
         convicts = any(f.severity == "error" for f in as_meant)
-        # racecheck reports a race between warps as an error and within a warp as a warning,
+        # racecheck reports races between warps as errors and races within a warp as warnings,
         # often both in one run.
         complete = as_meant == meant or (severity == "error" and on_gpu)
         convicted = (check.verdict is Verdict.MEMORY_ERROR) == convicts
@@ -146,11 +146,11 @@ def _finding(finding: Finding) -> str:
 
 
 def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
-    """Hold the report on one solved file to all of its points."""
+    """Check that one solved file has all of its points."""
     lost = [
         c
         for c in kernel.checks
-        # A check without points may have nothing to show.
+        # A check without points may be skipped.
         if not (c.verdict.earns_points or c.verdict.pending)
         and (c.max_score or c.verdict is not Verdict.SKIPPED)
     ]
@@ -171,7 +171,7 @@ def judge_reference(kernel: KernelResult, report: Report, seed: int) -> Row:
 
 
 def judge_untouched(kernel: KernelResult, report: Report) -> Row:
-    """Hold the report on the stub as handed out to `not_submitted`."""
+    """Check that the unchanged stub counts as `not_submitted`."""
     headline = _headline(kernel.checks, kernel.verdict)
     right = report.verdict is Verdict.NOT_SUBMITTED and report.score == 0 and not report.pending
     return Row(
@@ -181,16 +181,16 @@ def judge_untouched(kernel: KernelResult, report: Report) -> Row:
         state=_graded(report, not right),
         expected="not submitted with 0 points",
         actual=f"{report.verdict.phrase} with {_points(report.score)}",
-        note="" if right else f"{headline}; `python -m grader.assignment.generated` renews stubs",
+        note="" if right else f"{headline}; `python -m grader.assignment.generated` updates stubs",
         wall_s=report.wall_s,
     )
 
 
 def judge_trivial(subject: str, check: str, kernel: KernelResult, report: Report) -> Row:
-    """Hold the report on a kernel that does no work to being built and earning nothing."""
+    """Check that a kernel that does no work is built and earns nothing."""
     built = any(c.check == CheckName.BUILD and c.verdict is Verdict.ACCEPTED for c in kernel.checks)
     paid = [c.name for c in kernel.checks if c.score]
-    # Its memory accesses may be right, but no case may be right without work.
+    # The memory check may pass, but no case may be right without work.
     idle = [
         c.name for c in kernel.checks if c.check == CheckName.CORRECTNESS and c.verdict.earns_points
     ]
@@ -227,13 +227,13 @@ def _points(score: float | None) -> str:
 
 
 def _headline(checks: Sequence[CheckResult], verdict: Verdict) -> str:
-    """Return what the student reads first: the message of the check that gave the verdict."""
+    """Return the message of the check that gave the verdict."""
     deciding = [check for check in checks if check.verdict is verdict] or list(checks)
     return deciding[0].message if deciding else ""
 
 
 def _why(checks: Sequence[CheckResult], verdict: Verdict) -> str:
-    """Return the headline, and the outcome of each tool run of a memory check on a GPU."""
+    """Return the headline, and the result of each tool run of a memory check on a GPU."""
     tools = [t for c in checks if isinstance(c.evidence, MemoryEvidence) for t in c.evidence.tools]
     runs = [f"{t.tool}: {t.problem or f'{t.findings} findings in {t.wall_s:.1f} s'}" for t in tools]
     return "; ".join([_headline(checks, verdict), *(runs if len(runs) > 1 else ())])

@@ -1,8 +1,7 @@
-"""Lints: weak, doubled or missing things in a spec that validates, and in its handout and stubs.
+"""Lints: weak, duplicate or missing parts of a valid spec, of its handout and its stubs.
 
-A lint that says `differs` is a fault in every course; one that only warns is
-for the instructor to weigh. To add a lint, write a function that yields
-findings and name it in LINTS.
+A finding `differs` is an error in every course; a warning is for the instructor to
+decide. To add a lint, write a function that yields findings and add it to `LINTS`.
 """
 
 from __future__ import annotations
@@ -23,14 +22,12 @@ from grader.report.verdict import Verdict
 from grader.timing.proposal import sensitivities
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
-LEAST_SAMPLES = 8  # a language: fewer leave one of the classic mistakes untried
+LEAST_SAMPLES = 8  # per language, to cover the classic mistakes
 USUAL_TOTAL = 100.0
-# The tools of the memory check slow every access down ten to a hundred times.
-MOST_MEMORY_ELEMENTS = 1 << 20
+MOST_MEMORY_ELEMENTS = 1 << 20  # memory tools make every access 10 to 100 times slower
 _LEAST_DRAWS = 8  # a range of fewer sizes can be guessed
-# The time of shorter calls differs from their launch overhead by too few per cent.
-LEAST_BASELINE_US = 100.0
-FILL_IN = "FILL IN"  # what `grade new` leaves to the instructor
+LEAST_BASELINE_US = 100.0  # launch overhead dominates shorter calls
+FILL_IN = "FILL IN"  # the mark of `grade new` for the instructor
 _STUBS = {".cu", ".py", ".h"}
 
 Findings = Iterator[tuple[State, str]]
@@ -38,7 +35,7 @@ Lint = Callable[[Assignment, Path], Findings]
 
 
 def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
-    """Yield a row for each lint that finds nothing, and one for each thing found."""
+    """Yield a row for each finding, and for each lint without findings."""
     for name, (lint, expected) in LINTS.items():
         findings = list(lint(assignment, reference)) or [(State.AGREES, "as expected")]
         for state, actual in findings:
@@ -49,7 +46,7 @@ def lint_rows(assignment: Assignment, reference: Path) -> Iterator[Row]:
 
 
 def points(assignment: Assignment, _: Path) -> Findings:
-    """An unusual total, with which a course may weigh its assignments; no points for memory."""
+    """An unusual total of points; no points for memory."""
     if not math.isclose(assignment.max_score, USUAL_TOTAL):
         yield State.WARNING, f"{assignment.max_score:g} points"
     for kernel in assignment.kernels:
@@ -58,12 +55,12 @@ def points(assignment: Assignment, _: Path) -> Findings:
 
 
 def duplicates(assignment: Assignment, _: Path) -> Findings:
-    """Two visible cases that are the same to every submission."""
+    """Two equal visible cases."""
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     for position, case in enumerate(visible):
         for other in visible[:position]:
-            if _alike(case, other) and _meet(case, other):
-                yield State.DIFFERS, f"{_named(case)} is there twice"
+            if _same_case(case, other) and _overlap(case, other):
+                yield State.DIFFERS, f"{_named(case)} occurs twice"
 
 
 def hidden(assignment: Assignment, _: Path) -> Findings:
@@ -71,7 +68,7 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     others = [case for case in assignment.cases if case.visibility is not Visibility.VISIBLE]
     for case in others:
-        if any(_alike(case, other) and _meet(case, other) for other in visible):
+        if any(_same_case(case, other) and _overlap(case, other) for other in visible):
             yield State.DIFFERS, f"{_named(case)} is a visible case as well"
         ranges = [size for size in case.sizes.values() if isinstance(size, Range)]
         draws = math.prod(size.max - size.min + 1 for size in ranges)
@@ -104,7 +101,7 @@ def sizes(assignment: Assignment, _: Path) -> Findings:
                     yield (
                         State.DIFFERS,
                         f"{name} is {values.pop()} in all cases for {language.phrase} on {device}: "
-                        "hard-coded it would pass",
+                        "a hard-coded size would pass",
                     )
 
 
@@ -162,7 +159,7 @@ def samples(assignment: Assignment, reference: Path) -> Findings:
 
 
 def filled_in(assignment: Assignment, reference: Path) -> Findings:
-    """Places that `grade new` left to the instructor."""
+    """Marks of `grade new` that are still to be filled in."""
     solved = [reference / file for part in assignment.parts for file in part.files.values()]
     left = [path.name for path in unfilled((*sorted(assignment.folder.iterdir()), *solved))]
     if left:
@@ -170,7 +167,7 @@ def filled_in(assignment: Assignment, reference: Path) -> Findings:
 
 
 def tiers(assignment: Assignment, _: Path) -> Findings:
-    """A tier that no solution or a slow sample reaches; a later rung without points for speed."""
+    """A tier that nobody reaches or that a slow sample reaches; a later rung without timing."""
     known = calibrations(assignment.folder)
     timed = [k for k in assignment.kernels if CheckName.PERFORMANCE in k.points]
     for kernel in timed:
@@ -182,7 +179,7 @@ def tiers(assignment: Assignment, _: Path) -> Findings:
         if kernel not in timed and not kernel.rules.torch_allowed:
             yield (
                 State.WARNING,
-                f"{kernel.name} has no points for performance, and {timed[0].name} before it has",
+                f"{kernel.name} has no points for performance, but {timed[0].name} before it has",
             )
 
 
@@ -208,7 +205,7 @@ def _tier_findings(kernel: Kernel, language: Language, known: list[Calibration])
 
 
 def benchmarks(assignment: Assignment, _: Path) -> Findings:
-    """A language without a benchmark, or a benchmark that is over too soon."""
+    """A language without a benchmark, or a benchmark that is too short."""
     if not assignment.benchmarks:
         yield State.WARNING, "there are no [[benchmarks]]: speed is not measured"
         return
@@ -234,7 +231,7 @@ def handout(assignment: Assignment, _: Path) -> Findings:
     """No handout, or a handout that does not name what students write."""
     file = assignment.folder / HANDOUT
     if not file.is_file():
-        yield State.WARNING, f"there is no {file}: students are not told what the kernel computes"
+        yield State.WARNING, f"there is no {file}: students need to know what the kernel computes"
         return
     text = file.read_text(encoding="utf-8", errors="replace")
     wanted = [path for part in assignment.parts for path in part.files.values()]
@@ -246,18 +243,18 @@ def handout(assignment: Assignment, _: Path) -> Findings:
 
 
 def stray_stubs(assignment: Assignment, reference: Path) -> Findings:
-    """Files among the stubs that are no kernel's, for example after a kernel was renamed."""
+    """Files among the stubs that belong to no kernel, for example after a renaming."""
     template = reference.parent.parent / TEMPLATES / assignment.name
     names = {path for kernel in assignment.kernels for path in kernel.files.values()}
     names |= {PROGRAM_FILE, assignment.signature.header_name}
     for path in sorted(template.rglob("*")):
         name = path.relative_to(template).as_posix()
         if path.suffix in _STUBS and path.is_file() and name not in names:
-            yield State.WARNING, f"{path} is no kernel's file: delete it"
+            yield State.WARNING, f"{path} belongs to no kernel: delete it"
 
 
 def unfilled(files: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files that `grade new` left for the instructor to fill in."""
+    """Yield the files that still have a mark of `grade new`."""
     for path in files:
         if path.is_file() and FILL_IN in path.read_text(encoding="utf-8", errors="replace"):
             yield path
@@ -268,14 +265,14 @@ def _languages(assignment: Assignment) -> list[Language]:
     return [language for language in Language if language in used]
 
 
-def _alike(case: CaseTemplate, other: CaseTemplate) -> bool:
-    """True if both have the same fixed sizes and kind of values."""
+def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
+    """True if both cases have the same fixed sizes and kind of values."""
     fixed = not any(isinstance(size, Range) for size in case.sizes.values())
     return fixed and case.sizes == other.sizes and case.values == other.values
 
 
-def _meet(case: CaseTemplate, other: CaseTemplate) -> bool:
-    """True if some submission gets both."""
+def _overlap(case: CaseTemplate, other: CaseTemplate) -> bool:
+    """True if both cases occur for one language and device."""
     return bool(case.devices & other.devices and case.languages & other.languages)
 
 
@@ -294,10 +291,10 @@ LINTS: dict[str, tuple[Lint, str]] = {
     "sizes": (sizes, "every size takes several values"),
     "memory cases": (memory_cases, "visible, and small"),
     "tolerance": (tolerances, "narrower than half precision"),
-    "benchmarks": (benchmarks, "for every language, and not over too soon"),
-    "tiers": (tiers, "each one in reach, and clear of the samples that are too slow"),
-    "filled in": (filled_in, f"nothing is left that says {FILL_IN}"),
-    "handout": (handout, "there, and it names every file and the function"),
-    "stubs": (stray_stubs, "every file is a kernel's"),
+    "benchmarks": (benchmarks, "for every language, and long enough"),
+    "tiers": (tiers, "each one is reachable, and above the samples that are too slow"),
+    "filled in": (filled_in, f"no {FILL_IN} mark is left"),
+    "handout": (handout, "exists, and names every file and the function"),
+    "stubs": (stray_stubs, "every file belongs to a kernel"),
     "samples": (samples, f"at least {LEAST_SAMPLES} in every language, right ones and wrong ones"),
 }

@@ -1,18 +1,18 @@
-"""Mutants of right results: the real comparison has to refuse whatever is not the answer.
+"""Mutants of right results: the comparison must refuse every wrong result.
 
-For every case and every output, the other outputs being right:
+For every case and every output, with the other outputs right:
 
-    the right answer          accepted, or nothing else here means anything
+    the right answer          accepted
     zeros, NaN, ∞, −∞         refused
     stale                     the answer to the same case with other data: refused
     one step past             one element at the first value beyond the tolerance, above
-                              or below: refused, and that element alone
-    just inside               at the last value within it: accepted
-    wrong type, shape, none   from the oracle: an error of ours, never a student's
+                              or below: refused, and only that element
+    just inside               one element at the last value within the tolerance: accepted
+    wrong type, shape, none   from the oracle: a grader error, never the student's fault
 
-Zeros and the like may be the right answer to one case, such as a row of zeros:
-the note names the case. A mutant that is accepted without being right, or that
-every case accepts, is a difference.
+A mutant may be the right answer to a case: zeros for a row of zeros. The note names
+such cases. A mutant that is accepted without being right, or that every case accepts,
+is a difference.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.commands.verify.row import Row, proof
 from grader.errors import GraderError
 from grader.judge.compare import BITS, allowed
 
-_MOST_STEPS = 64  # from the rounded bound to the bound itself it takes one or two
+_MOST_STEPS = 64  # one or two are enough from the rounded bound to the bound itself
 
 _WHOLE: dict[str, Callable[[Output], torch.Tensor | None]] = {
     "zeros": lambda output: torch.zeros_like(output.rounded),
@@ -45,9 +45,9 @@ def mutant_rows(cases: OracleCases) -> Iterator[Row]:
     for check, expected, (problem, note) in (
         ("the right answer", "accepted in every case", (_right(cases), "")),
         *((f"mutant: {what}", "refused in every case", _whole(cases, what)) for what in _WHOLE),
-        ("one step past", "refused, and that element alone", _at_the_bound(cases, past=True)),
+        ("one step past", "refused, and only that element", _at_the_bound(cases, past=True)),
         ("just inside", "accepted", _at_the_bound(cases, past=False)),
-        ("broken results", "an error of the oracle, not of a student", _broken(cases)),
+        ("broken results", "a grader error", _broken(cases)),
     ):
         subject = f"comparison, {cases.language.phrase}"
         yield proof(
@@ -56,21 +56,21 @@ def mutant_rows(cases: OracleCases) -> Iterator[Row]:
 
 
 def _right(cases: OracleCases) -> str:
-    """Return the problem if the expected values, rounded to the output's type, are refused."""
+    """Return a problem if the expected values, rounded to the output's type, are refused."""
     for output in cases.all_outputs():
         compared = output.compared(output.rounded)
         if not compared.accepted:
             first = compared.mismatches()[0]
             return (
-                f"{output.case.case.name}: refused: `{output.name}` cannot hold "
-                f"{first.expected:.9g} any closer than {first.actual:.9g} "
+                f"{output.case.case.name}: refused: the closest value to {first.expected:.9g} "
+                f"that `{output.name}` can hold is {first.actual:.9g} "
                 f"(allowed: {first.allowed:.3g})"
             )
     return ""
 
 
 def _whole(cases: OracleCases, what: str) -> tuple[str, str]:
-    """Return problem and note: an output full of one value is refused unless it is right."""
+    """Return problem and note: a wrong output is refused unless it is right for the case."""
     right_in: list[str] = []
     tried = 0
     for output in cases.all_outputs():
@@ -83,25 +83,25 @@ def _whole(cases: OracleCases, what: str) -> tuple[str, str]:
         if not _equal(mutant, output.rounded):
             largest = float((mutant.double() - output.expected.double()).abs().max())
             return (
-                f"{output.case.case.name}: accepted for `{output.name}`, though it is off by up "
+                f"{output.case.case.name}: accepted for `{output.name}` with errors of up "
                 f"to {largest:.3g}: the tolerance is too wide for this case",
                 "",
             )
         right_in.append(output.case.case.name)
     if not tried:
-        return "", "not for whole numbers"
+        return "", "not for integers"
     if len(right_in) == tried:
         return f"every case accepts it: it is the right answer to all {tried}", ""
     return "", f"the right answer to {', '.join(dict.fromkeys(right_in))}" if right_in else ""
 
 
 def _at_the_bound(cases: OracleCases, *, past: bool) -> tuple[str, str]:
-    """Return problem and note: one element is refused beyond the bound, accepted within."""
+    """Return problem and note: an element is refused beyond the bound, accepted within it."""
     tried = 0
     for output in cases.all_outputs():
         for position in _positions(output.expected):
             for up in (True, False):
-                value = _beside_bound(output, position, up=up, past=past)
+                value = _next_to_bound(output, position, up=up, past=past)
                 if value is None:
                     continue
                 tried += 1
@@ -120,7 +120,7 @@ def _at_the_bound(cases: OracleCases, *, past: bool) -> tuple[str, str]:
 
 
 def _broken(cases: OracleCases) -> tuple[str, str]:
-    """Return problem and note: what an oracle must not return is an error in every case."""
+    """Return problem and note: an invalid result of the oracle is a grader error in every case."""
     for case in cases:
         right = dict(case.data.expected)
         name, values = next(iter(right.items()))
@@ -138,7 +138,7 @@ def _broken(cases: OracleCases) -> tuple[str, str]:
                 )
             except GraderError:
                 continue
-            return f"{case.case.name}: `{name}` {what} is taken", ""
+            return f"{case.case.name}: `{name}` {what} is accepted", ""
     return "", "type, shape, list, nothing"
 
 
@@ -156,7 +156,7 @@ def _equal(array: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _positions(expected: torch.Tensor) -> list[int]:
-    """Return the positions to try: ends, middle and largest, as far as they are finite."""
+    """Return the positions to try: both ends, middle and largest, if they are finite."""
     flat = expected.reshape(-1).double()
     finite = torch.isfinite(flat)
     largest = int(torch.where(finite, flat.abs(), -1.0).argmax())
@@ -164,8 +164,8 @@ def _positions(expected: torch.Tensor) -> list[int]:
     return [position for position in dict.fromkeys(wanted) if bool(finite[position])]
 
 
-def _beside_bound(output: Output, position: int, *, up: bool, past: bool) -> torch.Tensor | None:
-    """Return the first value beyond the tolerance, or the last within it; None if there is none."""
+def _next_to_bound(output: Output, position: int, *, up: bool, past: bool) -> torch.Tensor | None:
+    """Return the first value beyond the tolerance, or the last one within it; None if none."""
     wanted, rounded = output.expected.view(-1)[position], output.rounded.view(-1)[position]
     if output.tolerance.exact or not rounded.dtype.is_floating_point:
         return _neighbour(rounded, up=up) if past else rounded
@@ -177,7 +177,7 @@ def _beside_bound(output: Output, position: int, *, up: bool, past: bool) -> tor
 
     for _ in range(_MOST_STEPS):
         if not bool(torch.isfinite(value)):
-            return None  # the bound lies beyond what the type can hold
+            return None  # the bound is outside the type's range
         if within(value) != past:
             outward = _neighbour(value, up=up)
             if past or not within(outward):

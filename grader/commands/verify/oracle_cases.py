@@ -13,13 +13,12 @@ from grader.judge.compare import Comparison, compare
 from grader.judge.oracle import CaseData, Oracle
 from grader.vocabulary import Device, Language
 
-# Added to the seed of a case; far from every seed that a run draws.
-_OTHER_SEED = 7_919
+_OTHER_SEED = 7_919  # combined with a case's seed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleCase:
-    """A case with its data, and with the data of another seed."""
+    """A case with its data, and the data of another seed."""
 
     case: Case
     data: CaseData
@@ -28,7 +27,7 @@ class OracleCase:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output of a case: what the oracle expects, and that rounded to the output's type."""
+    """An output of a case: the expected values, exact and rounded to the output's type."""
 
     case: OracleCase
     name: str
@@ -37,12 +36,12 @@ class Output:
     tolerance: Tolerance
 
     def compared(self, actual: torch.Tensor) -> Comparison:
-        """Compare a result with what is expected, as a student's result is compared."""
+        """Compare a result with the expected values, as in a grading."""
         return compare(self.name, actual, self.expected, self.tolerance)
 
 
 class OracleCases:
-    """An oracle with all cases of a run. Raises GraderError if it does not give their data."""
+    """An oracle with all cases of a run. Raises GraderError if the oracle fails."""
 
     def __init__(
         self, assignment: Assignment, language: Language, device: Device, seed: int

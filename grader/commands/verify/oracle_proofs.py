@@ -1,17 +1,16 @@
-"""The oracle's promises, proven on every case of an assignment in one language.
+"""Proves properties of the oracle on every case of an assignment in one language.
 
-    same seed         the same inputs and expected values, to the bit
+    same seed         the same inputs and expected values, bit by bit
     other seed        other inputs and expected values, in at least one case
     knows its values  a word in a case's `values` changes its inputs
-    no constant       every output holds more than one value
-    every input       another input array: other expected values, beyond the tolerance
+    no constant       every output has more than one value
+    every input       another input array changes the expected values beyond the tolerance
     every scalar      the same for a scalar that is no array's extent (epsilon)
     inputs kept       neither `expected` nor `baseline` writes into its inputs
     baseline          agrees with `expected` within the tolerance
 
-A case may not depend on an input (a row of zeros on the weights), and a case may
-be the same for every seed: one case that shows the difference is enough. The
-baseline, the inputs kept and the same seed have to hold in every case.
+For the dependence on seed, inputs and scalars one case is enough: a row of zeros does
+not depend on the weights. The other properties must hold in every case.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ Proof = Callable[[], tuple[str, str]]  # → the problem ("" if there is none), 
 def oracle_rows(
     assignment: Assignment, language: Language, device: Device, seed: int
 ) -> Iterator[Row]:
-    """Yield a row for each promise, then the rows of the mutants; an error is a problem."""
+    """Yield a row for each property, then the rows of the mutants; an error is a problem."""
     subject = f"oracle, {language.phrase}"
-    expected = "inputs and results as the spec has them"
+    expected = "inputs and results as in the spec"
     cases = None
     try:
         cases = OracleCases(assignment, language, device, seed)
@@ -74,10 +73,10 @@ class _Proofs:
 
     def all(self) -> Iterator[tuple[str, str, Proof]]:
         """Yield name, expectation and proof."""
-        yield "same seed", "the same numbers to the bit", self._deterministic
+        yield "same seed", "the same numbers, bit by bit", self._deterministic
         yield "other seed", "other inputs and results", self._follows_the_seed
         if any(case.case.values != DEFAULT_VALUES for case in self._cases):
-            yield "knows its values", "for every word in `values` other inputs", self._knows_values
+            yield "knows its values", "each word in `values` changes the inputs", self._knows_values
         yield "no constant", "more than one value in every output", self._varies
         extents = {
             name
@@ -94,11 +93,11 @@ class _Proofs:
         for name in scalars:
             prove = partial(self._depends, name, self._other_scalar)
             yield f"depends on {name}", f"another value: {results}", prove
-        yield "inputs kept", "expected and baseline leave them as they are", self._keeps_inputs
+        yield "inputs kept", "expected and baseline do not change them", self._keeps_inputs
         yield "baseline", "right within the tolerance in every case", self._baseline_agrees
 
     def _deterministic(self) -> tuple[str, str]:
-        # A new oracle, and torch's own generator in another state: neither may matter.
+        # Neither a new oracle nor the state of torch's global generator may matter.
         fresh = Oracle(self._cases.assignment)
         wrong: list[str] = []
         for case in self._cases:
@@ -114,15 +113,15 @@ class _Proofs:
         fixed = [c for c in self._cases if not _changed(c.data.inputs, c.other.inputs)]
         same = [c.case.name for c in self._cases if not _changed(c.data.expected, c.other.expected)]
         if len(fixed) == len(self._cases):
-            return "every case has the same inputs whatever the seed", ""
+            return "every case has the same inputs for all seeds", ""
         if len(same) == len(self._cases):
-            return "every case has the same results whatever the seed", ""
+            return "every case has the same results for all seeds", ""
         return "", f"the same for every seed: {_some(same)}" if same else ""
 
     def _knows_values(self) -> tuple[str, str]:
         words = {case.case.values for case in self._cases} - {DEFAULT_VALUES}
         unknown = words - {case.case.values for case in self._cases if self._uses_values(case)}
-        wrong = [f'"{word}" makes the same inputs as no word' for word in sorted(unknown)]
+        wrong = [f'"{word}" gives the same inputs as no word' for word in sorted(unknown)]
         return _some(wrong), _some(sorted(words))
 
     def _uses_values(self, case: OracleCase) -> bool:
@@ -144,7 +143,7 @@ class _Proofs:
         return _some(wrong), ""
 
     def _depends(self, name: str, changed: Callable[[str, OracleCase], Any]) -> tuple[str, str]:
-        """Change one argument in every case: the expected values have to follow."""
+        """Change one argument in every case: the expected values must change."""
         any_bit, refused = False, 0
         for case in self._cases:
             arguments = self._oracle.arguments(case.case, case.data.inputs)
@@ -160,16 +159,16 @@ class _Proofs:
         if not refused:
             return (
                 f"another `{name}` changes results by less than the tolerance in all cases: "
-                "no hand-in that ignores it would be found out",
+                "a submission that ignores it would be accepted",
                 "",
             )
-        return "", f"told by {refused} of {len(self._cases)} cases"
+        return "", f"shown by {refused} of {len(self._cases)} cases"
 
     def _other_array(self, name: str, case: OracleCase) -> torch.Tensor:
         other = case.other.inputs[name]
         if not torch.equal(other, case.data.inputs[name]):
             return other.clone()
-        # The same for every seed: reversed instead, which changes all but constants.
+        # The same for every seed: reverse it, which changes all but constants.
         return case.data.inputs[name].flatten().flip(0).view(other.shape).clone()
 
     def _other_scalar(self, name: str, case: OracleCase) -> int | float:
@@ -212,7 +211,7 @@ class _Proofs:
         return _some(wrong), ""
 
     def _outputs(self, case: OracleCase) -> dict[str, torch.Tensor]:
-        """Return the arrays to write: full of a value that no result has, or of their inputs."""
+        """Return the arrays to write: filled with an unlikely value, or with their inputs."""
         outputs = {}
         for argument in self._signature.outputs:
             kind = self._cases.output_type(argument.name)
@@ -241,6 +240,6 @@ def _bytes(array: torch.Tensor) -> torch.Tensor:
 
 
 def _some(words: Sequence[str]) -> str:
-    """Return the first few words, and how many more there are; "" without words."""
+    """Return the first few words and the number of the others; "" without words."""
     more = f"; and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
     return "; ".join(words[:_SHOWN]) + more

@@ -1,7 +1,7 @@
 """The plan of a verification: its tasks, and the rows that need no task.
 
-The lints and the agreement of files are rows at once, and so is a sample that
-cannot be judged here or that is in the wrong place.
+Lints, agreement of files, samples in a wrong place and samples that this device cannot
+judge need no task.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from grader.vocabulary import CheckName, Device, Language
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What is verified, and where. Empty filters leave nothing out.
+    """What to verify, and on which device. An empty filter selects everything.
 
-    With `samples` (patterns, or parts of a title) only samples are looked at.
+    With `samples` (patterns, or parts of a title) only samples are graded.
     Each reference is graded `repeat` times, with seeds from `seed` on.
     """
 
@@ -53,13 +53,13 @@ class Choice:
         return Device.CPU if self.gpu is None else Device.CUDA
 
     def wants(self, kernel: Kernel, language: Language) -> bool:
-        """True unless a filter leaves this file out."""
+        """True if the filters select this file."""
         return (not self.kernels or kernel.name in self.kernels) and (
             not self.languages or language in self.languages
         )
 
     def wants_sample(self, sample: Sample) -> bool:
-        """True if a pattern matches the sample's title or is a part of it."""
+        """True if a pattern matches the sample's title or is part of it."""
         return not self.samples or any(
             fnmatchcase(sample.title, pattern) or pattern in sample.title
             for pattern in self.samples
@@ -68,7 +68,7 @@ class Choice:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """The rows that are known already, and the tasks that yield the others."""
+    """The rows that are known already, and the tasks for the others."""
 
     rows: list[Row] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
@@ -101,7 +101,7 @@ def _strays(assignment: Assignment, reference: Path) -> Iterator[Row]:
 
 
 def _proofs(assignment: Assignment, repository: Path, choice: Choice) -> Iterator[Task]:
-    """Yield the tasks that are no samples."""
+    """Yield the tasks for everything but samples."""
     template = repository / TEMPLATES / assignment.name
     reference = repository / REFERENCES / assignment.name
     gpu, used = choice.gpu, set()
@@ -132,11 +132,11 @@ def _trivial(
 ) -> Iterator[Task]:
     """Yield the tasks of a kernel's trivial submissions."""
     file = kernel.files[language]
-    beside: dict[str, str] = {}
+    others: dict[str, str] = {}
     texts: list[tuple[str, str, str | None]] = []
     if kernel is assignment.program:
         # The student's own program runs with the solved kernels.
-        beside = _solved(assignment, repository / REFERENCES / assignment.name)
+        others = _solved(assignment, repository / REFERENCES / assignment.name)
     else:
         texts.append((f"trivial {file}", "writes zeros", zeros(assignment.signature, language)))
     stub = repository / TEMPLATES / assignment.name / file
@@ -153,7 +153,7 @@ def _trivial(
                 what=what,
                 check=check,
                 text=trivial,
-                beside=beside,
+                others=others,
             )
 
 
@@ -168,7 +168,7 @@ def _solved(assignment: Assignment, reference: Path) -> dict[str, str]:
 
 
 def _plan_sample(made: Plan, assignment: Assignment, sample: Sample, choice: Choice) -> None:
-    """Add the sample's task, or the row that takes its place."""
+    """Add the sample's task, or a row if it cannot be graded."""
     try:
         _check_place(sample, assignment)
         language = Language(sample.language)
@@ -182,7 +182,7 @@ def _plan_sample(made: Plan, assignment: Assignment, sample: Sample, choice: Cho
                 sample.assignment,
                 f"sample {sample.title}",
                 "in its place",
-                expected="a kernel's file below a verdict, its `expect:` line well formed",
+                expected="a kernel's file below a verdict, with a valid `expect:` line",
                 problem=str(error),
             )
         )
@@ -205,11 +205,11 @@ def _plan_sample(made: Plan, assignment: Assignment, sample: Sample, choice: Cho
 
 
 def _check_place(sample: Sample, assignment: Assignment) -> None:
-    """Raise ValueError if the sample's folder or file name is none of the assignment's."""
+    """Raise ValueError if the folder is no verdict or the file is no kernel's."""
     known = [verdict.value for verdict in Verdict if verdict.judged]
     if sample.verdict not in known:
         raise ValueError(
-            f"its folder `{sample.verdict}` is no verdict of a hand-in ({', '.join(known)})"
+            f"its folder `{sample.verdict}` is no verdict of a submission ({', '.join(known)})"
         )
     files = [path for kernel in assignment.kernels for path in kernel.files.values()]
     if sample.file not in files:
@@ -217,9 +217,9 @@ def _check_place(sample: Sample, assignment: Assignment) -> None:
 
 
 def _expectation(sample: Sample) -> Expectation:
-    """Return what the sample's first line promises.
+    """Return the expectation in the sample's first line.
 
-    Raises ValueError if it is not well formed or names a line without a statement.
+    Raises ValueError if it is not valid or names a line without a statement.
     """
     try:
         expectation = sample.expectation() or Expectation()
@@ -234,7 +234,7 @@ def _expectation(sample: Sample) -> Expectation:
 
 
 def _why_not_here(sample: Sample, expectation: Expectation, kernel: Kernel, device: Device) -> str:
-    """Return why this device cannot judge the sample, "" if it can."""
+    """Return why this device cannot judge the sample; "" if it can."""
     if expectation.device not in (None, device):
         return f"on {expectation.device} only: {expectation.why}"
     by_time = expectation.check == CheckName.PERFORMANCE or (

@@ -1,4 +1,4 @@
-"""A row of the result: what was proven or graded, what was expected and what came out."""
+"""A row of the result: what was proven or graded, expected and actual."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """How a row came out."""
+    """The outcome of a row."""
 
     AGREES = "agrees"
     ELSEWHERE = "not on this device"
@@ -23,11 +23,11 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A line of the result.
+    """A row of the result.
 
-    `subject` is what was looked at, `check` what about it; `verdicts` are the
-    verdicts of a grading, by the check's name. `note` is what a reader should
-    know even if all is well: why this device cannot judge, points pending.
+    `subject` is a file, a sample or the oracle, `check` the property that was checked.
+    `verdicts` are the verdicts of a grading by check name. `note` is information even
+    for a row that agrees: why this device cannot judge, pending points.
     """
 
     assignment: str
@@ -42,7 +42,7 @@ class Row:
 
 
 def differs_if(wrong: bool) -> State:
-    """Return the state of something that is either right or wrong."""
+    """Return `DIFFERS` if wrong, else `AGREES`."""
     return State.DIFFERS if wrong else State.AGREES
 
 

@@ -1,7 +1,7 @@
 """The command `grade verify`: plan, do the tasks, print the rows and write them to a file.
 
-Exit codes: 0 all agree, 1 something differs, 3 the grader failed somewhere;
-2, a wrong command line or spec, is raised before any task starts.
+Exit codes: 0 all agree, 1 something differs, 2 a wrong command line or spec (before any
+task starts), 3 the grader failed in a task.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.vocabulary import Device, Language
 
 FORMAT = 1
 EXIT_DIFFERS = 1
-# On a GPU a grading runs four tools side by side, and all gradings share the GPU.
+# On a GPU, a grading runs four tools in parallel, and all gradings share the GPU.
 _CORES_PER_GPU_JOB = 4
 _MOST_GPU_JOBS = 4
 
@@ -73,7 +73,7 @@ def verify(request: Request) -> int:
     tasks = [task for planned in plans for task in planned.tasks]
     if choice.samples and not rows and not tasks:
         raise UsageError(
-            f"no sample fits {' or '.join(choice.samples)}",
+            f"no sample matches {' or '.join(choice.samples)}",
             tip="give a part of VERDICT/NAME/FILE, or a pattern such as 'wrong_answer/*.cu'",
         )
     with progress_on(Console(stderr=True)) as progress:
@@ -138,7 +138,7 @@ def _repository(assignments: Sequence[Assignment]) -> Path:
     if not (repository / REFERENCES).is_dir():
         raise UsageError(
             f"there is no {REFERENCES}/ in {repository}: verify needs the solved kernels and the "
-            "sample hand-ins, which only staff have",
+            "samples, which only staff have",
             tip="run it in the course's own repository",
         )
     return repository

@@ -1,33 +1,33 @@
-"""Sample submissions: which there are, and what the first line of each promises.
+"""Finds sample submissions, and parses the expectation in the first line of each.
 
     reference/ASSIGNMENT/samples/VERDICT/NAME/FILE
 
 A sample is one kernel file. A folder with a file in each language is two samples
-of one name. The student's own program, main.cu, may stand beside a CUDA C++
-kernel and is submitted with it.
+with one name. The student's own program, main.cu, may be beside a CUDA C++ kernel
+and is submitted with it.
 
-The folder VERDICT is the verdict that the file must get. Its first line may
-promise more, as a comment of `key=value` (the full grammar is in docs/verify.md):
+The folder VERDICT is the verdict that the file must get. The first line may expect
+more, as a comment of `key=value` (the full grammar is in docs/verify.md):
 
     // expect: message="swapped" line=12 check=correctness
     # expect: device=cuda why="three times slower than torch"
     // expect: kind=race line=13,16 cpu=error gpu=racecheck
     # expect: kind=race line=21 cpu=error gpu=blind why="racecheck sees shared memory only"
 
-message   a part of the message or hint that the student must see
-line      the student's line that is named; two lines if they make the fault
-          together: one of them must be named, and no line but them
+message   a part of a message or hint that the student must see
+line      the student's line that must be named; two lines for a fault of two
+          accesses: one of them must be named, and no other line
 check     the check that must give the verdict
-device    the only device that can see it; the other device does not judge it
-kind      a finding's kind; `kind`, `cpu` and `gpu` are for `memory_error` alone
-cpu       the severity of our own checker's finding: error, warning, or blind
+device    the only device that can find the fault; the other one does not judge it
+kind      a finding's kind; `kind`, `cpu` and `gpu` are only for `memory_error`
+cpu       the severity of the CPU checker's finding: error, warning, or blind
 gpu       the tool of compute-sanitizer that finds it, or blind; `:warning`
-          behind the tool if it may be no more than a warning
+          after the tool if it may be only a warning
 why       why a device is left out, is blind, or may only warn
 
-Only a device that says error, or names a tool, gives the verdict
-`memory_error`; the fault is there all the same. This module and its imports use
-the standard library only: a GPU machine reads samples without torch.
+A device gives the verdict `memory_error` only if it is expected to report an error.
+This module and its imports use the standard library only: a GPU machine reads samples
+without torch.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Planted:
     gpu_severity: str = "error"
 
     def severity(self, device: str) -> str | None:
-        """Return the severity of the finding on a device, None where it is blind."""
+        """Return the severity of the finding on a device; None if it is blind."""
         if device == "cpu":
             return None if self.cpu == "blind" else self.cpu
         return None if self.gpu == "blind" else self.gpu_severity
@@ -80,7 +80,7 @@ class Planted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What a sample promises beyond its folder's verdict; every promise is optional."""
+    """What a sample expects beyond its folder's verdict; every field is optional."""
 
     message: str | None = None
     lines: tuple[int, ...] = ()
@@ -90,13 +90,13 @@ class Expectation:
     planted: Planted | None = None
 
     def named_by(self, line: int | None, other_line: int | None = None) -> bool:
-        """True if these are expected lines, both of them where there are two."""
+        """True if the line is expected, and the other line too if there is one."""
         return line in self.lines and (other_line is None or other_line in self.lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One kernel file; `file` is its path below `folder`, the submission."""
+    """One kernel file; `file` is its path below `folder`, the submission's folder."""
 
     assignment: str
     verdict: str
@@ -107,7 +107,7 @@ class Sample:
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """The path of the file."""
         return self.folder / self.file
 
     @property
@@ -117,7 +117,7 @@ class Sample:
 
     @property
     def has_program(self) -> bool:
-        """True if the student's own program is submitted as well and may hold the fault."""
+        """True if the student's own program is submitted too; it may have the fault."""
         return (
             self.language == "cuda" and self.file != PROGRAM and (self.folder / PROGRAM).is_file()
         )
@@ -128,9 +128,9 @@ class Sample:
         return self.path.read_text(encoding="utf-8", errors="replace")
 
     def expectation(self) -> Expectation | None:
-        """Return what the first line promises, None if it promises nothing.
+        """Return the expectation in the first line; None if there is none.
 
-        Raises ValueError, with a sentence, if the line is not well formed.
+        Raises ValueError, with a sentence, if the line is not valid.
         """
         return parse(self.text.removeprefix("\ufeff"), self.verdict)
 
@@ -169,10 +169,10 @@ def stray_files(reference: Path) -> Iterator[Path]:
 
 
 def parse(text: str, verdict: str) -> Expectation | None:
-    """Read the first line of a kernel file in the folder `verdict`.
+    """Parse the first line of a kernel file in the folder `verdict`.
 
-    Returns None if it is no `expect:` line. Raises ValueError, with a sentence,
-    if an `expect:` line is not well formed, or if the verdict needs one.
+    Returns None if it is no `expect:` line. Raises ValueError, with a sentence, if the
+    line is not valid, or if the verdict needs an `expect:` line.
     """
     found = _FIRST_LINE.fullmatch(text.split("\n", 1)[0].rstrip())
     values = _values(found[1]) if found else {}
@@ -185,15 +185,15 @@ def parse(text: str, verdict: str) -> Expectation | None:
     if verdict == "too_slow" and values.get("check") != "counters":
         if values.get("device") != "cuda":
             raise ValueError("a sample in too_slow/ needs device=cuda, or check=counters")
-        values.setdefault("why", "only a GPU's time counts")
+        values.setdefault("why", "only times on a GPU count")
     if found is None:
         return None
     _check_word(values, "device", map(str, Device))
     _check_word(values, "check", CheckName.all())
     if "line" in values and not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", values["line"]):
-        raise ValueError(f"line={values['line']} is no line number, nor several with commas")
+        raise ValueError(f"line={values['line']} is no line number or list of line numbers")
     if "message" in values and not values["message"].strip():
-        raise ValueError("message is empty: quote a part of what the student must read")
+        raise ValueError("message is empty: quote a part of the message for the student")
     everywhere = planted is None or all(planted.convicts(device) for device in Device)
     if ("device" in values or not everywhere) and not values.get("why", "").strip():
         raise ValueError("why is missing: say why a device is left out, is blind or only warns")
@@ -210,19 +210,19 @@ def parse(text: str, verdict: str) -> Expectation | None:
 def _values(text: str) -> dict[str, str]:
     rest = " ".join(_PAIR.sub("", text).split())
     if rest:
-        raise ValueError(f"`{rest}` is not key=value (a value with blanks needs quotes)")
+        raise ValueError(f"`{rest}` is not key=value (a value with spaces needs quotes)")
     pairs = [(key, value.strip('"')) for key, value in _PAIR.findall(text)]
     if not pairs:
         raise ValueError("nothing follows `expect:`")
     values = dict(pairs)
     if len(values) != len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return values
 
 
 def _planted(values: dict[str, str], verdict: str) -> Planted:
     if verdict != "memory_error":
-        raise ValueError(f"kind is for samples in memory_error/, and this one is in {verdict}/")
+        raise ValueError(f"kind is for samples in memory_error/, but this one is in {verdict}/")
     _check_keys(values, _OF_FINDING, ("message", "why"))
     gpu, _, severity = values["gpu"].partition(":")
     if severity not in ("", "warning"):

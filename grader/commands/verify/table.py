@@ -1,9 +1,9 @@
-"""The result as an instructor reads it: differences first, then every row, then one line.
+"""Prints the result: differences first, then every row, then a line with the result.
 
-2 differences                              expected against actual
+2 differences                              expected and actual
 silu                                       an assignment
-  proof …                                  what was proven about it
-  hand-in  build  correctness … result     what was graded
+  proof …                                  a property of the assignment
+  graded  build  correctness … result      a graded submission
 2 of 130 differ · …                        the last line: the result
 """
 
@@ -32,8 +32,8 @@ _FIRST = (
     (State.WARNING, "warning", "warnings"),
 )
 _MOST_SUBJECT = 42
-_MOST_NAMED = 4  # subjects that failed in the same way
-# Seven columns on a line of a hundred: the first word of a verdict says it all.
+_MOST_NAMED = 4  # subjects with the same cause
+# Short forms, so that seven columns fit into a line of 100 characters.
 _SHORT = {
     "accepted": "ok",
     "skipped": "-",
@@ -47,7 +47,7 @@ _SHORT_CHECK = {"correctness": "correct", "correctness, hidden": "hidden"}
 
 
 def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: float) -> None:
-    """Print all rows, and the result as the last line."""
+    """Print all rows, with the result in the last line."""
     page = Page(console)
     page.sentence((title, "bold"), most=3)
     for state, singular, plural in _FIRST:
@@ -72,7 +72,7 @@ def print_rows(rows: Sequence[Row], console: Console, *, title: str, wall_s: flo
 
 
 def _by_cause(rows: Sequence[Row]) -> list[list[Row]]:
-    """Group the grader errors of one cause: a broken oracle is explained once."""
+    """Group grader errors by cause, so that a broken oracle is explained once."""
     groups: dict[object, list[Row]] = {}
     for place, row in enumerate(rows):
         alike = row.state is State.FAILED and row.note
@@ -122,7 +122,7 @@ def _graded(page: Page, rows: Sequence[Row]) -> None:
         )
         return Text(f"  {_padded(name, names)}  {padded}  ", style=style)
 
-    page.row(lead("hand-in", heads, "dim"), ("result", "dim"))
+    page.row(lead("graded", heads, "dim"), ("result", "dim"))
     for row, name, words in zip(rows, names, cells, strict=True):
         note = f": {row.note}" if row.note and row.state is not State.DIFFERS else ""
         page.row(lead(name, words), (_word(row), _STYLE[row.state]), note, most=2)
@@ -142,7 +142,7 @@ def _name(row: Row) -> str:
 
 
 def _word(row: Row) -> str:
-    """Return the state as a word, in capitals if wrong: it must show without colours, too."""
+    """Return the state as a word, in capitals if wrong, so that it shows without colours."""
     return row.state.value.upper() if row.state.wrong else row.state.value
 
 
@@ -157,5 +157,6 @@ def _result(rows: Sequence[Row], wall_s: float) -> list[Piece]:
         words = f"{words} · {failures}" if count[State.DIFFERS] else failures
         style = _STYLE[State.FAILED]
     rest = f" · {count[State.ELSEWHERE]} not on this device" if count[State.ELSEWHERE] else ""
-    rest += f" · {count[State.WARNING]} warned of" if count[State.WARNING] else ""
+    warnings = count[State.WARNING]
+    rest += f" · {warnings} warning{'s' if warnings > 1 else ''}" if warnings else ""
     return [(words, f"bold {style}"), f"{rest} · {wall_s:.1f} s"]

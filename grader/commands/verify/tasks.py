@@ -1,8 +1,7 @@
-"""Tasks of a verification, and the worker pool that does them and answers with rows.
+"""Tasks of a verification, and the worker pool that does them and returns rows.
 
-A task is data: the process that reads the command line makes it, and a pool
-worker, which has torch and the Python server ready, does it. What breaks inside
-a task is a row of that task alone.
+A task is data: the command-line process makes it, and a pool worker, which has torch
+and a Python server, does it. A failure inside a task becomes a row of that task.
 """
 
 from __future__ import annotations
@@ -25,38 +24,37 @@ from grader.pool.state import WorkerState
 from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.vocabulary import CheckName, Language
 
-# Far more than any task takes, waits for a GPU included. Submissions have limits of
-# their own: only an oracle can hang.
+# Far more than any task takes, including waits for a GPU. Submissions have time limits: only an
+# oracle can hang.
 _PATIENCE_S = 900.0
 _TIMED = frozenset({"too_slow", "tampered"})
-# A sample that must exceed its time limit gets less time than a student's kernel, which
-# would cost a minute each. A sample that ends within the real limit, but not within
-# these, belongs in too_slow/.
+# Samples that must exceed the time limit get less time than a student's kernel, to save a minute
+# each. A sample that takes longer than these limits but not the real ones belongs in too_slow/.
 _SAMPLE_CALL_S = 2.0
 _SAMPLE_LOAD_S = 5.0
 
 
 class Task(Protocol):
-    """A piece of work; the pool starts the tasks of the largest `weight` first."""
+    """A piece of work; the pool starts the task with the largest `weight` first."""
 
     @property
     def title(self) -> str:
-        """What the progress line shows."""
+        """The text for the progress line."""
 
     @property
     def weight(self) -> float:
-        """A guess at the seconds that it takes."""
+        """The estimated time in seconds."""
 
     @property
     def subject(self) -> tuple[str, str]:
-        """The assignment's name and what is looked at, as in the task's rows."""
+        """The assignment's name and the subject of the task's rows."""
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
-        """Do it. Raises GraderError."""
+        """Do the task. Raises GraderError."""
 
 
 class Pool(process_pool.Pool[Task, tuple[Row, ...]]):
-    """So many processes; use as a context manager, from the main thread."""
+    """A pool of `jobs` processes; use as a context manager, from the main thread."""
 
     def __init__(self, jobs: int, patience_s: float = _PATIENCE_S) -> None:
         super().__init__(
@@ -68,7 +66,7 @@ class Pool(process_pool.Pool[Task, tuple[Row, ...]]):
 
 
 def rows_of(task: Task, state: WorkerState) -> tuple[Row, ...]:
-    """Do a task; return its rows, or a row that says how the grader failed."""
+    """Do a task; return its rows, or a row with the grader error."""
     try:
         return task.do(state)
     except GraderError as error:
@@ -93,7 +91,7 @@ def failed(task: Task, message: str) -> Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
-    """What all tasks share (`gpu` None is the processor)."""
+    """The base class of tasks; `gpu` None means the CPU."""
 
     assignment: Assignment
     gpu: Gpu | None
@@ -101,12 +99,12 @@ class _Task:
 
     @property
     def title(self) -> str:
-        """What the progress line shows."""
+        """The text for the progress line."""
         return f"{self.assignment.name} · {self._title}"
 
     @property
     def subject(self) -> tuple[str, str]:
-        """The assignment's name and what is looked at, as in the task's rows."""
+        """The assignment's name and the subject of the task's rows."""
         return self.assignment.name, self._subject
 
     @property
@@ -120,7 +118,7 @@ class _Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Grading(_Task):
-    """One kernel in one language, graded."""
+    """A task that grades one kernel in one language."""
 
     kernel: Kernel
     language: Language
@@ -141,9 +139,9 @@ class _Grading(_Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleTask(_Grading):
-    """A sample gets the verdict of its folder and what its first line promises.
+    """Proves that a sample gets its folder's verdict and meets its first line.
 
-    `checks` restricts the checks that run; empty, the sample decides.
+    `checks` are the checks to run; if it is empty, they depend on the sample.
     """
 
     sample: Sample
@@ -152,7 +150,7 @@ class SampleTask(_Grading):
 
     @property
     def weight(self) -> float:
-        """Several waits for a sample that never ends."""
+        """More for a sample that runs until its time limit, several times."""
         return 8.0 if self.sample.verdict == "time_limit" else 2.0
 
     @property
@@ -168,11 +166,11 @@ class SampleTask(_Grading):
         by_time = self.expectation.check == CheckName.PERFORMANCE
         if self.checks or by_time or self.sample.verdict in _TIMED:
             return self.checks
-        # How fast the sample is has no influence on its verdict.
+        # Speed has no influence on this verdict.
         return frozenset(CheckName.all()) - {CheckName.PERFORMANCE}
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
-        """Grade the sample's folder, only this file of it."""
+        """Grade only this file of the sample's folder."""
         assignment = self.assignment
         if self.sample.verdict == "time_limit":
             limits = dataclasses.replace(
@@ -186,16 +184,16 @@ class SampleTask(_Grading):
             options = dataclasses.replace(options, kernels=frozenset())
         report = state.grade(assignment, read_submission(self.sample.folder, assignment), options)
         if self.sample.verdict == "tampered":
-            state.renew()  # the sample may have changed the server for the tasks after it
+            state.renew()  # the sample may have changed the server
         return (judgement.judge_sample(self.sample, self.expectation, report, options.device),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceTask(_Grading):
-    """The solved file earns all of its points."""
+    """Proves that a solved file earns all of its points."""
 
     reference: Path
-    weight = 5.0  # all cases to their end
+    weight = 5.0  # all cases run to completion
 
     @property
     def _subject(self) -> str:
@@ -214,17 +212,17 @@ class ReferenceTask(_Grading):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrivialTask(_Grading):
-    """A kernel that does no work is built and earns nothing.
+    """Proves that a kernel that does no work is built and earns nothing.
 
-    `beside` are the files submitted with it: solved kernels, where the trivial
-    file is the student's own program.
+    `others` are files submitted with it: the solved kernels, if the trivial file is the
+    student's own program.
     """
 
     what: str
     check: str
     text: str
-    beside: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    weight = 3.0  # built, and every case wrong
+    others: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    weight = 3.0
 
     @property
     def _subject(self) -> str:
@@ -236,7 +234,7 @@ class TrivialTask(_Grading):
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
         """Grade the text as this kernel's file."""
-        texts = {**self.beside, self.file: self.text}
+        texts = {**self.others, self.file: self.text}
         files = {path: SourceFile(path=path, text=text) for path, text in texts.items()}
         submission = Submission(source=Path("made by grade verify"), files=files)
         report = state.grade(self.assignment, submission, self.options())
@@ -245,7 +243,7 @@ class TrivialTask(_Grading):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UntouchedTask(_Task):
-    """The stubs as handed out, in all languages of a kernel, are no submission."""
+    """Proves that unchanged stubs, in all languages of a kernel, are no submission."""
 
     kernel: Kernel
     template: Path
@@ -269,18 +267,18 @@ class UntouchedTask(_Task):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleTask(_Task):
-    """In one language, the oracle keeps its promises and the comparison refuses mutants."""
+    """Proves the oracle's properties in one language, and that the comparison refuses mutants."""
 
     language: Language
-    weight = 6.0  # all cases several times, in torch alone
+    weight = 6.0  # computes all cases several times
 
     @property
     def _subject(self) -> str:
         return f"oracle, {self.language.phrase}"
 
     def do(self, state: WorkerState) -> tuple[Row, ...]:
-        """Ask the oracle for all cases; no submission runs."""
-        # It imports torch, which the process that makes the tasks does not need.
+        """Run the proofs on all cases; no submission runs."""
+        # Imports torch, which the command-line process does not need.
         from grader.commands.verify.oracle_proofs import oracle_rows
 
         device = Options(gpu=self.gpu).device

@@ -10,12 +10,12 @@ from grader.assignment.signature import Argument, Signature
 from grader.vocabulary import Language, Memory
 
 _COMMENT = {Language.CUDA: "//", Language.TRITON: "#"}
-# Words of a spec that C++ does not have or reads in another way.
+# Operators and functions of specs that C++ does not have or that differ there.
 _NOT_C = ("//", "**", "min", "max")
 
 
 def touched(stub: str, language: Language) -> str:
-    """Return the stub of a student who has begun without success."""
+    """Return the stub with a comment added, so that it counts as a submission."""
     return f"{stub.rstrip()}\n{_COMMENT[language]} Not done yet.\n"
 
 

@@ -6,10 +6,9 @@
     read_report      output of a run → findings and counters
     symbolize        program counters → the student's lines
 
-These functions start no process except addr2line, through a runner that the caller may
-supply. A built object exports the C functions of `runtime/caller.h`. docs/host.md
-describes the parts and their limits; `python -m grader.emulation.cuda_cpp` is the
-stand-alone tool.
+These functions start only addr2line, through a runner that the caller may supply. A
+built object exports the C functions of `runtime/caller.h`. docs/host.md describes the
+parts and their limits; `python -m grader.emulation.cuda_cpp` is the stand-alone tool.
 """
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters

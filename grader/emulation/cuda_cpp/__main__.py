@@ -33,11 +33,11 @@ def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
         subprocess.run(command, check=True)
 
     key = content_key(*runtime_key_parts(compiler_version=version, mode=mode))
-    return cached_folder("host-runtime", key, make, alone=True) / "runtime.o"
+    return cached_folder("host-runtime", key, make, exclusive=True) / "runtime.o"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile, run, print; return the exit code. Every failure is printed as one sentence."""
+    """Compile, run, print; return the exit code. Print every failure as one sentence."""
     options = _parser().parse_args(arguments)
     try:
         code = _compile_and_run(options)
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except BrokenPipeError:
-        # The reader has closed the output (`| head`): also write nothing at exit.
+        # The reader has closed the output (`| head`): write nothing at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except subprocess.TimeoutExpired:
@@ -99,7 +99,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
     else:
         print_faults(result.report)
     if result.exit_code < 0 and not result.report.faults:
-        print(f"the program was ended by {signal.Signals(-result.exit_code).name}")
+        print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
     if result.exit_code < 0 or result.report.errors:
         return 1
     return result.exit_code

@@ -1,9 +1,8 @@
 """Access counters: the cost of a kernel's loads and stores, by source line.
 
-Accesses are counted as the source writes them and as a GPU's warps would request them:
-requests (one per warp and execution), 32-byte sectors of global memory, wavefronts of
-shared memory. The counts depend only on the kernel and its input, and are the same in
-every run.
+Accesses are counted as in the source and as a GPU's warps would request them: requests
+(one per warp and execution), 32-byte sectors of global memory, wavefronts of shared
+memory. The counts depend only on the kernel and its input.
 """
 
 from __future__ import annotations
@@ -55,10 +54,9 @@ class LineCounters:
 class KernelCounters:
     """A kernel's totals over all its launches.
 
-    `accesses`, `read_bytes` and `written_bytes` (distinct bytes of global
-    memory, the least that must move) are of all blocks; `lines` are of
-    `counted_blocks` of the `blocks`. If `truncated`, a thread's log
-    overflowed and `lines` are too low.
+    `accesses`, `read_bytes` and `written_bytes` (distinct bytes of global memory, the
+    minimum to move) are for all blocks; `lines` are for `counted_blocks` of the `blocks`.
+    If `truncated`, a thread's log overflowed and `lines` are too low.
     """
 
     kernel: str
@@ -99,7 +97,7 @@ class KernelCounters:
 def read_counters(
     records: Iterable[Mapping[str, Any]], *, places: Mapping[int, Place]
 ) -> tuple[KernelCounters, ...]:
-    """Return the counters of a report by kernel, in the order of their names."""
+    """Return the counters of a report, sorted by the name of the kernel."""
     records = list(records)
     by_line: dict[tuple[Any, ...], dict[str, int]] = {}
     for record in records:

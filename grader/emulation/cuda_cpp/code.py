@@ -1,11 +1,11 @@
 """The code tokens of a file, with matched brackets and scopes.
 
-A place is the index of a code token; white space and comments have none. Brackets are
+A place is the index of a code token; whitespace and comments have none. Brackets are
 matched within one region: a preprocessor directive's line, or the file without its
 directives.
 
-Everything that the rewriter asks repeatedly is computed once, in a single pass, because
-the rewriter runs inside the judge and a hostile file makes it ask at every token.
+All repeated queries of the rewriter are precomputed in a single pass, because the
+rewriter runs inside the judge, and a hostile file causes queries at every token.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Code:
         return self._texts[at] if 0 <= at < len(self._texts) else ""
 
     def same_region(self, at: int, other: int) -> bool:
-        """True if both are in the same directive, or both in none."""
+        """True if both places are in the same directive, or both outside directives."""
         size = len(self.places)
         inside = 0 <= at < size and 0 <= other < size
         return inside and self._directives[at] == self._directives[other]
 
     def before(self, at: int) -> str:
-        """Return the text before the one at `at` in its region; empty at the region's start."""
+        """Return the previous text in the region of `at`; empty at the region's start."""
         return self.text(self._before[at])
 
     def closing(self, at: int) -> int | None:
@@ -59,7 +59,7 @@ class Code:
         return self._matches.get(at)
 
     def opening(self, at: int) -> int | None:
-        """Return the place of the bracket that the one at `at` closes, no directive between."""
+        """Return the place of the bracket that `at` closes, without a directive between them."""
         opened = self._matches.get(at)
         return opened if opened is not None and self._runs[opened] == self._runs[at] else None
 
@@ -86,7 +86,7 @@ class Code:
         return self._in_function[at]
 
     def spelling(self, first: int, last: int) -> str:
-        """Return the code of a range on one line, comments and breaks left out."""
+        """Return the code of a range on one line, without comments."""
         spelling = ""
         for place in range(first, last + 1):
             text = self.text(place)
@@ -107,7 +107,7 @@ class Code:
         return matches
 
     def _numbered_runs(self) -> list[int]:
-        """Number the stretches of tokens between two edges of directives."""
+        """Number the runs of tokens between the boundaries of directives."""
         runs: list[int] = []
         run, before = 0, 0
         for directive in self._directives:
@@ -141,7 +141,7 @@ class Code:
 
     def _function_scopes(self) -> list[bool]:
         inside: list[bool] = []
-        opened = [False]  # by open brace: is it, or one around it, a function's?
+        opened = [False]  # for each open brace: is it inside a function?
         for place, text in enumerate(self._texts):
             inside.append(opened[-1])
             if text == "{":
@@ -151,7 +151,7 @@ class Code:
         return inside
 
     def _is_namespace(self, brace: int) -> bool:
-        """True if what is before a brace opens a namespace or a linkage block."""
+        """True if the brace opens a namespace or a linkage block."""
         words: list[str] = []
         for text in reversed(self._texts[max(0, brace - _NAMESPACE_WORDS) : brace]):
             if text in (";", "{", "}", ")"):

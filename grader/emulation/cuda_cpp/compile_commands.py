@@ -1,12 +1,11 @@
-"""The g++ command lines of the runtime (once per machine) and of each source file.
+"""The g++ command lines for the runtime (once per machine) and for each source file.
 
-Nothing is started here. The caller runs the commands in its sandbox and caches the
-results; `runtime_key_parts` lists everything that the runtime's object depends on.
+The caller runs the commands in its sandbox and caches the results; `runtime_key_parts`
+lists everything that the runtime's object depends on.
 
-*fast* is an optimised build without checks. *checked* has the thread
-sanitizer's calls before every access and the undefined-behaviour sanitizer's
-for array indices and alignment, but is linked with neither library: the runtime here
-defines the called functions.
+*fast* is an optimised build without checks. *checked* has the thread sanitizer's calls
+before every access, and the undefined-behaviour sanitizer's calls for array indices and
+alignment. It is linked with neither library: the runtime defines the called functions.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ RUNTIME_DIR = _HERE / "runtime"
 
 
 class Mode(str, Enum):
-    """Which of the two builds."""
+    """The kind of build."""
 
     FAST = "fast"
     CHECKED = "checked"
@@ -35,12 +34,12 @@ _COMMON = (
     # Ubuntu's g++ defines it: memcpy would become __memcpy_chk, which the runtime cannot check.
     "-U_FORTIFY_SOURCE",
     "-fPIC",
-    # Calls between the student's functions need no detour through the linker.
+    # Direct calls between the student's functions, without the linker's table.
     "-fvisibility=hidden",
     "-fno-semantic-interposition",
     # With this model a read of threadIdx is one instruction.
     "-ftls-model=initial-exec",
-    # A GPU's rules for fusing multiply and add differ from g++'s, so nothing is fused.
+    # No fusing of multiply and add: g++'s rules differ from a GPU's.
     "-ffp-contract=off",
 )
 
@@ -66,7 +65,7 @@ _RUNTIME = {
     Mode.CHECKED: ("-O2", "-g1", "-DGRADER_CHECKED=1"),
 }
 
-# Warnings that say nothing about a kernel.
+# Warnings that do not matter for kernels.
 _WARNINGS = ("-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-result")
 
 # -fsanitize links the sanitizers' libraries unless all libraries are named.
@@ -79,7 +78,7 @@ def runtime_sources() -> tuple[Path, ...]:
 
 
 def runtime_command(*, compiler: str, mode: Mode, output: Path) -> list[str]:
-    """Return the command that makes the runtime: one relocatable object, `output`."""
+    """Return the command that builds the runtime: one relocatable object, `output`."""
     return [
         compiler,
         *_COMMON,
@@ -108,10 +107,9 @@ def compile_command(
 ) -> list[str]:
     """Return the command that builds `source` with the runtime into `output`.
 
-    `source` is a C++ file that includes the rewritten student file (or that
-    file itself); it is found, like the student's own headers, through
-    `include_dirs`. The product is a shared object, or with `executable` a
-    program with the source's `main`.
+    `source` is the rewritten student file, or a C++ file that includes it. The student's
+    files are found through `include_dirs`. The product is a shared object, or with
+    `executable` a program with the source's `main`.
     """
     return [
         *_student_flags(compiler, mode, include_dirs),
@@ -132,7 +130,7 @@ def object_command(
     output: Path,
     include_dirs: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the command that compiles `source`, a part of a program, into an object file."""
+    """Return the command that compiles `source` into an object file."""
     flags = _student_flags(compiler, mode, include_dirs)
     return [*flags, "-c", "-o", str(output), str(source)]
 
@@ -172,14 +170,14 @@ def _student_flags(compiler: str, mode: Mode, include_dirs: Sequence[Path]) -> t
         *(f"-I{folder}" for folder in include_dirs),
         "-include",
         "cuda_runtime.h",
-        # Last, because only student code follows.
+        # Last: only student code may follow.
         "-include",
         "grader_host/refused_names.h",
     )
 
 
 def _link_flags(output: Path) -> tuple[str, ...]:
-    # The object uses its memcpy and hooks, and no other object does.
+    # Only this object uses its memcpy and hooks.
     return ("-Wl,-Bsymbolic", "-o", str(output), *_LIBRARIES)
 
 

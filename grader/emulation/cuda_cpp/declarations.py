@@ -1,11 +1,11 @@
 """Splits declarations of shared and device variables by token, without a C++ parser.
 
-Enough to split `static __shared__ volatile T t[N][M + 1], *p;` into its
-specifiers and the names it declares, and to tell a `__device__` variable from
-a `__device__` function. A place is the index of a code token.
+Splits `static __shared__ volatile T t[N][M + 1], *p;` into its specifiers and names, and
+distinguishes `__device__` variables from `__device__` functions. A place is the index of
+a code token.
 
-A scan ends where another mark begins its declaration and at the end of the enclosing
-brackets, so that no token is read more than a few times, however many marks there are.
+A scan ends at the next mark and at the end of the enclosing brackets, so that the total
+time is linear.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from grader.emulation.cuda_cpp.code import CLOSERS, MARKS, OPENERS, Code
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _ALIGNMENTS = frozenset({"__align__", "alignas", "__attribute__", "_Alignas"})
-# Dropped words, because a typedef has no storage class.
+# Words to drop, because a typedef has no storage class.
 _STORAGE = frozenset({"__shared__", "extern", "static", "inline", "__device__"})
-# One of these before the mark: no variable definition, or the definition of another mark.
+# One of these before the mark: no variable definition, or another mark handles it.
 _NO_VARIABLE = MARKS | {"extern", "template", "__shared__", "__global__"}
 _NO_VARIABLE_AFTER = frozenset(
     {"__global__", "__host__", "extern", "template", "operator", "~", "__shared__", "(", *CLOSERS}
@@ -61,7 +61,7 @@ def split_shared(code: Code, at: int) -> SharedDeclaration | None:
             is_extern = is_extern or word == "extern"
             dropped.append(place)
         elif word in _ALIGNMENTS and text(place + 1) == "(":
-            # Shared variables are placed at multiples of 128 bytes anyway.
+            # The runtime aligns shared variables to 128 bytes.
             close = code.closing_anywhere(place + 1)
             if close > at + _MAX_TOKENS:
                 return None
@@ -107,17 +107,17 @@ def split_shared(code: Code, at: int) -> SharedDeclaration | None:
 def variable_names(code: Code, at: int) -> tuple[tuple[int, ...], int] | None:
     """Return (names, semicolon) of the variables marked at `at`; None for a function.
 
-    Templates and `extern` declarations are skipped, because they are no definitions.
-    Of two marks on one variable the first registers it.
+    Also None for templates and `extern` declarations, which are no definitions. If a
+    variable has two marks, the first one registers it.
     """
     text = code.text
     first = _declaration_start(code, at, _NO_VARIABLE)
-    # In its region: the `>` of an `#include <…>` on a line between is no template's.
+    # Only in the same region: the `>` of an `#include <…>` closes no template.
     if first is None or code.before(first) == ">":
         return None
     names: list[int] = []
     candidate: int | None = None
-    in_specifiers = True  # where a second mark may stand: `__device__ const __constant__ int n;`
+    in_specifiers = True  # a second mark may follow: `__device__ const __constant__ int n;`
     angle = 0
     place = at + 1
     while code.same_region(at, place):
@@ -158,7 +158,7 @@ def _is_specifier(word: str) -> bool:
 
 
 def _declaration_start(code: Code, at: int, not_before: frozenset[str]) -> int | None:
-    """Return where the declaration around the mark at `at` starts.
+    """Return the first place of the declaration around the mark at `at`.
 
     None if one of the words `not_before` precedes the mark, or if the declaration is
     longer than _MAX_TOKENS.

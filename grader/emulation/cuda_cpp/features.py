@@ -1,8 +1,8 @@
 """Features that the emulation lacks (unsupported) or forbids (refused).
 
-*Unsupported* is valid CUDA that only a GPU can run. *Refused* is an attempt to switch the
-checker off: attributes and pragmas that stop the instrumentation, the checker's names,
-host assembly. Both are found by token, so words in comments and strings never count.
+*Unsupported* is valid CUDA that only a GPU can run. *Refused* is an attempt to switch off
+the checker: attributes and pragmas that stop the instrumentation, the checker's names,
+host assembly. Both are found by token, so words in comments and strings do not count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.emulation.cuda_cpp.tokens import Kind, Patience, Token
+from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Unsupported(_Use):
 
 
 class Refused(_Use):
-    """One attempt to switch the checker off, with its place."""
+    """One attempt to switch off the checker, with its place."""
 
     __slots__ = ()
 
@@ -102,7 +102,7 @@ _NAMESPACES = {
 
 _MOST_QUALIFIERS = 8  # between `asm` and its parenthesis
 _ASSEMBLY = frozenset({"asm", "__asm", "__asm__"})
-# PTX mnemonics carry types after dots (ld.global.f32), which no host assembly does.
+# PTX mnemonics have types after dots (ld.global.f32); host assembly has none.
 _PTX = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9_:]+)+|\b(?:membar|bar|trap|exit|ret)\b")
 
 _RESERVED = re.compile(
@@ -128,7 +128,7 @@ _INCLUDE = re.compile(r'#\s*include(?:_next)?\s*[<"]([^>"\n]{0,400})[>"]')
 
 
 def unsupported_features(
-    text: str, tokens: list[Token], patience: Patience, *, file: str
+    text: str, tokens: list[Token], cpu_budget: CpuBudget, *, file: str
 ) -> tuple[Unsupported, ...]:
     """Return the uses of unsupported CUDA features, in order.
 
@@ -140,16 +140,16 @@ def unsupported_features(
             line=line,
             column=column,
             feature=feature,
-            message=f"{file}:{line} uses {feature}: only a GPU runs that.",
+            message=f"{file}:{line} uses {feature}, which only a GPU can run.",
         )
-        for line, column, feature in _placed(text, _unsupported(text, tokens, patience))
+        for line, column, feature in _placed(text, _unsupported(text, tokens, cpu_budget))
     )
 
 
 def refused_features(
-    text: str, tokens: list[Token], patience: Patience, *, file: str
+    text: str, tokens: list[Token], cpu_budget: CpuBudget, *, file: str
 ) -> tuple[Refused, ...]:
-    """Return the attempts to switch the checker off, in order. Raises TooComplicatedError."""
+    """Return the attempts to switch off the checker, in order. Raises TooComplicatedError."""
     return tuple(
         Refused(
             file=file,
@@ -158,12 +158,12 @@ def refused_features(
             feature=feature,
             message=f"{file}:{line} {not_allowed(feature)}",
         )
-        for line, column, feature in _placed(text, _refused(tokens, patience))
+        for line, column, feature in _placed(text, _refused(tokens, cpu_budget))
     )
 
 
 def not_allowed(feature: str) -> str:
-    """Return the sentence about a refused feature, to follow its file and line."""
+    """Return the message about a refused feature, without file and line."""
     return f"uses {feature}, which is not allowed: it could hide accesses from the checker."
 
 
@@ -175,10 +175,12 @@ def _placed(text: str, uses: Iterator[tuple[int, str]]) -> Iterator[tuple[int, i
         yield line, offset - starts[line - 1] + 1, feature
 
 
-def _unsupported(text: str, tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str]]:
+def _unsupported(
+    text: str, tokens: list[Token], cpu_budget: CpuBudget
+) -> Iterator[tuple[int, str]]:
     code = [token for token in tokens if token.is_code]
     for i, token in enumerate(code):
-        patience.check(i)
+        cpu_budget.check(i)
         following = code[i + 1].text if i + 1 < len(code) else ""
         if token.text == "#" and token.directive and following.startswith("include"):
             match = _INCLUDE.match(text, token.start)
@@ -187,7 +189,7 @@ def _unsupported(text: str, tokens: list[Token], patience: Patience) -> Iterator
                 stem = header.split("/")[0].split(".")[0]
                 if stem.startswith("cublas"):
                     stem = "cublas"
-                # <cuda.h> declares the driver API, which is seen when it is used.
+                # <cuda.h> declares the driver API; its uses are found by name.
                 if stem in _HEADERS and header != "cuda.h":
                     yield token.start, _HEADERS[stem]
         if token.kind is not Kind.NAME:
@@ -200,10 +202,10 @@ def _unsupported(text: str, tokens: list[Token], patience: Patience) -> Iterator
             yield token.start, "inline PTX"
 
 
-def _refused(tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str]]:
+def _refused(tokens: list[Token], cpu_budget: CpuBudget) -> Iterator[tuple[int, str]]:
     code = [token for token in tokens if token.is_code]
     for i, token in enumerate(code):
-        patience.check(i)
+        cpu_budget.check(i)
         if token.kind is Kind.STRING:
             before = code[i - 2].text if i >= 2 else ""
             if before in ("_Pragma", "__pragma") and _PRAGMA.search(token.text):
@@ -227,7 +229,7 @@ def _refused(tokens: list[Token], patience: Patience) -> Iterator[tuple[int, str
 
 
 def _is_ptx(code: list[Token], i: int) -> bool:
-    """True if the strings in the parentheses after `asm` read as PTX."""
+    """True if the strings in the parentheses after `asm` look like PTX."""
     depth = 0
     for place in range(i + 1, min(i + 400, len(code))):
         token = code[place]
@@ -247,8 +249,8 @@ def _is_ptx(code: list[Token], i: int) -> bool:
 
 
 def _in_attribute(code: list[Token], i: int) -> bool:
-    """True inside `__attribute__((…))` or `[[…]]`; a name that only attributes have, anywhere."""
+    """True inside `__attribute__((…))` or `[[…]]`; always true for names only attributes have."""
     if code[i].text not in ("optimize", "__optimize__"):
-        return True  # nobody names a variable no_sanitize
+        return True
     before = [token.text for token in code[max(0, i - 4) : i]]
     return before[-2:] == ["(", "("] or before[-2:] == ["gnu", "::"] or "[" in before[-2:]

@@ -1,14 +1,15 @@
 """The checker's findings, one per kind and source line.
 
 The runtime writes one record per kind, program counter and buffer. This module adds file
-and line, folds the records of one line into one finding with a count, and drops findings
-that another one explains:
+and line, and folds the records of one line into one finding with a count. It drops
+findings that another one explains:
 
-* an uninitialised read of shared memory that is also in a race: with threads
-  run one after another a missing barrier shows first as that read;
-* "different barriers" that turn out to be one line, compiled twice;
-* an array index beyond its row in memory whose accesses are checked one by
-  one: a warning, because on a GPU it stays inside the variable.
+* an uninitialised read of shared memory that is also in a race: since threads run one
+  after another, a missing barrier shows first as such a read;
+* "different barriers" that are one line, compiled twice.
+
+An array index beyond its row in memory whose accesses are all checked is a warning,
+because on a GPU it stays inside the variable.
 """
 
 from __future__ import annotations
@@ -32,9 +33,8 @@ Severity = Literal["error", "warning"]
 class Finding:
     """One fault at one line. Sizes and offsets are in bytes; None is unknown.
 
-    `offset` counts from the buffer's start and may be negative or past its
-    end; `element` is the same in elements of `element_bytes` (the access size
-    if the buffer's own is unknown).
+    `offset` counts from the buffer's start and may be negative or past its end; `element`
+    is the same in elements of `element_bytes`, or of the access size if that is unknown.
     """
 
     kind: Kind
@@ -110,8 +110,8 @@ def read_findings(
 ) -> tuple[Finding, ...]:
     """Return the folded findings of a report, errors before warnings, by line.
 
-    `places` maps program counters (see `program_counters`); `sources` maps
-    file names to rewritten texts, in which array names are looked up.
+    `places` maps program counters (see `program_counters`). `sources` maps file names to
+    rewritten texts, which contain the names of arrays.
     """
     found = [
         _finding(record, places, sources) for record in records if record["record"] == "finding"
@@ -132,7 +132,7 @@ def read_findings(
 
 
 def read_records(text: str) -> list[dict[str, Any]]:
-    """Return the JSON lines of a report; a line that was cut short is left out."""
+    """Return the JSON lines of a report; incomplete lines are left out."""
     records = []
     for line in text.splitlines():
         try:
@@ -145,11 +145,11 @@ def read_records(text: str) -> list[dict[str, Any]]:
 
 
 def program_counters(records: Iterable[Mapping[str, Any]]) -> set[int]:
-    """Return every program counter that the records mention."""
+    """Return all program counters in the records."""
     return {record[key] for record in records for key in ("pc", "other_pc") if record.get(key)}
 
 
-# The types of a finding's fields; all but two may be missing.
+# The types of a finding's fields; all but `message` and `count` may be missing.
 _TYPES: dict[str, type] = {
     **dict.fromkeys(("kind", "severity", "message", "file", "kernel", "space", "buffer"), str),
     **dict.fromkeys(("pc", "other_pc", "line", "column", "buffer_bytes", "element_bytes"), int),
@@ -259,7 +259,7 @@ def _explained(found: list[Finding]) -> list[Finding]:
 
 def _fold_key(f: Finding) -> object:
     if f.kind == "race":
-        # A race is reported from either side, and is one finding.
+        # Both sides may report the same race.
         return (f.kind, f.buffer, frozenset({(f.file, f.line), (f.other_file, f.other_line)}))
     return (f.kind, f.file, f.line, f.buffer if f.line is None else None)
 

@@ -16,8 +16,8 @@ _STATEMENTS = frozenset({"if", "while", "for", "switch", "return", "else", "do",
 class ConfigEnd:
     """The place of the `>>>` that ends a configuration.
 
-    `respelled` gives new texts to places where the tokens were cut wrongly:
-    in `f<2>>>>(x)` the first `>` closes the template.
+    `respelled` has new texts for places where the tokenizer split wrongly: in `f<2>>>>(x)`
+    the first `>` closes the template.
     """
 
     place: int
@@ -78,9 +78,8 @@ def kernel_start(code: Code, at: int) -> int | None:
 def config_end(code: Code, at: int) -> ConfigEnd | None:
     """Return the place of the `>>>` of a launch, by counting angle brackets.
 
-    A `<` after a name may open a template's arguments or compare. A run of
-    three closes the launch unless as many templates are open and another
-    such run follows in this statement.
+    A `<` after a name may open template arguments or be a comparison. A `>>>` closes the
+    launch, unless three templates are open and another `>>>` follows in this statement.
     """
     opened = 0
     place = at + 1
@@ -101,7 +100,7 @@ def config_end(code: Code, at: int) -> ConfigEnd | None:
         elif text == "<":
             opened += 1
         elif text == ">":
-            # `f<2>>>>(x)`: the scanner took the first three for the launch.
+            # `f<2>>>>(x)`: the tokenizer took the first three for the launch.
             opened = max(0, opened - 1)
         elif text == ">>":
             opened = max(0, opened - 2)

@@ -9,7 +9,7 @@ from grader.emulation.cuda_cpp.report import Report
 
 
 def print_faults(report: Report, *, to: TextIO | None = None) -> None:
-    """Print the faults that ended the program, a line each."""
+    """Print the faults that ended the program, one per line."""
     for fault in report.faults:
         place = f"{fault.file}:{fault.line}: " if fault.line else ""
         where = f" in kernel {fault.kernel}" if fault.kernel else ""

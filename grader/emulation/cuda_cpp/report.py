@@ -1,7 +1,7 @@
 """The report of one run: findings, counters and faults.
 
-The runtime writes the text through `grader_open_report`, in the same process as student
-code. It is therefore untrusted: code that awards points must look for proof elsewhere.
+The runtime writes the text in the same process as student code, so it is untrusted: code
+that awards points needs other proof.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Locate = Callable[[set[int]], Mapping[int, Place]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A fatal signal, or a limit reached. Place and buffer are None if unknown."""
+    """A fatal signal, or an exceeded limit. Place and buffer are None if unknown."""
 
     signal: str
     message: str
@@ -41,9 +41,9 @@ class Report:
     """The report of one run of a checked (or fast) build.
 
     `accesses` is the number of checked memory accesses in kernels, `copied_bytes` the
-    bytes that copies wrote: a run with neither proves nothing. `unsupported` has
-    sentences about features that only the run met. `over_limit` is true if the access
-    limit ended the run.
+    number of bytes that copies wrote: a run without either proves nothing. `unsupported`
+    has sentences about unsupported features found at run time. `over_limit` is true if
+    the access limit ended the run.
     """
 
     findings: tuple[Finding, ...]
@@ -69,8 +69,7 @@ class Report:
 def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Report:
     """Return the report of one run.
 
-    `sources` maps the student's file names to the rewritten texts, as they
-    were compiled.
+    `sources` maps the student's file names to the rewritten texts that were compiled.
     """
     records = read_records(text)
     places = locate(program_counters(records))

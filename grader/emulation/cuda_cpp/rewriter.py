@@ -1,6 +1,6 @@
 """Rewrites CUDA C++ to C++: launches, `__shared__` and `__noinline__`.
 
-Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
+Two constructs of CUDA do not exist in C++ and are rewritten, by token:
 
     k<<<grid, block>>>(a, b)     →  ::grader::Launch(grid, block)
                                       .grader_named("k", [=](auto&... p) { k(p...); })(a, b)
@@ -10,14 +10,13 @@ Two constructs of CUDA have no spelling in C++ and are rewritten, by token:
 `__noinline__` becomes an attribute. It cannot be a macro, because the standard library
 uses the word in attributes.
 
-Three more rewrites serve the reports: a `__device__` or `__constant__`
-variable is registered by name, an allocation learns the name of the pointer
-it goes to, and `cudaLaunchKernel((void*)k, …)` loses the cast that would hide
-the kernel's type. Everything else (`__global__`, `threadIdx`, `atomicAdd` …)
-is plain C++ to the header.
+Three more rewrites improve the reports: `__device__` and `__constant__` variables are
+registered by name, an allocation gets the name of its pointer, and
+`cudaLaunchKernel((void*)k, …)` loses the cast that would hide the kernel's type. The
+headers implement everything else (`__global__`, `threadIdx`, `atomicAdd` …) in plain C++.
 
-No line is added or removed and no text moves to another line, so a
-compiler's line numbers are the student's. Columns move on rewritten lines.
+No text moves to another line, so the compiler's line numbers are the student's. Columns
+change on rewritten lines.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from grader.emulation.cuda_cpp.features import (
     unsupported_features,
 )
 from grader.emulation.cuda_cpp.launches import config_end, kernel_start
-from grader.emulation.cuda_cpp.tokens import Kind, Patience, Token, tokenize
+from grader.emulation.cuda_cpp.tokens import CpuBudget, Kind, Token, tokenize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +46,17 @@ class Rewritten:
 
 
 def rewrite(text: str, *, file: str) -> Rewritten:
-    """Return the C++ of a CUDA C++ file; `file` is the name used in messages.
+    """Return the C++ of a CUDA C++ file; `file` is its name in messages.
 
-    Text that is not CUDA C++ comes back as it is, for the compiler to judge.
-    Raises TooComplicatedError for a file beyond any size that people write.
+    Text that is no CUDA C++ is returned unchanged, for the compiler to reject. Raises
+    TooComplicatedError for a file that takes far more work than real ones.
     """
-    patience = Patience()
+    cpu_budget = CpuBudget()
     tokens = tokenize(text)
     return Rewritten(
-        text=_Rewriter(tokens).run(patience),
-        unsupported=unsupported_features(text, tokens, patience, file=file),
-        refused=refused_features(text, tokens, patience, file=file),
+        text=_Rewriter(tokens).run(cpu_budget),
+        unsupported=unsupported_features(text, tokens, cpu_budget, file=file),
+        refused=refused_features(text, tokens, cpu_budget, file=file),
     )
 
 
@@ -77,13 +76,13 @@ _MOST_OF_A_CAST = 8  # tokens in `(const void*)`, and some more
 
 
 class _Rewriter:
-    """Edits by code token: text before it, after it, or instead of it."""
+    """Edits by code token: text before it, after it, or in its place."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.source = Code(tokens)
         self.before: dict[int, list[str]] = {}
         self.after: dict[int, list[str]] = {}
-        self.instead: dict[int, str] = {}
+        self.replacements: dict[int, str] = {}
         self.sites = 0
         texts = [self.source.tokens[index].text for index in self.source.places]
         self.function_pointers = {
@@ -92,9 +91,9 @@ class _Rewriter:
             if texts[i : i + 2] == ["(", "*"] and texts[i + 3] in (")", "[")
         }
 
-    def run(self, patience: Patience) -> str:
+    def run(self, cpu_budget: CpuBudget) -> str:
         for at, index in enumerate(self.source.places):
-            patience.check(at)
+            cpu_budget.check(at)
             token = self.source.tokens[index]
             if token.text == "<<<":
                 self._launch(at)
@@ -113,7 +112,7 @@ class _Rewriter:
         parts: list[str] = []
         for i, token in enumerate(self.source.tokens):
             parts += reversed(self.before.get(i, ()))
-            parts.append(self.instead.get(i, token.text))
+            parts.append(self.replacements.get(i, token.text))
             parts += self.after.get(i, ())
         return "".join(parts)
 
@@ -126,7 +125,7 @@ class _Rewriter:
         self.after.setdefault(self.source.places[at], []).append(text)
 
     def _replace(self, at: int, text: str) -> None:
-        self.instead[self.source.places[at]] = text
+        self.replacements[self.source.places[at]] = text
 
     # ---- launches ----
 
@@ -135,13 +134,12 @@ class _Rewriter:
         config = config_end(self.source, at)
         if first is None or config is None:
             return
-        # From the right, where another launch would be near.
         if any(self.source.text(place) == "<<<" for place in range(at - 1, first - 1, -1)):
             return  # the result of a launch is no kernel
         close = config.place
         in_macro = self.source.tokens[self.source.places[at]].directive
         if in_macro and not self.source.same_region(at, close + 1):
-            end = close  # `#define GO(k) k<<<1, 2>>>`: the arguments follow its use
+            end = close  # `#define GO(k) k<<<1, 2>>>`: the arguments follow where it is used
         elif self.source.text(close + 1) == "(":
             found = self.source.closing(close + 1)
             if found is None:
@@ -152,7 +150,7 @@ class _Rewriter:
         for place, text in config.respelled.items():
             self._replace(place, text)
         if end == close and self.source.text(first - 1) == "define":
-            # `#define CONFIG(n) <<<n, 256>>>`: the kernel precedes the macro's use.
+            # `#define CONFIG(n) <<<n, 256>>>`: the kernel precedes the place where it is used.
             self._replace(at, "->* ::grader::Launch(")
             self._replace(close, ")")
             return
@@ -160,12 +158,12 @@ class _Rewriter:
         for place in range(first, at):
             self._replace(place, "")
         self._replace(at, "(::grader::Launch(")
-        # A function's name may be a template's, known only once it is called;
-        # a pointer to a function is read now, from where the host keeps it.
+        # Capture a function pointer by value now. A name may be a template, which is known only at
+        # the call.
         pointer = self._is_function_pointer(first, at)
         capture = f"[grader_kernel = {kernel}]" if pointer else "[=]"
         callee = "grader_kernel" if pointer else kernel
-        # The whole launch is one operand: `cond ? k<<<…>>>() : …`, `(k<<<…>>>(), 0)`.
+        # Make the launch one operand: `cond ? k<<<…>>>() : …`, `(k<<<…>>>(), 0)`.
         self._replace(
             close,
             f").grader_named(GRADER_NAME({kernel}), "
@@ -179,7 +177,7 @@ class _Rewriter:
                 self._replace(place, "nullptr")
 
     def _outside_brackets(self, place: int, end: int) -> Iterator[int]:
-        """Yield the places up to `end` that are in no further brackets."""
+        """Yield the places up to `end` that are outside inner brackets."""
         while place < end:
             text = self.source.text(place)
             if text in OPENERS:
@@ -250,7 +248,7 @@ class _Rewriter:
             )
 
     def _noinline(self, at: int) -> None:
-        """Replace the mark by an attribute, unless it is in one or a directive tests it."""
+        """Replace the mark by an attribute, unless it is in an attribute or in a directive."""
         before = self.source.text(at - 1)
         if before in ("::", "define", "undef", "ifdef", "ifndef", "defined"):
             return
@@ -288,7 +286,7 @@ class _Rewriter:
 def _reference(name: str, kind: str, *, dynamic: bool, in_function: bool) -> str:
     """Return the declaration of `name` as a reference into shared memory.
 
-    At file scope the reference is made once, and its variable never moves.
+    At file scope the reference is initialised once, and the variable never moves.
     """
     storage = "" if in_function else "static thread_local "
     if dynamic:

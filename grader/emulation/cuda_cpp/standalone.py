@@ -1,7 +1,7 @@
 """Builds and runs a CUDA C++ program with a `main` on this machine, without a sandbox.
 
-For the stand-alone tool, tests and benchmarks. A judge uses the package's pure functions
-and starts the processes in its sandbox.
+For the stand-alone tool, tests and benchmarks. The judge uses the package's pure
+functions and starts the processes in its sandbox.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """How a program ended (negative: by that signal) and what was reported."""
+    """A program's exit code (negative: the signal), its output and its report."""
 
     exit_code: int
     stdout: str
@@ -61,9 +61,8 @@ def build(
 ) -> Program:
     """Compile a program with its own `main` into `folder`.
 
-    `runtime` is the object of `runtime_command` in the same mode. Headers
-    beside the source that end in .cuh, .h or .hpp and that it names are
-    rewritten too.
+    `runtime` is the object of `runtime_command` in the same mode. Headers (.cuh, .h, .hpp)
+    in the source's folder that it includes are rewritten too.
     """
     sources: dict[str, str] = {}
     unsupported: tuple[Unsupported, ...] = ()
@@ -97,14 +96,14 @@ def build(
     command = compile_command(
         compiler=compiler,
         mode=mode,
-        # A relative name, so that diagnostics show the file as the student knows it.
+        # A relative name, so that diagnostics show the student's file name.
         source=Path(source.name),
         runtime=runtime,
         output=executable,
         include_dirs=(folder, source.parent.resolve()),
         executable=True,
     )
-    # Diagnostics quote the source, which may be no UTF-8.
+    # Diagnostics quote the source, which may not be UTF-8.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
     return program(executable=executable if done.returncode == 0 else None, diagnostics=done.stderr)
 

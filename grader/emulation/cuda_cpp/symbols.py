@@ -1,8 +1,7 @@
 """Maps program counters to lines of the student's files, with addr2line.
 
-Program counters are offsets in the built object. One addr2line process returns for each
-the chain of inlined functions; the innermost frame in a student's file is the place to
-show.
+Program counters are offsets in the built object. One addr2line process returns the chain
+of inlined functions for each; the innermost frame in a student's file is its place.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Runner = Callable[[list[str], str], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A function and a line (0 if the debug information does not say)."""
+    """A function and a line (0 if unknown)."""
 
     function: str
     file: str
@@ -42,9 +41,8 @@ def symbolize(
 ) -> dict[int, Place]:
     """Return the place of each program counter.
 
-    `files` are the names of the student's files; a place is the innermost
-    frame in one of them, or the innermost of all if none is. Unknown program
-    counters are left out.
+    `files` are the names of the student's files. A place is the innermost frame in one of
+    them, or the innermost frame if there is none. Unknown program counters are left out.
     """
     wanted = sorted(set(offsets))
     if not wanted:

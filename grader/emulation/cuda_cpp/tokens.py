@@ -1,12 +1,11 @@
 """Splits C++ into the tokens that the rewriter needs.
 
-A token knows its text and where it starts. Comments, string and character
-literals (raw ones too) and numbers are single tokens, so nothing inside them
-is ever taken for code. White space, comments and line splices are tokens as
-well: the texts of all tokens put together are the file, byte for byte.
+A token has its text and its start. Comments, string and character literals (also raw
+ones) and numbers are single tokens, so nothing inside them is taken for code. Whitespace,
+comments and line splices are tokens, too: the concatenated texts are the file.
 
-A preprocessor directive's tokens carry `directive` = its number, so that a
-statement is never thought to run across the edge of a `#define`.
+`directive` is the number of the preprocessor directive that contains the token, so that
+no statement extends across the boundary of a `#define`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     SPACE = "space"
     COMMENT = "comment"
@@ -28,8 +27,7 @@ class Kind(Enum):
     PUNCTUATION = "punctuation"
 
 
-# A megabyte of brackets has a million tokens, a kernel some thousands.
-_MOST_TOKENS = 400_000
+_MOST_TOKENS = 400_000  # a kernel has some thousands; a megabyte of brackets has a million
 _MOST_CPU_S = 10.0
 _CHECKED_EVERY = 256
 
@@ -38,11 +36,11 @@ class TooComplicatedError(Exception):
     """The file is larger, or takes more work, than any real kernel file."""
 
 
-class Patience:
-    """A limit on the processor time spent on one file, in this thread.
+class CpuBudget:
+    """A limit on the CPU time for one file, in this thread.
 
-    Every pass over a file is linear, so no file should ever reach the limit. Processor
-    time makes it independent of the machine's load.
+    Every pass over a file is linear, so no file should reach the limit. CPU time is
+    independent of the machine's load.
     """
 
     def __init__(self) -> None:
@@ -51,11 +49,10 @@ class Patience:
     def check(self, at: int) -> None:
         """Raise TooComplicatedError if the time is used up; `at` counts the calls."""
         if at % _CHECKED_EVERY == 0 and time.thread_time() > self._end_s:
-            raise TooComplicatedError("too much work to be understood")
+            raise TooComplicatedError("the file takes too long to analyse")
 
 
-# A tuple: a large file has some 100,000 of them, made one by one.
-class Token(NamedTuple):
+class Token(NamedTuple):  # a tuple, for speed
     """A piece of the file. `directive` is 0 outside preprocessor lines."""
 
     kind: Kind
@@ -65,12 +62,12 @@ class Token(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        """False for white space and comments."""
+        """False for whitespace and comments."""
         return self.kind not in (Kind.SPACE, Kind.COMMENT)
 
 
 # Order matters: raw strings before names, `<<<` before shorter punctuation.
-# An unterminated string ends at its line, an unterminated comment at the file.
+# An unterminated string extends to the end of its line, a comment to the end of the file.
 _PATTERN = re.compile(
     r"""
     (?P<raw>(?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\((?s:.*?)(?:\)(?P=delimiter)"|\Z))
@@ -103,7 +100,7 @@ _KINDS = {
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of a file; their texts joined are `text`.
+    """Return the tokens of a file; their concatenated texts are `text`.
 
     Raises TooComplicatedError.
     """

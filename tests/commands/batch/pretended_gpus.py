@@ -1,8 +1,8 @@
-"""What a pool worker does in tests of several GPUs: checks and timings that only wait.
+"""The task of a pool worker in tests of several GPUs: checks and timings that only wait.
 
-The pool, its slots and the turns at a GPU are the real ones. Each check and each
-timing is noted, with the GPU and the times, in `log` in the hand-in's folder's
-parent; a GPU whose name stands in the file `lost` there fails what it is given.
+The pool, its slots and the GPU locks are real. Each check and each timing is recorded,
+with the GPU and the times, in `log` in the parent of the submission's folder. A GPU that
+the file `lost` there names fails every job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _START_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A GPU was used by a process for a hand-in; times of the machine's clock."""
+    """One use of a GPU by a process for a submission; times of the monotonic clock."""
 
     uuid: str
     what: str  # check, timing, failure
@@ -39,12 +39,12 @@ class Use:
 
 
 def uuids(count: int) -> tuple[str, ...]:
-    """The names of so many GPUs."""
+    """Return names for `count` GPUs."""
     return tuple(f"GPU-{letter * 8}" for letter in "abcdefgh"[:count])
 
 
 def do(job: Job, _: object) -> Answer:
-    """Check and time, on the GPU that this process is shown."""
+    """Check and time on the GPU that is visible to this process."""
     uuid, folder = os.environ["CUDA_VISIBLE_DEVICES"], job.source.parent
     lock.FOLDER = folder
     _assemble(folder, uuid)
@@ -63,7 +63,7 @@ def do(job: Job, _: object) -> Answer:
 
 
 def _assemble(folder: Path, uuid: str) -> None:
-    """Wait until each GPU's first process is there: some machines start them slowly."""
+    """Wait until each GPU's first process has started: some machines are slow."""
     (folder / f"here-{uuid}").touch()
     until_s = time.monotonic() + _START_S
     wanted = int((folder / "gpus").read_text())
@@ -79,7 +79,7 @@ def _note(folder: Path, uuid: str, what: str, name: str, begin_s: float) -> None
 
 
 def used(folder: Path) -> list[Use]:
-    """Read what was noted."""
+    """Read the log."""
     lines = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
     return [
         Use(uuid=uuid, what=what, name=name, begin_s=begin_s, end_s=end_s)
@@ -88,14 +88,14 @@ def used(folder: Path) -> list[Use]:
 
 
 def prepare(folder: Path, count: int) -> None:
-    """Make a folder for hand-ins that are graded on so many GPUs."""
+    """Make a folder for submissions that are graded on `count` GPUs."""
     folder.mkdir(parents=True)
     (folder / "gpus").write_text(str(count))
     (folder / "lost").touch()
 
 
 def pool(folder: Path, count: int) -> Pool[Job, Answer]:
-    """As `grade batch` makes it: a worker's slot is a GPU."""
+    """Return a pool as in `grade batch`: a worker's slot is a GPU."""
 
     def state() -> nvml.State:
         lost = (folder / "lost").read_text().split()

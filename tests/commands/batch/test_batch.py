@@ -1,4 +1,4 @@
-"""`grade batch`: each hand-in has its report, once, whatever happens on the way."""
+"""`grade batch`: each submission gets one report, whatever fails meanwhile."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def write_times(out: Path) -> dict[str, int]:
 
 
 def report_text(place: str, folder: Path, **changes: object) -> str:
-    """A report of a hand-in, as a grading that took no time would make it."""
+    """Return a report of a submission without grading it."""
     environment = report_key(SILU, read_submission(folder / place, SILU), *TERMS)
     report = {
         "format": 1, "assignment": "silu", "title": "SiLU", "verdict": "accepted", "score": 90.0,
@@ -64,7 +64,7 @@ def report_text(place: str, folder: Path, **changes: object) -> str:
 
 
 class Scripted:
-    """An engine that answers as it is told, by the hand-in's name, one answer an attempt."""
+    """An engine with given answers by submission name, one answer per attempt."""
 
     given_up = ()
 
@@ -94,7 +94,7 @@ def graded(text: str) -> Answer:
     return Answer(outcome=Outcome.GRADED, text=text)
 
 
-FAILED = failure("the process that was to do it ended by signal 9")
+FAILED = failure("the worker process ended by signal 9")
 
 
 @pytest.mark.slow
@@ -125,9 +125,7 @@ def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_batch_goes_on_where_it_was(
-    classroom: Path, tmp_path: Path, ending: signal.Signals
-) -> None:
+def test_a_killed_batch_resumes(classroom: Path, tmp_path: Path, ending: signal.Signals) -> None:
     out = tmp_path / "out"
     command = ("batch", str(classroom), "silu", "--out", str(out), "--device", "cpu", "--jobs", "1")
     process = subprocess.Popen(
@@ -137,10 +135,10 @@ def test_a_killed_batch_goes_on_where_it_was(
     while not reports(out) and time.monotonic() < deadline_s:
         time.sleep(0.02)
     process.send_signal(ending)
-    _, said = process.communicate()
+    _, output = process.communicate()
     if ending is signal.SIGINT:
         assert process.returncode == 130
-        assert "what is graded stays graded; the same command goes on with the rest" in said
+        assert "finished reports are kept; run the same command to grade the rest" in output
     before = write_times(out)
     assert before, "killed before anything was graded"
     assert len(before) < 4
@@ -156,7 +154,7 @@ def test_a_killed_batch_goes_on_where_it_was(
 
 
 @pytest.mark.slow
-def test_a_killed_worker_costs_nothing(classroom: Path, tmp_path: Path) -> None:
+def test_a_killed_workers_job_is_graded_by_another(classroom: Path, tmp_path: Path) -> None:
     pool: Pool[Job, Answer] = Pool(
         1,
         "grader.commands.batch.job:do",
@@ -173,7 +171,7 @@ def test_a_killed_worker_costs_nothing(classroom: Path, tmp_path: Path) -> None:
                 killed.extend(pool.pids)
                 os.kill(killed[0], signal.SIGKILL)
 
-        store.keep = keep  # type: ignore[method-assign]  # the moment of a kill
+        store.keep = keep  # type: ignore[method-assign]  # kills a worker after the first report
         with Progress().step("test", total=4) as step:
             run_jobs(pool, store, jobs, step)
         assert pool.pids != tuple(killed)
@@ -182,7 +180,7 @@ def test_a_killed_worker_costs_nothing(classroom: Path, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_hand_in_that_takes_its_worker_down_every_time_is_listed(
+def test_a_submission_that_kills_its_worker_every_time_is_listed(
     classroom: Path, tmp_path: Path
 ) -> None:
     engine = Scripted(
@@ -194,14 +192,14 @@ def test_a_hand_in_that_takes_its_worker_down_every_time_is_listed(
         assert engine.done.count("ada") == 3
         assert set(reports(tmp_path / "out")) == {"bob", "cyd", "dee"}
         assert "signal 9" in store.failure("silu", "ada")
-        # The next run tries it again, and nothing else.
+        # The next run tries only this one again.
         second = Scripted(ada=[FAILED, graded(report_text("ada", classroom))])
         grade_with(second, store, classroom)
         assert second.done == ["ada", "ada"]
         assert store.failure("silu", "ada") == ""
 
 
-def test_a_failed_regrading_leaves_no_report_of_an_older_hand_in(
+def test_a_failed_regrading_leaves_no_report_of_an_older_submission(
     classroom: Path, tmp_path: Path
 ) -> None:
     answers = {n: [graded(report_text(n, classroom))] for n in ("ada", "bob", "cyd", "dee")}
@@ -221,7 +219,7 @@ def test_a_failed_regrading_leaves_no_report_of_an_older_hand_in(
         {"environment": {}},
     ],
 )
-def test_a_report_that_is_not_the_one_wanted_is_made_again(
+def test_an_outdated_report_is_made_again(
     change: dict[str, object], classroom: Path, tmp_path: Path
 ) -> None:
     with open_store(tmp_path / "out") as store:
@@ -252,8 +250,8 @@ def test_a_report_that_is_not_the_one_wanted_is_made_again(
     ids=lambda damage: damage[:30],
 )
 def test_a_damaged_report_is_made_again(damage: str, tmp_path: Path) -> None:
-    (tmp_path / "hand-ins/ada").mkdir(parents=True)
-    found = find_submissions(tmp_path / "hand-ins")
+    (tmp_path / "class/ada").mkdir(parents=True)
+    found = find_submissions(tmp_path / "class")
     with open_store(tmp_path / "out") as store:
         sound = report_text("ada", found.folder)
         store.keep("silu", "ada", graded(sound))
@@ -265,8 +263,8 @@ def test_a_damaged_report_is_made_again(damage: str, tmp_path: Path) -> None:
 
 
 def test_a_report_without_a_key_is_made_again(tmp_path: Path) -> None:
-    (tmp_path / "hand-ins/ada").mkdir(parents=True)
-    found = find_submissions(tmp_path / "hand-ins")
+    (tmp_path / "class/ada").mkdir(parents=True)
+    found = find_submissions(tmp_path / "class")
     with open_store(tmp_path / "out") as store:
         report = json.loads(report_text("ada", found.folder))
         del report["wall_s"]
@@ -292,7 +290,7 @@ def test_a_full_disk_ends_the_run_and_keeps_what_is_there(
             full.setattr(os, "fsync", fsync)
             with pytest.raises(GraderError, match="No space left on device") as caught:
                 grade_with(Scripted(**answers), store, classroom)
-        assert "stays graded" in (caught.value.tip or "")
+        assert "are kept" in (caught.value.tip or "")
         assert set(reports(tmp_path / "out")) == {"ada", "bob"}
         assert not list((tmp_path / "out").rglob(".cyd-*"))
         rest = Scripted(**{n: [graded(report_text(n, classroom))] for n in names})
@@ -328,7 +326,7 @@ def test_the_lock_of_a_killed_batch_is_gone(tmp_path: Path) -> None:
         assert store.folder == tmp_path
 
 
-def test_the_seed_of_the_class_stays(tmp_path: Path) -> None:
+def test_the_seed_of_the_class_is_kept(tmp_path: Path) -> None:
     with open_store(tmp_path / "one") as store:
         drawn = store.secret_seed(None)
         assert store.secret_seed(None) == store.secret_seed(drawn) == drawn
@@ -343,15 +341,17 @@ def test_the_seed_of_the_class_stays(tmp_path: Path) -> None:
     ["1e400", "NaN", "-5", "9" * 400, "9" * 5000, "7.5", "true", '"7"', "null", "[" * 100_000],
     ids=lambda seed: seed[:9],
 )
-def test_a_seed_that_is_none_is_told(seed: str, tmp_path: Path) -> None:
+def test_an_invalid_seed_is_reported(seed: str, tmp_path: Path) -> None:
     (tmp_path / "batch.json").write_text(f'{{"format": 1, "secret_seed": {seed}}}')
     with open_store(tmp_path) as store, pytest.raises(UsageError) as caught:
         store.secret_seed(None)
-    assert f"{tmp_path}/batch.json: it does not hold the `secret_seed`" in caught.value.message
-    assert "remove it and give --seed" in (caught.value.tip or "")
+    assert (
+        f"{tmp_path}/batch.json: `secret_seed` is missing or is no integer" in caught.value.message
+    )
+    assert "remove the file, and give --seed" in (caught.value.tip or "")
 
 
-def test_an_unreadable_hand_in_is_for_a_human_and_has_no_score(
+def test_an_unreadable_submission_is_listed_for_staff_and_has_no_score(
     classroom: Path, tmp_path: Path
 ) -> None:
     for name in ("ada", "bob", "cyd"):
@@ -375,7 +375,7 @@ def test_an_unreadable_hand_in_is_for_a_human_and_has_no_score(
     assert [item["name"] for item in summary["attention"]] == ["eve"]
 
 
-def test_files_under_a_wrong_name_are_for_a_human(tmp_path: Path) -> None:
+def test_files_under_a_wrong_name_are_listed_for_staff(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     for place in ("ada/week 3/mine/silu.cu", "bob/Silu.cu", "cyd/notes.md"):
         (folder / place).parent.mkdir(parents=True)
@@ -383,18 +383,18 @@ def test_files_under_a_wrong_name_are_for_a_human(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = grade("batch", folder, "silu", "--out", out, "--device", "cpu")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "flag: silu · bob: silu: no silu.cu or silu.py in the hand-in; is" in done.stdout
+    assert "flag: silu · bob: silu: no silu.cu or silu.py in the submission; is" in done.stdout
     found = json.loads((out / "summary.json").read_text())
     reasons = {item["name"]: (item["kind"], item["reason"]) for item in found["attention"]}
     assert reasons == {
         "ada": (
             "flag",
-            "silu: no silu.cu or silu.py in the hand-in; `week 3/mine/silu.cu` is there: "
+            "silu: no silu.cu or silu.py in the submission; `week 3/mine/silu.cu` is there: "
             "hand in silu.cu without the folders",
         ),
         "bob": (
             "flag",
-            "silu: no silu.cu or silu.py in the hand-in; is `Silu.cu` meant? "
+            "silu: no silu.cu or silu.py in the submission; is `Silu.cu` meant? "
             "It must be called silu.cu",
         ),
     }

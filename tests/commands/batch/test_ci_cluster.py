@@ -1,4 +1,4 @@
-"""`grade ci --cluster`: a processor's report, filled in by a worker whose GPU is pretended."""
+"""`grade ci --cluster`: a worker with a pretended GPU fills in a report from the CPU."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def workers(folder: Path) -> Iterator[Worker]:
         yield start
     finally:
         for process in started:
-            process.terminate()  # what it started ends with it
+            process.terminate()  # its children end with it
         for process in started:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(10)
@@ -95,7 +95,7 @@ def address(dask: None, tmp_path: Path) -> Iterator[str]:
         yield where
 
 
-# --- as a platform runs it -------------------------------------------------------------------
+# --- the whole command -----------------------------------------------------------------------
 
 SPY = """
 #include <initializer_list>
@@ -140,7 +140,7 @@ static void spy() {
 
 
 @pytest.mark.usefixtures("dask")
-def test_a_processors_report_is_filled_in_by_a_worker_and_no_hand_in_sees_the_way(
+def test_a_worker_fills_in_a_report_and_no_submission_sees_address_or_keys(
     course: Path, worker: Worker, tmp_path: Path
 ) -> None:
     keys = tmp_path / "keys"
@@ -153,17 +153,17 @@ def test_a_processors_report_is_filled_in_by_a_worker_and_no_hand_in_sees_the_wa
         assert where.startswith("tls://")
         worker(where, "--resources", "GPU=1", *tls)
         port = where.rpartition(":")[2]
-        hand_in = tmp_path / "hand-in"
-        hand_in.mkdir()
-        right = (course / "hand-in/silu.cu").read_text()
+        submission = tmp_path / "submission"
+        submission.mkdir()
+        right = (course / "submission/silu.cu").read_text()
         spy = SPY.replace("PORT", port).replace("KEYS", str(keys))
         launcher = 'extern "C" void silu('
         assert launcher in right
         start = right.index("{", right.index(launcher)) + 1
-        (hand_in / "silu.cu").write_text(spy + right[:start] + " spy();" + right[start:])
+        (submission / "silu.cu").write_text(spy + right[:start] + " spy();" + right[start:])
         output, kept = tmp_path / "results.json", tmp_path / "report.json"
         done = grade(
-            "ci", "silu", "--from", hand_in, "--format", "gradescope", "--output", output,
+            "ci", "silu", "--from", submission, "--format", "gradescope", "--output", output,
             "--report", kept, "--budget", "300", "--cluster", where, "--cluster-tls", keys,
             cwd=course,
             DASK_SCHEDULER_ADDRESS=where,
@@ -177,22 +177,22 @@ def test_a_processors_report_is_filled_in_by_a_worker_and_no_hand_in_sees_the_wa
     by_name = {check.name: check for check in report.kernels[0].checks}
     assert by_name["performance"].message == "1.1 times as fast as torch"
     assert json.loads(output.read_text())["score"] == 90
-    said = by_name["correctness"].evidence.output  # type: ignore[union-attr]
-    assert "looked around" in said
-    assert "SAW" not in said
+    printed = by_name["correctness"].evidence.output  # type: ignore[union-attr]
+    assert "looked around" in printed
+    assert "SAW" not in printed
     assert where not in output.read_text()
     assert str(keys) not in output.read_text()
 
 
-# --- when things go wrong on the way ---------------------------------------------------------
+# --- faults ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def on_processor(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """What this machine's processor says of the hand-in: 15 points are pending."""
+def on_cpu(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """The submission's report from this machine's CPU: 15 points are pending."""
     kept = tmp_path_factory.mktemp("processor") / "report.json"
     done = grade(
-        "ci", "silu", "--from", course / "hand-in", "--format", "json", "--output", kept,
+        "ci", "silu", "--from", course / "submission", "--format", "json", "--output", kept,
         "--device", "cpu", "--seed", str(SEED), cwd=course,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -203,19 +203,19 @@ def on_processor(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Repo
 
 @pytest.fixture
 def run(
-    on_processor: Report, course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on_cpu: Report, course: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Report]:
-    """Call `grade ci --cluster` with all but the grading on this machine; return the report."""
+    """Call `grade ci --cluster` with the grading on this machine replaced; return the report."""
     monkeypatch.chdir(course)
 
     def graded(*_: object, on_report: Callable[[Report], None]) -> Report:
-        on_report(on_processor)
-        return on_processor
+        on_report(on_cpu)
+        return on_cpu
 
     monkeypatch.setattr(ci, "grade", graded)
     usual = ci.Request(
         assignment="silu",
-        source=course / "hand-in",
+        source=course / "submission",
         format=registry.GRADESCOPE,
         output=tmp_path / "result",
         level=Level.PARTIAL,
@@ -242,10 +242,10 @@ def run(
 
 
 def client_processes() -> list[psutil.Process]:
-    """The client_processes that this process has left behind."""
+    """Return the client processes that this process has left behind."""
     left = []
     for child in psutil.Process().children():
-        with contextlib.suppress(psutil.Error):  # what a lost worker left behind, itself ended
+        with contextlib.suppress(psutil.Error):  # the child has ended meanwhile
             left += (
                 [child]
                 if "grader.commands.batch.cluster_client" in " ".join(child.cmdline())
@@ -255,7 +255,7 @@ def client_processes() -> list[psutil.Process]:
 
 
 def pending_because(report: Report, words: str) -> bool:
-    """True if the processor's points stand, those for speed are pending, and staff read why."""
+    """True if the points from the CPU stand, the timed ones are pending, and staff see why."""
     assert (report.score, report.pending, report.verdict.value) == (75, 15, "accepted")
     assert "filled_in_by" not in report.environment
     return words in str(report.environment["cluster"])
@@ -274,7 +274,7 @@ def test_an_answer_in_time_fills_in(
     [
         ("driver", "the driver does not answer"),
         ("oracle", "the baseline failed"),
-        ("busy", "15 points are pending there, too: something else uses the GPU"),
+        ("busy", "15 points are pending there too: something else uses the GPU"),
         ("spec", "of different specs"),
         ("sandbox", "the worker's sandbox reaches the level none, not partial"),
     ],
@@ -292,7 +292,7 @@ def test_an_answer_that_cannot_be_used_leaves_points_pending(
     assert words in capsys.readouterr().out  # Gradescope's log is for staff
 
 
-def test_an_answer_that_comes_too_late_is_not_waited_for(
+def test_a_late_answer_is_not_waited_for(
     address: str, worker: Worker, run: Callable[..., Report]
 ) -> None:
     worker(address, "--resources", "GPU=1", wrong="late")
@@ -300,7 +300,7 @@ def test_an_answer_that_comes_too_late_is_not_waited_for(
     assert pending_because(report, f"{address} had not answered when 15 s were over")
 
 
-def test_an_answer_fills_in_what_there_was_no_time_for_here(
+def test_an_answer_fills_in_what_this_machine_had_no_time_for(
     address: str,
     worker: Worker,
     run: Callable[..., Report],
@@ -339,7 +339,7 @@ def test_this_machine_has_no_gpu_to_ask(run: Callable[..., Report], dask: None) 
     assert pending_because(run("local"), "this machine has no usable NVIDIA GPU")
 
 
-def test_the_reason_is_for_staff_alone(
+def test_only_staff_see_the_reason(
     run: Callable[..., Report], dask: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -348,22 +348,22 @@ def test_the_reason_is_for_staff_alone(
     assert pending_because(run(where), f"the cluster {where} does not answer")
     assert where in capsys.readouterr().out
     run(where, format=registry.AUTOLAB)
-    said = capsys.readouterr()
-    assert str(port) not in said.out + said.err
+    printed = capsys.readouterr()
+    assert str(port) not in printed.out + printed.err
 
 
-def test_a_worker_without_a_gpu_is_no_help(
+def test_a_worker_without_a_gpu_is_refused(
     address: str, worker: Worker, run: Callable[..., Report]
 ) -> None:
     worker(address)
-    assert pending_because(run(address), "has a GPU to give")
+    assert pending_because(run(address), "offers a GPU")
 
 
 def test_a_cluster_without_workers_is_given_up_within_the_budget(
     address: str, run: Callable[..., Report]
 ) -> None:
     report = run(address, budget_s=10.0)
-    assert pending_because(report, "no worker came to the cluster")
+    assert pending_because(report, "no worker joined the cluster")
 
 
 def test_a_lost_workers_job_goes_to_the_next(
@@ -397,14 +397,14 @@ def test_a_lost_worker_that_nobody_replaces_leaves_points_pending(
 @pytest.mark.parametrize(
     ("where", "changes", "words"),
     [
-        ("tcp://10.1.2.3:8786", {}, "in the clear"),
+        ("tcp://10.1.2.3:8786", {}, "unencrypted"),
         ("tls://head.example.edu:8786", {}, "needs certificates"),
         ("head.example.edu", {}, "is no scheduler's address"),
         ("local", {"device": "cuda"}, "--device is cuda"),
         ("local", {"format": registry.JSON, "budget_s": None}, "--format json has none"),
     ],
 )
-def test_what_could_never_work_is_refused(
+def test_invalid_options_are_refused(
     where: str, changes: dict[str, Any], words: str, run: Callable[..., Report], tmp_path: Path
 ) -> None:
     with pytest.raises(GraderError, match=words) as caught:
@@ -413,13 +413,13 @@ def test_what_could_never_work_is_refused(
     assert not (tmp_path / "result").exists()
 
 
-def test_no_key_is_lent_where_hand_ins_can_read_it(
+def test_keys_that_submissions_can_read_are_refused(
     run: Callable[..., Report], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificates(tmp_path / "keys")
     sent: list[object] = []
     monkeypatch.setattr(ClusterClient, "send", sent.append)
-    readable = Path(sys.prefix, "lib")  # which holds what hand-ins need
+    readable = Path(sys.prefix, "lib")  # which submissions need
     monkeypatch.setattr(ci, "cluster_job", lambda *_: object())
     with pytest.raises(GraderError, match="a submission can read"):
         run("tls://head.example.edu:8786", cluster_tls=readable, level=Level.NONE)
@@ -441,19 +441,19 @@ def answer(report: Report, **environment: object) -> Answer:
         ('{"format": 2}', "`format` is 2"),
     ],
 )
-def test_what_is_no_report_is_not_used(on_processor: Report, text: str, words: str) -> None:
+def test_an_invalid_report_is_not_used(on_cpu: Report, text: str, words: str) -> None:
     came = Answer(outcome=Outcome.GRADED, text=text)
-    assert pending_because(filled_in(on_processor, came, Level.PARTIAL, "silence"), words)
+    assert pending_because(filled_in(on_cpu, came, Level.PARTIAL, "silence"), words)
 
 
-def test_another_hand_in_or_seed_fills_in_nothing(on_processor: Report) -> None:
+def test_a_report_of_another_submission_or_seed_is_not_used(on_cpu: Report) -> None:
     for key in ("hand_in_hash", "secret_seed", "public_seed"):
-        came = answer(on_processor, **{key: 5 if "seed" in key else "other"})
-        assert pending_because(filled_in(on_processor, came, Level.FULL, "silence"), "of different")
+        came = answer(on_cpu, **{key: 5 if "seed" in key else "other"})
+        assert pending_because(filled_in(on_cpu, came, Level.FULL, "silence"), "of different")
 
 
-def test_where_nothing_is_pending_nothing_is_said(on_processor: Report) -> None:
-    whole = replace(on_processor, pending=0.0)
+def test_a_report_without_pending_points_is_unchanged(on_cpu: Report) -> None:
+    whole = replace(on_cpu, pending=0.0)
     assert filled_in(whole, None, Level.PARTIAL, "silence") is whole
-    failed = replace(sample_reports.grader_error(), environment=on_processor.environment)
-    assert filled_in(failed, answer(on_processor), Level.PARTIAL, "silence") is failed
+    failed = replace(sample_reports.grader_error(), environment=on_cpu.environment)
+    assert filled_in(failed, answer(on_cpu), Level.PARTIAL, "silence") is failed

@@ -1,4 +1,4 @@
-"""`grade ci --cluster slurm`, where a Slurm answers: the job, its end, and a queue without it."""
+"""`grade ci --cluster slurm` on a machine with Slurm: the job runs, ends and leaves the queue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _START_S = 60.0  # for a job to run
 
 
 def queue(state: str = "") -> list[str]:
-    """The jobs of these tests that Slurm has, those of one state if told."""
+    """Return these tests' jobs in Slurm's queue, or only those in one state."""
     asked = ["squeue", "--noheader", "--format=%i", f"--name={NAME}"]
     found = subprocess.run(
         [*asked, *([f"--states={state}"] if state else [])],
@@ -37,7 +37,7 @@ def queue(state: str = "") -> list[str]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Report]:
-    """Grade on the processor and by a job of Slurm; `wrong` as there is pretended."""
+    """Grade on the CPU and in a Slurm job; `wrong` is the fault of the pretended GPU."""
     slurm_or_skip()
     certificates(tmp_path / "tls")
     course = make_course(tmp_path / "course")
@@ -51,7 +51,7 @@ def run(tmp_path: Path) -> Callable[..., Report]:
         )
         output, kept = tmp_path / "results.json", tmp_path / "report.json"
         done = grade(
-            "ci", "silu", "--from", course / "hand-in", "--format", "gradescope",
+            "ci", "silu", "--from", course / "submission", "--format", "gradescope",
             "--output", output, "--report", kept, "--budget", str(budget_s), "--device", "auto",
             "--seed", str(SEED), "--cluster", "slurm", "--cluster-tls", tmp_path / "tls",
             cwd=course, DASK_CONFIG=str(settings), CUDA_VISIBLE_DEVICES="",
@@ -59,7 +59,7 @@ def run(tmp_path: Path) -> Callable[..., Report]:
         assert done.returncode == 0, done.stdout + done.stderr
         report = read_report(kept)
         assert json.loads(output.read_text())["score"] == report.score
-        until_s = time.monotonic() + 10  # Slurm takes a moment to let go of a job
+        until_s = time.monotonic() + 10  # Slurm takes a moment to remove a job
         while queue() and time.monotonic() < until_s:
             time.sleep(0.2)
         assert not queue(), "a job was left to Slurm"
@@ -79,15 +79,15 @@ def test_a_job_of_slurm_fills_in(run: Callable[..., Report]) -> None:
     assert "Pretended GPU" in str(report.environment["filled_in_by"])
 
 
-def test_a_job_that_is_too_late_is_taken_back(run: Callable[..., Report]) -> None:
+def test_a_job_that_is_too_late_is_cancelled(run: Callable[..., Report]) -> None:
     report = run("late", budget_s=50)
-    # A slow machine may not have come to its own checks of memory in that time.
+    # A slow machine may not have reached its own memory check in that time.
     assert report.pending >= 15
     assert "had not answered when 50 s were over" in str(report.environment["cluster"])
 
 
 @pytest.mark.timeout(300)  # two jobs, and the wait until the first is given up
-def test_a_job_that_is_cancelled_is_given_again(run: Callable[..., Report], tmp_path: Path) -> None:
+def test_a_cancelled_job_is_submitted_again(run: Callable[..., Report], tmp_path: Path) -> None:
     met = tmp_path / "met"
     cancelled: list[str] = []
 
@@ -106,11 +106,11 @@ def test_a_job_that_is_cancelled_is_given_again(run: Callable[..., Report], tmp_
     assert (report.score, report.pending) == (90, 0)
 
 
-def test_a_job_that_never_starts_is_taken_back(run: Callable[..., Report]) -> None:
+def test_a_job_that_never_starts_is_cancelled(run: Callable[..., Report]) -> None:
     report = run("", "--begin=now+1hour", budget_s=30)
-    assert pending_because(report, "no worker came to the cluster slurm")
+    assert pending_because(report, "no worker joined the cluster slurm")
 
 
-def test_a_job_that_slurm_refuses_is_told(run: Callable[..., Report]) -> None:
+def test_a_refused_job_is_reported(run: Callable[..., Report]) -> None:
     report = run("", "--partition=of-no-cluster", budget_s=60)
     assert pending_because(report, "invalid partition")

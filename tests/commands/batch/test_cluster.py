@@ -1,4 +1,4 @@
-"""`grade batch --cluster`: the same jobs on Dask, which may lose workers or fall silent."""
+"""`grade batch --cluster`: the same jobs on Dask, which may lose workers or stop answering."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def jobs_of(folder: Path) -> list[Job]:
 
 
 def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: WorkerState) -> None:
-    data = job_codec.pack(next(job for job in jobs_of(classroom) if job.name == "cyd"))
+    data = job_codec.pack_job(next(job for job in jobs_of(classroom) if job.name == "cyd"))
     assert json.loads(data)["files"][0]["path"] == "silu.cu"
     assert str(classroom).encode() not in data
-    answer = job_codec.unwrap(job_codec.do(job_codec.PackedJob(data=data), state))
+    answer = job_codec.unpack_answer(job_codec.do(job_codec.PackedJob(data=data), state))
     assert answer.outcome is Outcome.GRADED
     report = json.loads(answer.text)
     assert (report["score"], report["verdict"]) == (0, "wrong_answer")
@@ -69,9 +69,9 @@ def test_a_job_travels_as_json_and_is_graded_from_it(classroom: Path, state: Wor
 
 
 def test_a_worker_of_another_version_does_not_grade(classroom: Path, state: WorkerState) -> None:
-    data = job_codec.pack(jobs_of(classroom)[0])
+    data = job_codec.pack_job(jobs_of(classroom)[0])
     other = json.dumps({**json.loads(data), "grader": "0.0.0"}).encode()
-    answer = job_codec.unwrap(job_codec.do(job_codec.PackedJob(data=other), state))
+    answer = job_codec.unpack_answer(job_codec.do(job_codec.PackedJob(data=other), state))
     assert answer.outcome is Outcome.FAILED
     assert "not 0.0.0" in answer.problem
 
@@ -79,38 +79,38 @@ def test_a_worker_of_another_version_does_not_grade(classroom: Path, state: Work
 def test_an_assignment_is_unpacked_into_its_own_folder_only(
     classroom: Path, state: WorkerState
 ) -> None:
-    values = json.loads(job_codec.pack(jobs_of(classroom)[0]))
+    values = json.loads(job_codec.pack_job(jobs_of(classroom)[0]))
     values["folder"]["../outside"] = ""
-    answer = job_codec.unwrap(
+    answer = job_codec.unpack_answer(
         job_codec.do(job_codec.PackedJob(data=json.dumps(values).encode()), state)
     )
-    assert "../outside is no path within an assignment" in answer.problem
+    assert "../outside is outside the assignment's folder" in answer.problem
 
 
 @pytest.mark.parametrize(
     "answer", [pickle.dumps("report"), "text", None, b"{}", b'{"outcome": "graded", "text": ""}']
 )
-def test_an_answer_in_no_known_form_is_a_failed_one(answer: object) -> None:
-    assert job_codec.unwrap(answer).outcome is Outcome.FAILED
+def test_an_invalid_answer_is_a_failure(answer: object) -> None:
+    assert job_codec.unpack_answer(answer).outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ("tcp://10.1.2.3:8786", "in the clear"),
-        ("tcp://head.example.edu:8786", "in the clear"),
+        ("tcp://10.1.2.3:8786", "unencrypted"),
+        ("tcp://head.example.edu:8786", "unencrypted"),
         ("tls://head.example.edu:8786", "needs certificates"),
         ("slurm", "needs certificates"),
         ("head.example.edu", "is no scheduler's address"),
     ],
 )
-def test_beyond_this_machine_all_is_encrypted(where: str, words: str) -> None:
+def test_connections_to_other_machines_are_encrypted(where: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         _security(request(where), None)
 
 
 @pytest.mark.parametrize("where", ["local", "tcp://127.0.0.1:8786", "tcp://[::1]:8786"])
-def test_on_this_machine_no_certificates_are_asked_for(where: str) -> None:
+def test_on_this_machine_no_certificates_are_needed(where: str) -> None:
     assert _security(request(where), None) is None
 
 
@@ -130,7 +130,7 @@ def dask() -> None:
 
 @pytest.fixture
 def scheduler(dask: None, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A scheduler of its own on this machine, and its address."""
+    """A scheduler on this machine, and its address."""
     with clusters.scheduler(tmp_path) as started:
         yield started
 
@@ -197,8 +197,8 @@ def test_a_worker_whose_gpu_is_lost_leaves_its_jobs_to_another(
         assert {name: answer.outcome for name, answer in answers.items()} == dict.fromkeys(
             ("ada", "bob", "cyd", "dee"), Outcome.GRADED
         )
-        said = lost.communicate(timeout=60)[1].decode()
-        assert "leaves the cluster: the GPU GPU-lost was lost" in said
+        output = lost.communicate(timeout=60)[1].decode()
+        assert "leaves the cluster: the GPU GPU-lost was lost" in output
         assert good.poll() is None
     finally:
         for process in (lost, good):
@@ -221,7 +221,7 @@ def test_a_cluster_without_workers_is_given_up(
     scheduler: tuple[subprocess.Popen[bytes], str],
 ) -> None:
     with (
-        pytest.raises(GraderError, match="no worker came"),
+        pytest.raises(GraderError, match="no worker joined"),
         Cluster(request(scheduler[1], patience_s=2.0)),
     ):
         pass
@@ -243,14 +243,14 @@ def test_a_scheduler_that_dies_ends_the_run_and_keeps_what_is_there(
     try:
         with (
             open_store(tmp_path / "out") as store,
-            pytest.raises(GraderError, match="nothing was heard") as caught,
+            pytest.raises(GraderError, match="no answer for") as caught,
             Cluster(request(address, patience_s=20.0)) as cluster,
         ):
             for job, answer in cluster.results(jobs_of(classroom)):
                 store.keep("silu", job.name, answer)
                 process.kill()
                 cluster._request = request(address, patience_s=1.0)
-        assert "stays graded" in (caught.value.tip or "")
+        assert "are kept" in (caught.value.tip or "")
         assert list((tmp_path / "out/reports/silu").glob("*.json"))
     finally:
         worker.kill()

@@ -1,4 +1,4 @@
-"""Workers with a real GPU: a container's pending points filled in, and a class on all GPUs."""
+"""Workers with a real GPU measure a container's pending points, and grade a class on all GPUs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_gpus(uuids: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def gpu_worker(address: str, gpu: Gpu, folder: Path) -> Iterator[None]:
-    """A worker as docs/cluster.md starts one."""
+    """Start a worker as docs/cluster.md does."""
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"),
@@ -59,7 +59,7 @@ def test_a_gpu_worker_fills_in_what_a_container_leaves_pending(
     with scheduler(tmp_path) as (_, where), gpu_worker(where, first_gpu, tmp_path):
         done = subprocess.run(
             [
-                *(*GRADE, "ci", "silu", "--from", "hand-in", "--format", "gradescope"),
+                *(*GRADE, "ci", "silu", "--from", "submission", "--format", "gradescope"),
                 *("--output", str(tmp_path / "results.json"), "--report", str(kept)),
                 *("--budget", "300", "--cluster", where),
             ],

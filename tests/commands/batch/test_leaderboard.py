@@ -40,7 +40,7 @@ def timed(speedup: float, score: float) -> dict[str, Any]:
 
 @pytest.fixture
 def graded(tmp_path: Path) -> Path:
-    """A folder as `grade batch` leaves it; one of its names is markup."""
+    """An output folder of `grade batch`; one of the names is markup."""
     folder = tmp_path / "graded"
     (folder / "reports" / "silu").mkdir(parents=True)
     for name, report in {
@@ -53,7 +53,7 @@ def graded(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_best_come_first_under_names_that_stay(graded: Path) -> None:
+def test_the_best_come_first_under_stable_names(graded: Path) -> None:
     [board] = read_boards(graded, {"ada": "Countess"}, print)
     assert [entry.speedups for entry in board.entries] == [(2.25,), (1.5,), (None,)]
     assert [entry.rank for entry in board.entries] == [1, 2, 3]
@@ -73,9 +73,9 @@ def test_chosen_names_are_text_not_markup(graded: Path, tmp_path: Path) -> None:
     names = tmp_path / "names.csv"
     names.write_text(f'ada,"{HOSTILE}"\n')
     page = tmp_path / "page.html"
-    told: list[str] = []
-    assert write_leaderboard(graded, page, "Course & class", names, told.append) == 3
-    [broken] = told
+    problems: list[str] = []
+    assert write_leaderboard(graded, page, "Course & class", names, problems.append) == 3
+    [broken] = problems
     assert broken.startswith(f"{graded}/reports/silu/broken.json:1: not a report")
     text = page.read_text()
     assert "<script" not in text
@@ -84,23 +84,23 @@ def test_chosen_names_are_text_not_markup(graded: Path, tmp_path: Path) -> None:
     assert "http" not in text.replace("http-equiv", ""), "it must load nothing"
 
 
-def test_a_bad_line_of_names_is_told(tmp_path: Path) -> None:
+def test_a_bad_line_of_names_is_reported(tmp_path: Path) -> None:
     names = tmp_path / "names.csv"
     names.write_text("ada,Countess\nbob\n")
-    with pytest.raises(UsageError, match=r"names\.csv:2: a line has a hand-in and a pseudonym"):
+    with pytest.raises(UsageError, match=r"names\.csv:2: expected a submission and a pseudonym"):
         read_names(names)
 
 
-def test_a_damaged_report_is_told_by_name(graded: Path, tmp_path: Path) -> None:
+def test_a_damaged_report_is_reported_by_name(graded: Path, tmp_path: Path) -> None:
     done = grade("leaderboard", graded, "--output", tmp_path / "page.html")
-    assert (done.returncode, done.stdout[:11]) == (1, "3 hand-ins ")
+    assert (done.returncode, done.stdout[:11]) == (1, "3 submissio")
     assert "reports/silu/broken.json:1: not a report" in done.stderr
 
 
-def test_no_reports_is_told(tmp_path: Path) -> None:
+def test_an_empty_folder_is_reported(tmp_path: Path) -> None:
     done = grade("leaderboard", tmp_path, "--output", tmp_path / "page.html")
     assert done.returncode == 2
-    assert "there are no reports of hand-ins in" in done.stderr
+    assert "there are no reports of submissions in" in done.stderr
 
 
 @pytest.mark.skipif(browser() is None, reason="no chromium here")

@@ -1,4 +1,4 @@
-"""Several GPUs, pretended: each is used, is timed on by one at a time, and may be lost."""
+"""Several pretended GPUs: all are used, only one process times on each, and one may be lost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def grade(folder: Path, tasks: list[Job], count: int) -> tuple[Kept, tuple[str, 
 
 
 def timed_alone(uses: list[Use]) -> bool:
-    """True if nothing else went on at a GPU while something was timed there."""
+    """True if no GPU was used for anything else while something was timed on it."""
     for uuid in {use.uuid for use in uses}:
         timings = sorted(
             (use.begin_s, use.end_s) for use in uses if (use.uuid, use.what) == (uuid, "timing")
@@ -66,14 +66,14 @@ def timed_alone(uses: list[Use]) -> bool:
 
 
 def most_at_once(uses: list[Use]) -> int:
-    """How many GPUs were in use at the same moment."""
+    """Return the greatest number of GPUs in use at the same moment."""
     return max(
         len({other.uuid for other in uses if other.begin_s <= use.begin_s < other.end_s})
         for use in uses
     )
 
 
-def test_every_gpu_is_used_and_timed_on_by_one_at_a_time(tmp_path: Path) -> None:
+def test_every_gpu_is_used_and_timing_is_exclusive(tmp_path: Path) -> None:
     prepare(tmp_path / "class", 4)
     kept, given_up = grade(tmp_path / "class", jobs(tmp_path / "class", 16), 4)
     uses = used(tmp_path / "class")
@@ -85,7 +85,7 @@ def test_every_gpu_is_used_and_timed_on_by_one_at_a_time(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_two_batches_side_by_side_never_time_on_one_gpu_at_once(tmp_path: Path) -> None:
+def test_two_batches_never_time_on_one_gpu_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     prepare(folder, 2)
     with pool(folder, 2) as one, pool(folder, 2) as other:
@@ -106,7 +106,7 @@ def test_two_batches_side_by_side_never_time_on_one_gpu_at_once(tmp_path: Path) 
     assert meeting == set(uuids(2))
 
 
-def test_the_hand_ins_of_a_lost_gpu_go_to_the_others(tmp_path: Path) -> None:
+def test_the_submissions_of_a_lost_gpu_go_to_the_others(tmp_path: Path) -> None:
     folder = tmp_path / "class"
     prepare(folder, 4)
     lost = uuids(4)[1]
@@ -122,9 +122,7 @@ def test_the_hand_ins_of_a_lost_gpu_go_to_the_others(tmp_path: Path) -> None:
 
         kept.keep = lose  # type: ignore[method-assign]
         run_jobs(several, kept, tasks, step)  # type: ignore[arg-type]
-        assert several.given_up == (
-            f"the GPU {lost} was lost: the driver does not know it any more",
-        )
+        assert several.given_up == (f"the GPU {lost} was lost: the driver no longer lists it",)
     assert sorted(name for name, _ in kept.answers) == [job.name for job in tasks]
     assert {answer.outcome for _, answer in kept.answers} == {Outcome.GRADED}
     uses = used(folder)
@@ -148,11 +146,11 @@ def test_the_last_gpu_is_kept(tmp_path: Path) -> None:
         ([FAILED, FAILED, FAILED], "failed 3 times in a row: the baseline failed"),
     ],
 )
-def test_a_gpu_that_only_fails_is_given_up(answers: list[Answer], words: str) -> None:
+def test_a_gpu_that_always_fails_is_given_up(answers: list[Answer], words: str) -> None:
     health = GpuHealth(lambda: nvml.state(FakeNvml(*(FakeGpu(uuid=uuid) for uuid in uuids(2)))))
     slot = {"CUDA_VISIBLE_DEVICES": uuids(2)[0]}
-    said = [health.unusable(slot, answer) for answer in answers]
-    assert not any(said[:-1])
-    assert words in said[-1]
-    assert bool(words) == bool(said[-1])
+    reasons = [health.unusable(slot, answer) for answer in answers]
+    assert not any(reasons[:-1])
+    assert words in reasons[-1]
+    assert bool(words) == bool(reasons[-1])
     assert not health.unusable({"CUDA_VISIBLE_DEVICES": uuids(2)[1]}, FAILED)

@@ -1,4 +1,4 @@
-"""`grade batch --cluster slurm`, where a Slurm answers: over TLS, with certificates of its own."""
+"""`grade batch --cluster slurm` on a machine with Slurm: over TLS, with test certificates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from silu_points import KERNEL
 
 
 @pytest.mark.slow
-def test_a_class_is_graded_by_jobs_of_slurm(classroom: Path, tmp_path: Path) -> None:
+def test_a_class_is_graded_by_slurm_jobs(classroom: Path, tmp_path: Path) -> None:
     slurm_or_skip()
     certificates(tmp_path / "tls")
     settings = jobqueue(tmp_path, {"PYTHONPATH": surroundings()["PYTHONPATH"]})

@@ -1,4 +1,4 @@
-"""What is found in a class's folder, whoever exported it."""
+"""The submissions in a class's folder, from each kind of export."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ submission_12:
 """
 
 
-def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
+def test_a_gradescope_export_names_the_students(tmp_path: Path) -> None:
     (tmp_path / METADATA).write_text(EXPORT)
     assert read_metadata(tmp_path / METADATA) == {
         "submission_11": (
@@ -67,7 +67,7 @@ def test_an_export_of_gradescope_tells_who(tmp_path: Path) -> None:
         ("? submission 3\n:", "submission 3"),
     ],
 )
-def test_nobody_gets_the_people_of_the_next_submission(
+def test_students_are_not_mixed_with_those_of_the_next_submission(
     key: str, folder: str, tmp_path: Path
 ) -> None:
     carol = f"{key}\n  :submitters:\n  - :name: Carol\n"
@@ -109,12 +109,12 @@ def test_a_name_of_several_lines_is_read(value: str, name: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("--- {}\n", "there is no submission in it"),
-        ("", "there is no submission in it"),
-        ("{a: b}: c\n", "there is no submission in it"),
+        ("--- {}\n", "it names no submission"),
+        ("", "it names no submission"),
+        ("{a: b}: c\n", "it names no submission"),
         ("a: 1\nb: 'two\n", r"submission_metadata.yml:3: found unexpected end of stream"),
         ("submission_1:\n\t:submitters:\n", r"submission_metadata.yml:2: found character"),
-        ("a: \x00\n", r"submission_metadata.yml(:1)? is no YAML|control characters"),
+        ("a: \x00\n", r"submission_metadata.yml(:1)? is not YAML|control characters"),
         ("[" * 3_000, r"submission_metadata.yml"),
     ],
 )
@@ -131,7 +131,7 @@ def test_clones_of_a_classroom_are_named_by_their_user(tmp_path: Path) -> None:
     assert [place.name for place in find_submissions(folder).submissions] == ["octocat", "silu-fan"]
 
 
-def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
+def test_what_is_no_submission_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ada").mkdir()
     (tmp_path / "bob.tar.gz").touch()
     (tmp_path / "notes.txt").touch()
@@ -143,43 +143,43 @@ def test_what_is_no_hand_in_is_told(tmp_path: Path) -> None:
     assert len(found.passed_over) == 3
 
 
-def test_hidden_hand_ins_are_told_but_not_files_of_a_system(tmp_path: Path) -> None:
+def test_hidden_submissions_are_reported_but_not_system_files(tmp_path: Path) -> None:
     for name in ("ada", "...", ".bob", ".git", "__MACOSX"):
         (tmp_path / name).mkdir()
     for name in (".cyd.zip", "._ada.zip", ".DS_Store"):
         (tmp_path / name).touch()
     found = find_submissions(tmp_path)
     assert [place.name for place in found.submissions] == ["ada"]
-    told = [sentence.partition(": hidden, ")[0] for sentence in found.passed_over]
-    assert told == ["...", ".bob", ".cyd.zip"]
+    names = [sentence.partition(": hidden, ")[0] for sentence in found.passed_over]
+    assert names == ["...", ".bob", ".cyd.zip"]
 
 
 def test_one_student_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ada").mkdir()
     (tmp_path / "ada.zip").touch()
-    with pytest.raises(UsageError, match="would be one student's hand-in"):
+    with pytest.raises(UsageError, match="give the same name, "):
         find_submissions(tmp_path)
 
 
-def test_reports_are_no_hand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_no_submissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ada", "graded"):
         (tmp_path / name).mkdir()
     found = find_submissions(tmp_path, tmp_path / "graded")
     assert [place.name for place in found.submissions] == ["ada"]
-    assert found.passed_over == ("graded: the folder of --out, no hand-in",)
+    assert found.passed_over == ("graded: the folder of --out",)
     assert len(find_submissions(tmp_path, tmp_path.parent / "graded").submissions) == 2
     assert len(find_submissions(tmp_path, tmp_path / "not there yet").submissions) == 2
     monkeypatch.chdir(tmp_path)
     for out, words in (
-        (Path(), "is the folder of the hand-ins itself"),
-        (tmp_path / "ada" / "..", "is the folder of the hand-ins itself"),
-        (Path("ada/graded"), f"is in a hand-in, {tmp_path}/ada"),
+        (Path(), "is the folder of the submissions"),
+        (tmp_path / "ada" / "..", "is the folder of the submissions"),
+        (Path("ada/graded"), f"is in the submission {tmp_path}/ada"),
     ):
         with pytest.raises(UsageError, match=words):
             find_submissions(tmp_path, out)
 
 
-def test_reports_of_an_earlier_run_are_no_hand_ins(tmp_path: Path) -> None:
+def test_reports_of_an_earlier_run_are_no_submissions(tmp_path: Path) -> None:
     (tmp_path / "ada" / "reports").mkdir(parents=True)
     (tmp_path / "bob").mkdir()
     (tmp_path / "bob" / "batch.json").touch()
@@ -189,17 +189,17 @@ def test_reports_of_an_earlier_run_are_no_hand_ins(tmp_path: Path) -> None:
         store.write(store.report_path("silu", "ada"), "{}\n")
     found = find_submissions(tmp_path, tmp_path / "graded again")
     assert [place.name for place in found.submissions] == ["ada", "bob"]
-    assert found.passed_over == ("graded: the reports of an earlier run, no hand-in",)
+    assert found.passed_over == ("graded: the reports of an earlier run",)
 
 
-def test_nothing_there_says_where_else(tmp_path: Path) -> None:
+def test_an_empty_folder_names_the_export_below_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no folder"):
         find_submissions(tmp_path / "absent")
-    with pytest.raises(UsageError, match="there are no hand-ins in"):
+    with pytest.raises(UsageError, match="there are no submissions in"):
         find_submissions(tmp_path)
 
 
-def test_assignments_are_those_that_have_folders(tmp_path: Path) -> None:
+def test_assignments_are_those_with_folders(tmp_path: Path) -> None:
     known = [read_assignment(REPOSITORY / "assignments" / name) for name in ("silu", "gemm")]
     (tmp_path / "ada" / "silu").mkdir(parents=True)
     assert [a.name for a in submitted_assignments(find_submissions(tmp_path), known)] == ["silu"]
@@ -207,5 +207,5 @@ def test_assignments_are_those_that_have_folders(tmp_path: Path) -> None:
     (tmp_path / "ada" / "student_template" / "gemm").mkdir(parents=True)
     assert [a.name for a in submitted_assignments(find_submissions(tmp_path), known)] == ["gemm"]
     (tmp_path / "ada" / "student_template" / "gemm").rmdir()
-    with pytest.raises(UsageError, match="has a folder named as an assignment"):
+    with pytest.raises(UsageError, match="has a folder that is named like an assignment"):
         submitted_assignments(find_submissions(tmp_path), known)

@@ -1,4 +1,4 @@
-"""What compute-sanitizer says about the samples: run this on a machine with a GPU.
+"""Captures compute-sanitizer's findings on the samples; run it on a machine with a GPU.
 
     python3 tests/commands/samples/capture_sanitizer.py --out DIR
 
@@ -8,11 +8,10 @@ of the four tools:
     silu.cu ──nvcc──→ program (exact cudaMalloc, n = 33 and 1025) ─┐
     silu.py ──────────────── this file with --triton-sample ───────┴─→ compute-sanitizer → XML
 
-Another version of the sanitizer is given by --sanitizer. The packages on PyPI lack the
-program by which it starts others before 13.4.92 (12.9, 13.0 to 13.3: exit code 255 under
-any driver); --libraries tells one whose libraries do not lie beside it where they are.
---keep writes, besides, the XML of the samples that tests/checks/sanitizer_xml keeps into a folder
-of that version:
+--sanitizer selects another version of the sanitizer. The packages on PyPI before 13.4.92 lack its
+launcher (12.9, 13.0 to 13.3: exit code 255 with any driver). --libraries names the folder of its
+libraries, if it is not the sanitizer's. --keep also writes the XML of the samples in
+tests/checks/sanitizer_xml into a folder of that version:
 
     pip download --no-deps -d wheel nvidia-cuda-sanitizer-api==13.5.25
     python3 -m zipfile -e wheel/*.whl sanitizer
@@ -20,11 +19,10 @@ of that version:
     python3 tests/commands/samples/capture_sanitizer.py --out DIR \\
         --keep tests/checks/sanitizer_xml --sanitizer $tool/compute-sanitizer
 
-DIR/summary.json holds exit codes and the first records, DIR/raw.tar.gz all the
-XML as it came (the longest cut short) with the tools' own output, DIR/table.txt
-what is printed at the end. Needs nvcc, compute-sanitizer and, for Triton, torch;
-of the grader nothing. About a minute on 16 cores; whatever fails or hangs is a
-cell of the table and stops nothing.
+DIR/summary.json has exit codes and the first records, DIR/raw.tar.gz the unchanged XML
+(long files are cut) and the tools' output, DIR/table.txt the printed table. Needs nvcc,
+compute-sanitizer and, for Triton, torch, but not the grader. Takes about a minute on 16
+cores; a run that fails or hangs becomes a cell of the table.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ sys.path.insert(0, str(REPOSITORY))  # this import of the grader needs the stand
 from grader.commands.verify.samples import Expectation, Sample, find_samples
 
 SIZES = (33, 1025)
-FOUND = 86  # what compute-sanitizer exits with if it has found something
+FOUND = 86  # compute-sanitizer's exit code if it has findings
 TOOLS: dict[str, tuple[str, ...]] = {
     "plain": (),  # without compute-sanitizer: is the answer right?
     "memcheck": ("--tool", "memcheck", "--leak-check", "full"),
@@ -65,7 +63,7 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "initcheck": ("--tool", "initcheck"),
     "synccheck": ("--tool", "synccheck"),
 }
-# Newer versions look into shared memory on request; tried where --help names it.
+# Newer versions can check shared memory; used if --help names the option.
 ADDRESS_SPACE = "--initcheck-address-space"
 DEADLINE_S = 170.0
 LARGEST_XML = 256 << 10
@@ -120,7 +118,7 @@ class Cell:
 
     sample: str
     tool: str
-    exit_code: int | None = None  # None: it was ended, or could not be started
+    exit_code: int | None = None  # None: it was killed, or could not be started
     problem: str = ""
     wall_s: float = 0.0
     records: int = 0
@@ -134,11 +132,11 @@ class Cell:
 
 
 def read_records(raw: bytes) -> tuple[int, list[dict[str, Any]]]:
-    """Return the number of records and all of them, in brief; whatever is not XML has none."""
+    """Return the number of records, and all records in brief; none if it is not XML."""
     try:
         root = ET.fromstring(raw)
     except ET.ParseError:
-        # Cut short by a crash: as many as are whole.
+        # Cut short by a crash: return the complete records.
         whole = raw[: raw.rfind(b"</record>") + len(b"</record>")]
         if b"</record>" not in raw:
             return 0, []
@@ -151,7 +149,7 @@ def read_records(raw: bytes) -> tuple[int, list[dict[str, Any]]]:
 
 
 def brief(record: ET.Element) -> dict[str, Any]:
-    """Return what matters of a record, and the paths of all its texts for the rest."""
+    """Return the important fields of a record, and the paths of all texts for the others."""
     places = [
         {child.tag: (child.text or "").strip() for child in element}
         for element in record.iter()
@@ -204,7 +202,7 @@ def student_lines(record: dict[str, Any], file: str) -> list[int]:
 def ended(
     command: Sequence[str | Path], *, timeout_s: float, cwd: Path, **environment: str
 ) -> tuple[int | None, str]:
-    """Run a command in a group of its own; return exit code (None: timeout) and its output."""
+    """Run a command in a new process group; return exit code (None: timeout) and output."""
     try:
         process = subprocess.Popen(
             list(map(str, command)),
@@ -232,7 +230,7 @@ def build(sample: Sample, folder: Path, nvcc: str, architecture: str) -> tuple[P
     folder.mkdir(parents=True)
     (folder / "main.cu").write_text(PROGRAM)
     (folder / "silu.h").write_text(HEADER)
-    # -g is for the host's frames (leaks, copies); device code stays optimised.
+    # -g is for host frames (leaks, copies); device code stays optimised.
     flags = ("-std=c++17", "-O3", "-g", "-lineinfo", "-Xcompiler=-rdynamic")
     command = [nvcc, *flags, f"-arch={architecture}", f"-I{sample.folder}", f"-I{folder}"]
     command += ["-o", "program", "main.cu"]
@@ -316,7 +314,7 @@ def cell_words(cell: Cell | None) -> str:
 
 
 def agrees(expected: Expectation | None, cells: dict[str, Cell]) -> bool:
-    """Does the device say what the sample's first line promises?"""
+    """True if the device's findings agree with the sample's first line."""
     tools = [tool for tool in TOOLS if tool in cells and tool != "plain"]
     if not all(cells[tool].exit_code in (0, FOUND) for tool in tools):
         return False
@@ -329,7 +327,7 @@ def agrees(expected: Expectation | None, cells: dict[str, Cell]) -> bool:
 
 
 def table(samples: Sequence[Sample], cells: dict[str, dict[str, Cell]], header: str) -> str:
-    """Return the printed table; `no` at a line's end differs from the sample's promise."""
+    """Return the printed table; `no` at the end of a line differs from the sample's first line."""
     rows = [["sample", "promised", *TOOLS, ""]]
     differ = 0
     for sample in samples:
@@ -352,7 +350,7 @@ def table(samples: Sequence[Sample], cells: dict[str, dict[str, Cell]], header: 
 
 
 def archive(cells: Iterable[Cell], extra: dict[str, str], path: Path) -> None:
-    """Write all XML into one archive that stays below its limit."""
+    """Write all XML into one archive, within its size limit."""
     limit = LARGEST_XML
     while True:
         buffer = io.BytesIO()
@@ -372,7 +370,7 @@ def archive(cells: Iterable[Cell], extra: dict[str, str], path: Path) -> None:
         limit //= 2
 
 
-# What tests/checks/sanitizer_xml keeps of a version.
+# The files in tests/checks/sanitizer_xml for each version.
 KEPT = (
     "double-free/silu.cu memcheck", "leaked-scratch/silu.cu memcheck",
     "local-index-too-large/silu.cu memcheck", "misaligned-float4/silu.cu memcheck",
@@ -386,7 +384,7 @@ REPEATED = ("leaked-scratch.memcheck",)  # a leak counts from its second record 
 
 
 def keep(cells: Iterable[Cell], release: str, folder: Path) -> None:
-    """Write the XML of `KEPT`, cut, into the folder of its version: 2025.2.1/NAME.TOOL.xml."""
+    """Write the shortened XML of `KEPT` into the version's folder: 2025.2.1/NAME.TOOL.xml."""
     version = re.search(r"\d{4}\.\d+\.\d+", release)
     if version is None:
         sys.exit(f"--keep: `{release}` names no version")
@@ -400,7 +398,7 @@ def keep(cells: Iterable[Cell], release: str, folder: Path) -> None:
 
 
 def cut(raw: bytes, stem: str) -> bytes:
-    """Drop the records that repeat a fault at the same line, except where tests count them."""
+    """Drop records that repeat a fault at the same line, unless tests count them."""
     most = 2 if stem in REPEATED else 1
     seen: Counter[tuple[str, ...]] = Counter()
 
@@ -416,7 +414,7 @@ def cut(raw: bytes, stem: str) -> bytes:
     return re.sub(rb" *<record>.*?</record>\r?\n", shortened, raw, flags=re.DOTALL)
 
 
-# ---- Triton, in a process of its own ----
+# ---- Triton, in a separate process ----
 
 
 def run_triton_sample(path: Path) -> int:
@@ -435,7 +433,7 @@ def run_triton_sample(path: Path) -> int:
         output = torch.empty(n, device="cuda")
         module.silu(source, output, n)
         torch.cuda.synchronize()
-        # Compared on the host: no kernel of torch's own may read what was not written.
+        # Compare on the host: torch's kernels must not read uninitialized memory.
         expected = x.double() * torch.sigmoid(x.double())
         close = (output.cpu().double() - expected).abs() <= 1e-7 + 1e-5 * expected.abs()
         print(f"n={n} wrong={n - int(close.sum())}", flush=True)
@@ -443,11 +441,11 @@ def run_triton_sample(path: Path) -> int:
     return 0
 
 
-# ---- all of it ----
+# ---- main ----
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build, run, write and print; exit 0 if every run could be made."""
+    """Build, run, write and print; return 0 if every run completed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--out", type=Path, help="the folder for the results")
     parser.add_argument("--only", default="", help="a regular expression for the samples' names")
@@ -517,7 +515,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_all(
     capture: Capture, samples: Sequence[Sample], options: argparse.Namespace
 ) -> dict[str, dict[str, Cell]]:
-    """Return the cells by sample and tool. Triton first: torch takes the longest to start."""
+    """Return the cells by sample and tool. Triton runs first: torch takes the longest to start."""
     cells: dict[str, dict[str, Cell]] = {sample.title: {} for sample in samples}
     futures: list[Future[Cell]] = []
     with ThreadPoolExecutor(max(1, options.jobs)) as pool:

@@ -1,7 +1,7 @@
-"""The sample hand-ins: in good order, and a few of them graded.
+"""The sample submissions: well-formed, and a few of them graded.
 
-`grade verify` grades all of them (`make verify`); here its machinery is tried
-on one or two of each verdict, with few small cases.
+`grade verify` grades all of them (`make verify`); these tests grade one or two of each
+verdict, with few small cases.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ASSIGNMENTS = find_assignments(REPOSITORY / "assignments")
 SAMPLES = tuple(find_samples(REPOSITORY / "reference"))
 
 
-# ---- in good order ----
+# ---- well-formed ----
 
 
 @pytest.mark.parametrize("folder", ASSIGNMENTS, ids=lambda folder: folder.name)
-def test_spec_files_and_samples_are_in_good_order(folder: Path) -> None:
-    """All that `grade verify` can say without running anything."""
+def test_spec_files_and_samples_are_well_formed(folder: Path) -> None:
+    """The rows of `grade verify` that need no task."""
     rows = plan(read_assignment(folder), REPOSITORY, Choice()).rows
     assert len(rows) > 5
     assert [row for row in rows if row.state.wrong] == []
@@ -70,7 +70,7 @@ CHOSEN = (
     "compile_error/missing-semicolon/silu.cu",
     "compile_error/misnamed-function/silu.py",
     "memory_error/missing-barrier/silu.cu",
-    "memory_error/shared-row-too-long/silu.cu",  # a warning only
+    "memory_error/shared-row-too-long/silu.cu",  # only a warning
     "memory_error/missing-mask/silu.py",
     "runtime_error/too-many-threads/silu.cu",
     "time_limit/endless-loop/silu.py",
@@ -81,7 +81,7 @@ CHOSEN = (
 
 @pytest.fixture(scope="module")
 def silu() -> Assignment:
-    """SiLU with few small cases and little patience: what the samples need to fail."""
+    """Return SiLU with few small cases and short time limits, enough for the samples to fail."""
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     return dataclasses.replace(
         assignment,
@@ -111,7 +111,7 @@ def cross_section() -> list[Sample]:
         elsewhere = expected is not None and (
             expected.device == "cuda" or expected.check == "rules"
         )
-        # All wait for the same limits: one assignment's is enough, `grade verify` has the others.
+        # One assignment's is enough: all wait for the same limits.
         waits = sample.verdict == "time_limit" and sample.assignment != "gemm"
         key = sample.assignment, sample.verdict
         wanted = "triton" if len(chosen) % 2 else "cuda"

@@ -1,7 +1,6 @@
-"""The samples on a real GPU: the planted faults under compute-sanitizer, kind and line.
+"""The samples on a real GPU: compute-sanitizer finds the planted faults, with kind and line.
 
-The memory check alone, which has to tell them; `grade verify --device cuda` does all checks of
-all samples.
+Runs only the memory check; `grade verify --device cuda` runs all checks of all samples.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.gpu
 
 
 def about_memory(sample: Sample) -> bool:
-    """True unless another check is to give the verdict: those on time have a proof of theirs."""
+    """True unless another check gives the verdict."""
     expected = sample.expectation()
     check = expected.check if expected else None
     return sample.verdict in ("memory_error", "accepted") and check in (None, "memory")
@@ -46,5 +45,5 @@ def test_the_gpus_tools_see_what_the_sample_says(
     for task in planned.tasks:
         assert isinstance(task, SampleTask)
         for row in dataclasses.replace(task, checks=frozenset({CheckName.MEMORY})).do(state):
-            told = f"expected {row.expected}; got {row.actual} ({row.note})"
-            assert row.state in (State.AGREES, State.ELSEWHERE), told
+            message = f"expected {row.expected}; got {row.actual} ({row.note})"
+            assert row.state in (State.AGREES, State.ELSEWHERE), message

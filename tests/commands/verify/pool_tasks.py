@@ -1,4 +1,4 @@
-"""Tasks for the pool's own tests: no grading, what happens to the process instead."""
+"""Tasks for tests of the pool: they grade nothing, but end or block their process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grader.pool.state import WorkerState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Tells its process; or dies, fails, or sleeps with a child and says so in a file."""
+    """Returns its process id; or dies, fails, or sleeps with a child and logs both to a file."""
 
     what: str
     weight: float = 1.0

@@ -1,4 +1,4 @@
-"""`grade verify` as its user runs it: exit codes, what is printed, Ctrl-C."""
+"""`grade verify` in a process: exit codes, output, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from paths import REPOSITORY
 
 
 def environment() -> dict[str, str]:
-    # Of nvcc there is no need here, and it takes a second for each file.
+    # Without nvcc, which would take a second for each file.
     return {
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),
@@ -79,7 +79,7 @@ def test_differences_come_first(course: Course) -> None:
 @pytest.mark.slow
 def test_wrong_requests_are_sentences(course: Course) -> None:
     for arguments, phrase in (
-        (("--sample", "nonesuch"), "no sample fits nonesuch"),
+        (("--sample", "nonesuch"), "no sample matches nonesuch"),
         (("--kernel", "v1_simpel"), "there is no kernel `v1_simpel`; did you mean `v1_simple`?"),
         (("afine",), "there is no assignment `afine`; did you mean `affine`?"),
         (("--repeat", "0"), "0 is not in the range"),
@@ -118,7 +118,7 @@ def test_ctrl_c_leaves_no_process_behind(course: Course) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    # Below the worker's process, the program that runs the hand-in.
+    # Below the pool worker, the program that runs the submission.
     deadline_s = time.monotonic() + 60
     family: list[psutil.Process] = []
     while not any("cuda_worker" in " ".join(_command_line(p)) for p in family):

@@ -1,4 +1,4 @@
-"""The first line of a sample: what it may say, and the sentence when it is wrong."""
+"""The first line of a sample: valid lines, and the messages for wrong ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_other_verdicts_may_say_more() -> None:
 
 
 def test_a_memory_error_may_be_another_checks() -> None:
-    """As in a PyTorch rung, which has no memory check."""
+    """For example in a PyTorch rung, which has no memory check."""
     assert parse("# expect: check=correctness", "memory_error") == Expectation(check="correctness")
 
 
@@ -72,7 +72,7 @@ def test_a_memory_error_may_be_another_checks() -> None:
         ("too_slow", "line=3", "needs device=cuda"),
     ],
 )
-def test_a_wrong_line_is_a_sentence(verdict: str, line: str, phrase: str) -> None:
+def test_an_invalid_line_is_reported(verdict: str, line: str, phrase: str) -> None:
     with pytest.raises(ValueError, match=re.escape(phrase)):
         parse(f"// expect: {line}\n", verdict)
 
@@ -83,14 +83,14 @@ def test_some_verdicts_need_a_line(verdict: str) -> None:
         parse("// nothing\n", verdict)
 
 
-def test_lines_that_are_meant_are_named() -> None:
+def test_expected_lines_are_recognised() -> None:
     expected = Expectation(lines=(13, 16))
     assert expected.named_by(13) and expected.named_by(16, 13)
     assert not expected.named_by(None) and not expected.named_by(14)
     assert not expected.named_by(13, 9)
 
 
-def test_samples_are_found_in_order_and_strays_told(tmp_path: Path) -> None:
+def test_samples_are_found_in_order_and_strays_reported(tmp_path: Path) -> None:
     reference = tmp_path / "reference" / "gemm"
     for path in (
         "wrong_answer/b/v1.cu",

@@ -1,4 +1,4 @@
-"""What is graded and held to what it promises; each promise can be broken."""
+"""Gradings of a verification: each expectation can fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IN_CUDA = Choice(repeat=1, languages=frozenset({Language.CUDA}))
 
 
 def done(course: Course, state: WorkerState, choice: Choice, title: str = "") -> list[Row]:
-    """Do the planned tasks of such a title in this process."""
+    """Do the planned tasks with this title in this process."""
     planned = plan(course.assignment, course.root, choice)
     tasks = [task for task in planned.tasks if title in task.title]
     assert tasks or choice.samples
@@ -40,7 +40,7 @@ def by_check(rows: list[Row], check: str) -> Row:
 # ---- stubs, references, trivial submissions ----
 
 
-def test_a_stub_that_scores_is_told(course: Course, state: WorkerState) -> None:
+def test_a_stub_that_scores_is_reported(course: Course, state: WorkerState) -> None:
     course.edit(REFERENCE, "    // TODO(student): about 1 line\n", "")
     course.edit(REFERENCE, "    // end\n", "")
     course.generate()
@@ -49,20 +49,24 @@ def test_a_stub_that_scores_is_told(course: Course, state: WorkerState) -> None:
     assert row.actual == "accepted with 80 points (correctness, correctness, hidden, memory)"
 
 
-def test_a_stub_that_does_not_compile_is_told(course: Course, state: WorkerState) -> None:
+def test_a_stub_that_does_not_compile_is_reported(course: Course, state: WorkerState) -> None:
     course.edit("student_template/affine/v1_simple.cu", "__global__ void", "__global__ void (")
     row = by_check(done(course, state, IN_CUDA, "touched"), "touched")
     assert (row.state, row.actual) == (State.DIFFERS, "not built: compile error")
 
 
-def test_a_stub_whose_fingerprint_is_not_known_is_told(course: Course, state: WorkerState) -> None:
+def test_a_stub_whose_fingerprint_is_not_known_is_reported(
+    course: Course, state: WorkerState
+) -> None:
     course.edit("student_template/affine/v1_simple.cu", "TODO", "TO DO")
     row = by_check(done(course, state, IN_CUDA, "untouched"), "untouched")
     assert row.state is State.DIFFERS
     assert "python -m grader.assignment.generated" in row.note
 
 
-def test_a_reference_that_fails_is_told_with_its_seed(course: Course, state: WorkerState) -> None:
+def test_a_reference_that_fails_is_reported_with_its_seed(
+    course: Course, state: WorkerState
+) -> None:
     course.edit(REFERENCE, "+ shift;", "+ 0.6f;")
     choice = Choice(repeat=2, seed=5, languages=frozenset({Language.CUDA}))
     rows = done(course, state, choice, "reference v1_simple.cu, seed")
@@ -72,7 +76,7 @@ def test_a_reference_that_fails_is_told_with_its_seed(course: Course, state: Wor
     assert "wrong" in wrong[0].note
 
 
-def test_zeros_that_are_accepted_are_told(course: Course, state: WorkerState) -> None:
+def test_zeros_that_are_accepted_are_reported(course: Course, state: WorkerState) -> None:
     course.edit("assignments/affine/oracle.py", '2 * x * w + inputs["shift"]', "0 * x")
     row = by_check(done(course, state, IN_CUDA, "zeros"), "writes zeros")
     assert row.state is State.DIFFERS
@@ -118,7 +122,7 @@ def test_a_sample_slow_by_its_counters_needs_no_points_for_speed(
         ("blind", GUARD, "cpu=error", 'cpu=blind why="x"', "error out of bounds at line 9"),
     ],
 )
-def test_a_sample_that_does_other_than_it_says_is_told(
+def test_a_sample_that_fails_its_expectation_is_reported(
     course: Course, state: WorkerState, fault: str, path: str, old: str, new: str, actual: str
 ) -> None:
     course.edit(path, old, new)
@@ -134,7 +138,7 @@ def test_a_sample_that_does_other_than_it_says_is_told(
         ("wrong_answer", CUDA, "accepted"),
     ],
 )
-def test_a_sample_in_the_wrong_folder_is_told(
+def test_a_sample_in_the_wrong_folder_is_reported(
     course: Course, state: WorkerState, verdict: str, text: str, actual: str
 ) -> None:
     folder = course.reference / "samples" / verdict / "planted"
@@ -164,7 +168,7 @@ def test_a_line_that_a_compiler_or_a_message_names_is_seen(
         assert row.state is State.AGREES, (line, row)
 
 
-def test_a_sample_that_is_no_hand_in_of_the_assignment_is_told(
+def test_a_sample_that_is_no_submission_of_the_assignment_is_reported(
     course: Course, state: WorkerState
 ) -> None:
     samples = course.reference / "samples"
@@ -180,18 +184,18 @@ def test_a_sample_that_is_no_hand_in_of_the_assignment_is_told(
         (samples / path).parent.mkdir(parents=True)
         (samples / path).write_text(text)
     rows = done(course, state, Choice(samples=("/x/", "/y/")))
-    told = {row.subject.removeprefix("sample "): row.actual for row in rows}
+    actual = {row.subject.removeprefix("sample "): row.actual for row in rows}
     assert {row.state for row in rows} == {State.DIFFERS}
-    assert "no kernel's file (v0_torch.py, v1_simple.cu)" in told["accepted/x/v2_better.cu"]
-    assert "`excellent` is no verdict" in told["excellent/x/v1_simple.cu"]
-    assert "`not_submitted` is no verdict" in told["not_submitted/x/v1_simple.cu"]
-    assert "unknown here: lines" in told["wrong_answer/x/v1_simple.cu"]
-    assert "line 3 of v1_simple.cu holds no statement" in told["wrong_answer/y/v1_simple.cu"]
-    assert "missing: kind" in told["memory_error/x/v1_simple.cu"]
-    assert "needs device=cuda" in told["too_slow/x/v1_simple.cu"]
+    assert "no kernel's file (v0_torch.py, v1_simple.cu)" in actual["accepted/x/v2_better.cu"]
+    assert "`excellent` is no verdict" in actual["excellent/x/v1_simple.cu"]
+    assert "`not_submitted` is no verdict" in actual["not_submitted/x/v1_simple.cu"]
+    assert "unknown here: lines" in actual["wrong_answer/x/v1_simple.cu"]
+    assert "line 3 of v1_simple.cu holds no statement" in actual["wrong_answer/y/v1_simple.cu"]
+    assert "missing: kind" in actual["memory_error/x/v1_simple.cu"]
+    assert "needs device=cuda" in actual["too_slow/x/v1_simple.cu"]
 
 
-def test_filters_leave_out_what_they_say(course: Course) -> None:
+def test_filters_select_tasks(course: Course) -> None:
     kernel = Choice(kernels=frozenset({"v0_torch"}), repeat=1)
     titles = [task.title for task in plan(course.assignment, course.root, kernel).tasks]
     assert titles and not any("v1_simple" in title for title in titles)

@@ -1,4 +1,4 @@
-"""What a planted fault promises of a GPU, held to reports as a GPU's tools would make them."""
+"""A planted fault's expectation for a GPU, compared with made-up reports of a GPU's tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def race(line: int, severity: str, tool: str = "racecheck") -> Finding:
     return reports.finding("race", line, severity=severity, tool=f"compute-sanitizer {tool}")
 
 
-def told(*findings: Finding) -> Report:
+def report(*findings: Finding) -> Report:
     if any(found.severity == "error" for found in findings):
         return reports.report(
             reports.kernel(reports.faulty(*findings), verdict=Verdict.MEMORY_ERROR)
@@ -44,7 +44,7 @@ def told(*findings: Finding) -> Report:
         (ERROR, (race(13, "error", "memcheck"),), State.DIFFERS),
         (ERROR, (), State.DIFFERS),
         (WARNING, (race(13, "warning"),), State.AGREES),
-        # racecheck tells it so or so, as the warps of a run happen to meet.
+        # racecheck reports either severity, depending on the timing of the warps.
         (WARNING, (race(13, "error"),), State.AGREES),
         (WARNING, (race(13, "error"), race(16, "warning")), State.AGREES),
         (WARNING, (race(13, "warning"), race(20, "error")), State.DIFFERS),
@@ -56,7 +56,9 @@ def told(*findings: Finding) -> Report:
         (BLIND, (race(13, "warning"),), State.DIFFERS),
     ],
 )
-def test_what_a_gpu_is_to_see(promise: str, findings: tuple[Finding, ...], state: State) -> None:
+def test_expected_findings_of_a_gpu(
+    promise: str, findings: tuple[Finding, ...], state: State
+) -> None:
     expectation = parse(f"// expect: {promise}\n", "memory_error")
     assert expectation is not None and isinstance(expectation.planted, Planted)
     sample = Sample(
@@ -67,5 +69,5 @@ def test_what_a_gpu_is_to_see(promise: str, findings: tuple[Finding, ...], state
         folder=Path("nowhere"),
         file="silu.cu",
     )
-    row = judge_sample(sample, expectation, told(*findings), Device.CUDA)
+    row = judge_sample(sample, expectation, report(*findings), Device.CUDA)
     assert row.state is state, row

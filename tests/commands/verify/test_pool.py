@@ -1,4 +1,4 @@
-"""The processes of a verification: they stay, they die alone, none is left."""
+"""The processes of a verification: they are reused, die alone, and none is left."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def gone(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    # The orphan of a worker may wait for an idle init: dead is dead.
+    # A worker's orphan may remain a zombie until init reaps it.
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
@@ -45,7 +45,7 @@ def test_a_process_does_many_tasks() -> None:
     assert gone(int(rows["a"].actual))
 
 
-def test_what_goes_wrong_in_a_task_is_its_row() -> None:
+def test_a_failure_in_a_task_is_its_row() -> None:
     with Pool(2) as pool:
         rows = results(pool, *(Trial(what=w) for w in ("dies", "fails", "stumbles", "goes well")))
     assert {what: row.state for what, row in rows.items()} == {
@@ -54,7 +54,7 @@ def test_what_goes_wrong_in_a_task_is_its_row() -> None:
         "stumbles": State.FAILED,
         "goes well": State.AGREES,
     }
-    assert rows["dies"].note == "the process that was to do it ended with exit code 7"
+    assert rows["dies"].note == "the worker process ended with exit code 7"
     assert rows["fails"].note == "no more paper"
     assert rows["stumbles"].note == "KeyError: 'paper'"
 
@@ -64,7 +64,7 @@ def test_a_task_that_never_ends_is_ended(tmp_path: Path) -> None:
     sign = tmp_path / "pids"
     with Pool(1, patience_s=3.0) as pool:
         rows = results(pool, Trial(what="sleeps", sign=sign), Trial(what="goes well"))
-    assert rows["sleeps"].note == "it was not done after 3 s, and was ended"
+    assert rows["sleeps"].note == "not finished after 3 s; the worker process was killed"
     assert rows["goes well"].state is State.AGREES
     assert gone(int(sign.read_text().split()[0]))
 
@@ -74,13 +74,13 @@ def test_processes_that_all_die_end_the_run() -> None:
         results(pool, *(Trial(what="dies") for _ in range(9)))
 
 
-def test_the_longest_begin_first() -> None:
+def test_the_longest_tasks_start_first() -> None:
     tasks = [Trial(what=str(weight), weight=weight) for weight in (1.0, 3.0, 2.0)]
     with Pool(1) as pool:
         assert [task.title for task, _ in pool.results(tasks)] == ["3.0", "2.0", "1.0"]
 
 
-def test_leaving_ends_what_is_under_way(tmp_path: Path) -> None:
+def test_leaving_the_pool_ends_running_tasks(tmp_path: Path) -> None:
     sign = tmp_path / "pids"
     with pytest.raises(KeyboardInterrupt), Pool(2) as pool:
         for task, _ in pool.results([Trial(what="quick"), Trial(what="sleeps", sign=sign)]):
@@ -91,7 +91,7 @@ def test_leaving_ends_what_is_under_way(tmp_path: Path) -> None:
     assert until(lambda: gone(worker))
 
 
-def test_a_process_is_told_nothing_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_sees_no_variables_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", "tls://head:8786")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with Pool(1) as pool:

@@ -1,4 +1,4 @@
-"""Every proof can fail: an assignment with one thing wrong, and the row that tells it."""
+"""Every proof can fail: an assignment with one error, and the row that reports it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def test_a_sound_assignment_passes_all(course: Course) -> None:
     assert wrong(list(agreement_rows(course.assignment, course.root))) == {}
     lints = list(lint_rows(course.assignment, course.reference))
     assert wrong(lints) == {}
-    # Two and four samples a language, nothing to time, and no handout.
+    # Two and four samples per language, no benchmarks, and no handout.
     warned = {row.check for row in lints if row.state is State.WARNING}
     assert warned == {"samples", "benchmarks", "handout"}
 
 
-def test_a_word_that_the_oracle_does_not_know_is_told(course: Course) -> None:
+def test_a_word_that_the_oracle_does_not_know_is_reported(course: Course) -> None:
     course.edit(TOML, "memory = true", 'memory = true\nvalues = "large"')
-    told = wrong(proofs(course))
-    assert told == {"knows its values": '"large" makes the same inputs as no word'}
+    actual = wrong(proofs(course))
+    assert actual == {"knows its values": '"large" gives the same inputs as no word'}
     course.edit(PYTHON, "1 + torch.rand", '(9 if case.values == "large" else 1) + torch.rand')
     assert wrong(proofs(course)) == {}
 
@@ -81,7 +81,7 @@ ANSWER = '2 * x * w + inputs["shift"]'
             '    n = case.sizes["n"]',
             '    n = case.sizes["n"]\n    generator.manual_seed(1)',
             "other seed",
-            "whatever the seed",
+            "for all seeds",
         ),
         (
             "changes its input",
@@ -122,7 +122,7 @@ ANSWER = '2 * x * w + inputs["shift"]'
         ),
     ],
 )
-def test_a_faulty_oracle_is_told(
+def test_a_faulty_oracle_is_reported(
     course: Course, fault: str, old: str, new: str, check: str, phrase: str
 ) -> None:
     if fault == "remembers":
@@ -144,16 +144,16 @@ def test_zeros_may_be_right_for_one_case(course: Course) -> None:
     ("tolerance", "check"),
     [("{ atol = 100 }", "mutant: zeros"), ("{ atol = 100 }", "mutant: stale")],
 )
-def test_a_tolerance_that_lets_mutants_pass_is_told(
+def test_a_tolerance_that_lets_mutants_pass_is_reported(
     course: Course, tolerance: str, check: str
 ) -> None:
     course.edit(TOML, "{ atol = 1e-6, rtol = 1e-5 }", tolerance)
     assert "too wide" in wrong(proofs(course))[check]
 
 
-def test_a_tolerance_that_no_float_can_meet_is_told(course: Course) -> None:
+def test_a_tolerance_that_no_float_can_meet_is_reported(course: Course) -> None:
     course.edit(TOML, "{ atol = 1e-6, rtol = 1e-5 }", "{ rtol = 1e-12 }")
-    assert "any closer" in wrong(proofs(course))["the right answer"]
+    assert "the closest value to" in wrong(proofs(course))["the right answer"]
 
 
 def test_exact_and_half_precision_have_bounds_as_well(course: Course) -> None:
@@ -161,16 +161,16 @@ def test_exact_and_half_precision_have_bounds_as_well(course: Course) -> None:
     course.edit(TOML, 'name = "output", type = "float32"', 'name = "output", type = "float16"')
     course.edit(
         PYTHON, "2 * inputs", "2.0 * inputs"
-    )  # the baseline rounds once more; it is not asked here
+    )  # without the baseline, which rounds once more
     rows = {row.check: row for row in proofs(course)}
     assert rows["one step past"].state is rows["just inside"].state is State.AGREES
     assert rows["one step past"].note != "0 trials"
 
 
-def test_a_comparison_that_accepts_too_much_is_told(
+def test_a_comparison_that_accepts_too_much_is_reported(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Mutants go through the real comparison: one that is broken does not pass."""
+    """Mutants go through the real comparison: a broken comparison is found."""
     from grader.judge import compare
 
     bound = compare.allowed
@@ -180,13 +180,13 @@ def test_a_comparison_that_accepts_too_much_is_told(
     assert "refused" in wrong(proofs(course))["just inside"]
 
 
-# ---- files that belong together ----
+# ---- agreement of files ----
 
 
-def test_stubs_that_are_not_current_are_told(course: Course) -> None:
+def test_outdated_stubs_are_reported(course: Course) -> None:
     course.edit("student_template/affine/v1_simple.cu", "TODO", "TO DO")
-    told = wrong(list(agreement_rows(course.assignment, course.root)))
-    assert "student_template/affine/v1_simple.cu" in told["current"]
+    actual = wrong(list(agreement_rows(course.assignment, course.root)))
+    assert "student_template/affine/v1_simple.cu" in actual["current"]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_stubs_that_are_not_current_are_told(course: Course) -> None:
         ("v0_torch.py", "def affine", "def other"),
     ],
 )
-def test_another_signature_in_the_reference_is_told(
+def test_another_signature_in_the_reference_is_reported(
     course: Course, path: str, old: str, new: str
 ) -> None:
     course.edit(f"reference/affine/{path}", old, new)
@@ -212,13 +212,13 @@ def test_another_signature_in_the_reference_is_told(
     )
 
 
-def test_a_missing_reference_and_header_are_told(course: Course) -> None:
+def test_a_missing_reference_and_header_are_reported(course: Course) -> None:
     (course.reference / "v0_torch.py").unlink()
     (course.root / "student_template/affine/affine.h").unlink()
-    told = wrong(list(agreement_rows(course.assignment, course.root)))
-    assert told["is there"] == "none"
-    assert told["declares the entry"] == "no such file"
-    assert "affine.h" in told["current"]
+    actual = wrong(list(agreement_rows(course.assignment, course.root)))
+    assert actual["is there"] == "none"
+    assert actual["declares the entry"] == "no such file"
+    assert "affine.h" in actual["current"]
 
 
 def test_a_definition_is_read_whatever_its_layout(course: Course) -> None:
@@ -246,7 +246,13 @@ def test_a_byte_order_mark_hides_no_definition(course: Course) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "check", "state", "phrase"),
     [
-        ("n = [1, 33, 257]", "n = [1, 33, 33]", "visible cases", State.DIFFERS, "n=33 is there"),
+        (
+            "n = [1, 33, 257]",
+            "n = [1, 33, 33]",
+            "visible cases",
+            State.DIFFERS,
+            "n=33 occurs twice",
+        ),
         (
             "{ n = { min = 300, max = 900 } }",
             "{ n = 33 }",
@@ -268,7 +274,7 @@ def test_a_byte_order_mark_hides_no_definition(course: Course) -> None:
         ("rtol = 1e-5", "rtol = 1e-3", "tolerance", State.WARNING, "half precision"),
     ],
 )
-def test_a_weak_spec_is_told(
+def test_a_weak_spec_is_reported(
     course: Course, old: str, new: str, check: str, state: State, phrase: str
 ) -> None:
     course.edit(TOML, old, new)
@@ -276,33 +282,31 @@ def test_a_weak_spec_is_told(
     assert any(row.check == check and phrase in row.actual for row in rows), rows
 
 
-def test_a_size_that_never_varies_is_told(course: Course) -> None:
+def test_a_size_that_never_varies_is_reported(course: Course) -> None:
     course.edit(TOML, "n = [1, 33, 257]", "n = 33")
     course.edit(TOML, "{ n = { min = 300, max = 900 } }", "{ n = 33 }")
     rows = lint_rows(course.assignment, course.reference)
-    told = [row.actual for row in rows if row.check == "sizes" and row.state is State.DIFFERS]
-    assert "n is 33 in all cases for CUDA C++ on cpu: hard-coded it would pass" in told
-    assert len(told) == 4  # two languages, two devices
+    actual = [row.actual for row in rows if row.check == "sizes" and row.state is State.DIFFERS]
+    assert "n is 33 in all cases for CUDA C++ on cpu: a hard-coded size would pass" in actual
+    assert len(actual) == 4  # two languages, two devices
 
 
-def test_a_language_without_samples_is_told(course: Course) -> None:
+def test_a_language_without_samples_is_reported(course: Course) -> None:
     for path in course.reference.glob("samples/*/*/*.py"):
         path.unlink()
-    told = wrong(list(lint_rows(course.assignment, course.reference)))
-    assert told["samples"] == "no sample in Triton"
+    actual = wrong(list(lint_rows(course.assignment, course.reference)))
+    assert actual["samples"] == "no sample in Triton"
 
 
 @pytest.mark.parametrize(
     ("text", "phrase"),
     [
-        (None, "README.md: students are not told what the kernel computes"),
+        (None, "README.md: students need to know what the kernel computes"),
         ("`affine` in v1_simple.cu", "README.md does not name v0_torch.py"),
         ("v0_torch.py, v1_simple.cu", "README.md does not name affine"),
     ],
 )
-def test_a_handout_that_leaves_students_alone_is_told(
-    course: Course, text: str | None, phrase: str
-) -> None:
+def test_an_incomplete_handout_is_reported(course: Course, text: str | None, phrase: str) -> None:
     handout = course.assignment.folder / "README.md"
     handout.unlink(missing_ok=True)
     if text is not None:
@@ -312,14 +316,14 @@ def test_a_handout_that_leaves_students_alone_is_told(
     assert phrase in rows[0].actual
 
 
-def test_a_stub_whose_kernel_was_renamed_is_told(course: Course) -> None:
+def test_a_stub_whose_kernel_was_renamed_is_reported(course: Course) -> None:
     old = course.root / "student_template/affine/v1_old.cu"
     old.write_text("// TODO(student)\n")
     rows = [row for row in lint_rows(course.assignment, course.reference) if row.check == "stubs"]
     assert [(row.state, row.actual) for row in rows] == [
-        (State.WARNING, f"{old} is no kernel's file: delete it")
+        (State.WARNING, f"{old} belongs to no kernel: delete it")
     ]
 
 
-def test_the_course_of_these_tests_is_what_it_says() -> None:
+def test_the_course_of_these_tests_is_valid() -> None:
     assert ANSWER in ORACLE

@@ -1,4 +1,4 @@
-"""What an instructor reads: one cause is told once."""
+"""The printed result of a verification explains each cause once."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def printed(*rows: Row) -> str:
     return text.getvalue().split("\n\n")[1]
 
 
-def test_gradings_that_failed_of_one_cause_are_told_together() -> None:
+def test_failures_with_one_cause_are_grouped() -> None:
     names = ["reference silu.cu", *(f"sample {n}" for n in range(6))]
-    told = printed(*map(failed, names), failed("sample 6", "nvcc is not there"))
-    assert told.startswith("8 grader errors")
-    assert told.count(CAUSE) == 1
-    assert "the same  in sample 0; sample 1; sample 2; sample 3; and 2 more" in told
-    assert told.count("expected  accepted") == 2  # sample 6 failed of something else
-    assert "nvcc is not there" in told
+    text = printed(*map(failed, names), failed("sample 6", "nvcc is not there"))
+    assert text.startswith("8 grader errors")
+    assert text.count(CAUSE) == 1
+    assert "the same  in sample 0; sample 1; sample 2; sample 3; and 2 more" in text
+    assert text.count("expected  accepted") == 2  # sample 6 has another cause
+    assert "nvcc is not there" in text
 
 
-def test_errors_without_a_note_or_of_other_assignments_stay_apart() -> None:
-    told = printed(failed("a", ""), failed("b", ""), failed("c"), failed("d", assignment="gemm"))
-    assert "the same" not in told
-    assert told.count("expected  accepted") == 4
+def test_errors_without_a_note_or_of_other_assignments_are_not_grouped() -> None:
+    text = printed(failed("a", ""), failed("b", ""), failed("c"), failed("d", assignment="gemm"))
+    assert "the same" not in text
+    assert text.count("expected  accepted") == 4

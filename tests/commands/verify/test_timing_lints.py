@@ -1,4 +1,4 @@
-"""Lints that go by calibrations: tiers in reach, clear of slow samples, benchmarks long enough."""
+"""Lints that use calibrations: tiers are reachable and above slow samples, benchmarks are long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIERS = (Tier(speedup=0.5, share=0.6), Tier(speedup=1.0, share=1.0))
 
 
 def silu(folder: Path, **speedups: float) -> Assignment:
-    """Return SiLU in CUDA C++ with tiers, calibrated on an H200 with these figures."""
+    """Return SiLU in CUDA C++ with tiers and these speedups in a calibration on an H200."""
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
     [kernel] = assignment.kernels
     timed: Kernel = replace(
@@ -58,7 +58,7 @@ def calibrate(folder: Path, capability: str, *, us: float = 130.0, **speedups: f
     (folder / "calibration" / f"gpu-{capability}.json").write_text(json.dumps(document))
 
 
-def test_tiers_in_reach_and_clear_of_slow_samples_are_in_order(tmp_path: Path) -> None:
+def test_reachable_tiers_above_slow_samples_agree(tmp_path: Path) -> None:
     assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
     assert list(tiers(assignment, tmp_path)) == []
     assert list(benchmarks(assignment, tmp_path)) == []
@@ -72,50 +72,50 @@ def test_a_tier_that_nobody_reaches_differs(tmp_path: Path) -> None:
     ]
 
 
-def test_a_sample_at_the_roof_is_no_slow_sample(tmp_path: Path) -> None:
+def test_a_sample_at_the_roofline_is_no_slow_sample(tmp_path: Path) -> None:
     speedups = {"reference": 1.2, "accepted__at-the-roof": 1.6, "too_slow__naive": 0.3}
     assert list(tiers(silu(tmp_path, **speedups), tmp_path)) == []
 
 
-def test_a_reference_that_was_not_timed_is_warned_of(tmp_path: Path) -> None:
+def test_a_reference_that_was_not_timed_is_a_warning(tmp_path: Path) -> None:
     speedups = {"accepted__at-the-roof": 1.6, "too_slow__naive": 0.3}
     [(state, text)] = tiers(silu(tmp_path, **speedups), tmp_path)
     assert state is State.WARNING
     assert "no calibration times the reference: run `grade calibrate`" in text
 
 
-def test_a_tier_is_asked_for_only_where_it_holds(tmp_path: Path) -> None:
+def test_a_tier_counts_only_on_its_architecture(tmp_path: Path) -> None:
     assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
-    calibrate(tmp_path, "7.5", reference=0.2)  # shown there, not scored
+    calibrate(tmp_path, "7.5", reference=0.2)  # the tiers are not scored on this GPU
     assert list(tiers(assignment, tmp_path)) == []
 
 
 @pytest.mark.parametrize(("slow", "phrase"), [(0.6, "reaches the tier"), (0.48, "is near")])
-def test_a_slow_sample_near_a_tier_is_warned_of(tmp_path: Path, slow: float, phrase: str) -> None:
+def test_a_slow_sample_near_a_tier_is_a_warning(tmp_path: Path, slow: float, phrase: str) -> None:
     found = list(tiers(silu(tmp_path, reference=1.2, too_slow__naive=slow), tmp_path))
     assert [state for state, _ in found] == [State.WARNING]
     assert phrase in found[0][1]
 
 
-def test_tiers_without_a_calibration_are_warned_of(tmp_path: Path) -> None:
+def test_tiers_without_a_calibration_are_a_warning(tmp_path: Path) -> None:
     [(state, text)] = tiers(silu(tmp_path), tmp_path)
     assert state is State.WARNING
     assert "run `grade calibrate`" in text
 
 
-def test_a_later_rung_without_points_for_speed_is_warned_of(tmp_path: Path) -> None:
+def test_a_later_rung_without_points_for_speed_is_a_warning(tmp_path: Path) -> None:
     assignment = silu(tmp_path, reference=1.2, too_slow__naive=0.3)
     other = replace(assignment.kernels[0], name="v2", points={CheckName.CORRECTNESS: 1.0})
     assignment = replace(assignment, kernels=(*assignment.kernels, other))
     assert [text for _, text in tiers(assignment, tmp_path)] == [
-        "v2 has no points for performance, and silu before it has"
+        "v2 has no points for performance, but silu before it has"
     ]
-    # The first rungs of a ladder may be as slow as they like.
+    # The first rungs of a ladder may be slow.
     ladder = replace(assignment, kernels=assignment.kernels[::-1])
     assert list(tiers(ladder, tmp_path)) == []
 
 
-def test_a_benchmark_that_is_over_too_soon_is_warned_of(tmp_path: Path) -> None:
+def test_a_benchmark_that_is_too_short_gets_a_warning(tmp_path: Path) -> None:
     assignment = silu(tmp_path)
     calibrate(tmp_path, "9.0", us=42.0, reference=1.2)
     [(state, text)] = benchmarks(assignment, tmp_path)

@@ -1,4 +1,4 @@
-// Device memory for the programs of this folder, on a GPU and on the host alike.
+// Device memory for the programs of this folder, on a GPU and on the host.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -22,14 +22,14 @@ template <class T> T* zeros(int n) {
     return device;
 }
 
-// n elements that nobody has written.
+// n uninitialized elements.
 template <class T> T* blank(int n) {
     T* device;
     cudaMalloc(&device, n * sizeof(T));
     return device;
 }
 
-// Waits, frees, and says how it went.
+// Synchronises, frees the memory, and returns the error.
 template <class... P> int finish(P*... device) {
     cudaError_t error = cudaDeviceSynchronize();
     if (error != cudaSuccess) printf("%s\n", cudaGetErrorString(error));

@@ -1,4 +1,4 @@
-"""The other processor: cross-compiled, run under emulation, the same findings.
+"""aarch64: cross-compiled, run under qemu, with the same findings.
 
 Needs `apt-get install g++-aarch64-linux-gnu qemu-user`.
 """
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"needs {' and '.join(MISS
 
 
 def emulated(source: Path, folder: Path, mode: Mode) -> Report:
-    """Cross-compile and run a program that must end well; return its report."""
+    """Cross-compile and run a program, which must exit with 0; return its report."""
     runtime = runtime_object(mode, compiler=COMPILER)
     program = build(source, mode=mode, folder=folder, runtime=runtime, compiler=COMPILER)
     assert program.executable, program.diagnostics
@@ -57,7 +57,7 @@ def emulated(source: Path, folder: Path, mode: Mode) -> Report:
         "correct/early_return_before_a_barrier",
         "correct/reduction_with_barriers",
         "correct/shuffle_reduction",
-        "correct/double_buffering",  # floats live across a switch
+        "correct/double_buffering",  # floats are live across a fiber switch
         "programs/shared_forms",
         "programs/warps",
     ],

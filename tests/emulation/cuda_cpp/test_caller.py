@@ -1,4 +1,4 @@
-"""The C interface, as a judge's worker uses it: findings in attached buffers, faults, schedules."""
+"""The C interface for the judge's worker: findings in attached buffers, faults, schedules."""
 
 from __future__ import annotations
 
@@ -196,10 +196,10 @@ void go(const float* input, float* output, int n) {
     assert (finding.kind, finding.line, finding.buffer) == ("leak", 5, "scratch")
 
 
-def test_a_switch_made_of_pieces_does_not_compile(
+def test_a_refused_name_that_a_macro_pastes_does_not_compile(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # The rewriter refuses it where it is written whole.
+    # The rewriter refuses the name in the text.
     body = kernel("").replace("__global__", "SILENT __global__")
     pieces = (
         '#define CAT(a, b) a##b\n#define SILENT __attribute__((CAT(no_, sanitize)("thread")))\n'

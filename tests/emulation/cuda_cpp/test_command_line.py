@@ -1,4 +1,4 @@
-"""`python -m grader.emulation.cuda_cpp FILE`, used with mistakes: sentences, no tracebacks."""
+"""`python -m grader.emulation.cuda_cpp FILE` with mistakes: messages, no tracebacks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_how_a_program_ended(build: list[str], tmp_path: Path) -> None:
     text = "#include <csignal>\nint main() { raise(SIGKILL); }\n"
     done = tool("kernel.cu", *build, folder=tmp_path, text=text)
     assert done.returncode == 1
-    assert "the program was ended by SIGKILL\n" in done.stdout
+    assert "the program was killed by SIGKILL\n" in done.stdout
 
 
 def test_crash_of_the_fast_build_is_said(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_interrupt_stops_the_program(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "here\n"
         time.sleep(0.1)  # the tool waits for the program now
-        os.killpg(process.pid, signal.SIGINT)  # what a terminal's Ctrl-C does
+        os.killpg(process.pid, signal.SIGINT)  # like Ctrl-C in a terminal
         try:
             _, stderr = process.communicate(timeout=20)
         finally:
@@ -127,7 +127,9 @@ def test_reader_that_goes_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["file", "function"])
-def test_more_shared_memory_than_a_kernel_may_declare_is_told(tmp_path: Path, place: str) -> None:
+def test_more_shared_memory_than_a_kernel_may_declare_is_reported(
+    tmp_path: Path, place: str
+) -> None:
     shared = "__shared__ float tile[13000];"
     outside, inside = (shared, "") if place == "file" else ("", shared)
     text = f"""#include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-"""Counters equal what the hardware counts, and are the same in every run."""
+"""Counters equal the hardware's counts, and are the same in every run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def counted(program: Program) -> dict[str, KernelCounters]:
     return {kernel.kernel: kernel for kernel in report.kernels}
 
 
-# Sectors as read on an H200 with Nsight Compute (32,768 requests each way).
+# Sectors measured on an H200 with Nsight Compute (32,768 requests each way).
 @pytest.mark.parametrize(
     ("kernel", "load_sectors", "store_sectors"),
     [

@@ -1,4 +1,4 @@
-"""docs/host.md shows what the tool prints."""
+"""The example in docs/host.md is the tool's actual output."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Planted faults are found at their lines; correct kernels give no finding.
 
-A fault's line ends in `// FAULT kind` (an error) or `// FAULT kind warning`.
-The first line of each file names the GPU tool that looks for such faults; a
-`// gpu:` line says why that tool need not agree, in correct kernels too.
+A fault's line ends in `// FAULT kind` (an error) or `// FAULT kind warning`. The first
+line of each file names the GPU tool for such faults; a `// gpu:` line says why that tool
+may disagree, also in correct kernels.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def findings(
     assert result.exit_code == 0, (result.stdout, result.stderr, result.report.faults)
     marked = {line for *_, line in expected(source)}
     return {
-        # A race is between two lines: either may carry the mark.
+        # A race is between two lines: either may have the mark.
         (f.severity, f.kind, f.file, f.other_line if f.other_line in marked else f.line)
         for f in result.report.findings
     }
@@ -68,7 +68,7 @@ def test_correct_kernel_has_no_finding(source: Path, tmp_path: Path, runtime: Pa
         assert findings(program, source, f"schedule={schedule} seed=7") == set(), schedule
 
 
-# What Ubuntu's g++ switches on by itself; the first made memcpy an unchecked call.
+# Options that Ubuntu's g++ sets by default; the first one makes memcpy an unchecked call.
 UBUNTU = "-D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -pie"
 
 

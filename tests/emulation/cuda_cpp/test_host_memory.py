@@ -1,4 +1,4 @@
-"""Arrays of the caller in host memory: named, held to their bounds, closed to kernels."""
+"""Arrays of the caller in host memory: named, bounds-checked, inaccessible to kernels."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def runtime() -> Path:
 
 
 def call(statement: str, folder: Path, runtime: Path) -> tuple[str, Report]:
-    """Build `go` with that statement and call it; return the CUDA error and the report."""
+    """Build `go` with the statement and call it; return the CUDA error and the report."""
     text = rewrite(SOURCE.replace("STATEMENT", statement), file="copy.cu").text
     (folder / "copy.cu").write_text(text)
     (folder / "trampoline.cpp").write_text(TRAMPOLINE)

@@ -1,4 +1,4 @@
-"""Text that is made to keep the judge busy: it is read in the judge's own process."""
+"""Text that tries to keep the judge busy: the judge's own process parses it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 
 SIZE = 200_000
-# Ten times what these take, a tenth of what a quadratic scan does. Of this thread's processor
-# time, so that a busy machine makes no difference.
+# CPU time of this thread: ten times the time of these texts, a tenth of that of a quadratic scan.
 MOST_S = 8.0
 HEAD = "__global__ void k(float* x) {}\nvoid silu(float* x) { "
 UNITS = {
@@ -105,13 +104,13 @@ def test_too_many_tokens_are_a_compile_error() -> None:
     assert rejected.message.startswith("silu.cu cannot be translated for a CPU")
 
 
-def test_patience_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_budget_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_MOST_CPU_S", -1.0)
-    with pytest.raises(cuda_cpp.TooComplicatedError, match="too much work"):
+    with pytest.raises(cuda_cpp.TooComplicatedError, match="takes too long"):
         cuda_cpp.rewrite("int a;", file="silu.cu")
 
 
-def test_a_finding_at_every_word_is_told_a_few_times() -> None:
+def test_a_finding_at_every_word_is_reported_a_few_times() -> None:
     rejected = prepare(SourceFile(path="silu.cu", text="thrust::a;\n" * 1000))
     assert isinstance(rejected, Rejected)
     assert len(rejected.evidence.diagnostics) == diagnostics.SHOWN

@@ -1,4 +1,4 @@
-"""The rewriter: what it changes, what it leaves alone, and that lines stay."""
+"""The rewriter: its changes, the text that it keeps, and unchanged line numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def squeezed(text: str) -> str:
 
 
 def launches(text: str) -> list[str]:
-    """The kernels that the rewriter launches."""
+    """Return the kernels that the rewriter launches."""
     return re.findall(r"GRADER_NAME\((.*?)\), \[", rewritten(text))
 
 
@@ -321,7 +321,7 @@ def test_every_line_keeps_its_number(text: str) -> None:
     result = rewritten(text)
     assert result.count("\n") == text.count("\n")
     assert result.count("\r") == text.count("\r")
-    # What stands alone on a line is still on that line.
+    # A word that is alone on its line is still on that line.
     marked = rewritten(text + "\n;int grader_mark;")
     assert (
         marked.splitlines()[-1:] == ["int grader_mark;"] or "grader_mark" in marked.split("\n")[-1]

@@ -1,4 +1,4 @@
-"""The shared object, loaded as the worker loads it: by ctypes, buffers by descriptor."""
+"""The shared object, loaded as in the worker: with ctypes, and buffers from descriptors."""
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@
     {"torch": {"problem": …, "cuda_build": "13.0", "device_problem": …}}
     {"triton": {"problem": …}}
 
-It runs in its own process, because either import can crash, hang, or take
-seconds. If the process dies, the line of the package that killed it is missing.
-It imports nothing from the grader. `--gpu` makes torch calculate on the GPU.
+Runs in its own process, because either import can crash, hang, or take seconds. If
+the process dies, the line of the package that killed it is missing. Imports nothing
+from the grader. `--gpu` makes torch calculate on the GPU.
 """
 
-# Triton chooses its interpreter when it is imported, so this stands first.
+# Set before the import of triton, which chooses its interpreter then.
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -18,7 +18,7 @@ os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 import json
 import sys
 
-# What the packages themselves print must not get between the lines of JSON.
+# Keep the packages' own output out of the lines of JSON.
 lines = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
@@ -35,13 +35,13 @@ def sentence(error: BaseException) -> str:
 
 
 def try_torch(*, on_gpu: bool) -> None:
-    """Import torch; on a GPU, let it add two numbers there."""
+    """Import torch; with `on_gpu`, add two numbers on the GPU."""
     import torch
 
     device_problem = None
     if torch.version.cuda is not None and on_gpu:
         try:
-            # A sum and not a copy: it needs a kernel for this very architecture.
+            # A sum, unlike a copy, needs a kernel for this architecture.
             if torch.ones(2, device="cuda").sum().item() != 2:
                 device_problem = "1 + 1 was not 2"
         except Exception as error:
@@ -50,7 +50,7 @@ def try_torch(*, on_gpu: bool) -> None:
 
 
 def try_triton() -> None:
-    """Run a kernel with a loop in the interpreter: older triton with numpy 2.4 fails there."""
+    """Run a kernel with a loop in the interpreter, which fails in older triton with numpy 2.4."""
     import torch
     import triton
     import triton.language as tl

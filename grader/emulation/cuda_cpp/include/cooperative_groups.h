@@ -1,9 +1,9 @@
 // Cooperative groups: the grid, the block, tiles of a warp, and the active lanes.
 //
-// A tile is a run of lanes with a power of two for its size; its operations
-// are warp functions whose mask names its lanes. The grid offers only indices
-// and sizes: blocks run one after another here, and none can wait for all.
-// Clusters are not offered.
+// A tile is a run of lanes whose size is a power of two; its operations are
+// warp functions whose mask names its lanes. The grid offers only indices and
+// sizes: blocks run one after another, so none can wait for all others.
+// Clusters are not supported.
 #pragma once
 #include "cuda_runtime.h"
 
@@ -39,14 +39,14 @@ public:
     GRADER_INLINE dim3 block_index() const { return dim3(blockIdx); }
     GRADER_INLINE dim3 dim_blocks() const { return dim3(gridDim); }
     GRADER_INLINE dim3 group_dim() const { return dim3(gridDim); }
-    // Needs a cooperative launch, which is not offered; a GPU traps here too.
+    // Needs a cooperative launch, which is not supported; a GPU traps here too.
     GRADER_INLINE bool is_valid() const { return false; }
     GRADER_INLINE void sync() const { __trap(); }
 };
 
 GRADER_INLINE grid_group this_grid() { return grid_group(); }
 
-// Lanes of one warp, named by a mask; what tiles and coalesced groups share.
+// Lanes of one warp, named by a mask: the base of tiles and coalesced groups.
 class lanes_of_a_warp {
 public:
     GRADER_INLINE void sync() const { __syncwarp(mask_); }
@@ -94,7 +94,7 @@ protected:
     unsigned mask_, rank_, size_, meta_rank_, meta_size_;
 };
 
-// Any group, for functions that take one: it can wait and count.
+// Any group, for functions that take one.
 class thread_group {
 public:
     GRADER_INLINE thread_group(const thread_block& block) : mask_(0), rank_(block.thread_rank()), size_(block.size()) {}
@@ -135,7 +135,7 @@ public:
         meta_rank_ = rank / Size;
         meta_size_ = (thread_block().size() + Size - 1) / Size;
     }
-    // One type whatever the parent group, so that `thread_block_tile<32> t = …` fits.
+    // One type for all parent groups, so that `thread_block_tile<32> t = …` compiles.
     template <class Other> GRADER_INLINE thread_block_tile(const thread_block_tile<Size, Other>& other) : lanes_of_a_warp(other) {}
     GRADER_INLINE static constexpr unsigned size() { return Size; }
     GRADER_INLINE static constexpr unsigned num_threads() { return Size; }

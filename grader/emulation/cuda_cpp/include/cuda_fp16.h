@@ -1,7 +1,7 @@
 // Half precision: storage in 16 bits, arithmetic in float, one rounding per
-// operation. That is what the hardware's instructions give for +, -, *, / and
-// fma on finite numbers, since a float holds every product of two halves and
-// float's rounding leaves room for half's.
+// operation. This agrees with the hardware's +, -, *, / and fma on finite
+// numbers: a float holds every product of two halves, and rounding to float
+// first does not change the rounding to half.
 #pragma once
 #include "cuda_runtime.h"
 
@@ -135,7 +135,7 @@ GRADER_INLINE __half __hneg(__half a) { return -a; }
 GRADER_INLINE __half2 __hneg2(__half2 a) { return -a; }
 GRADER_INLINE __half __habs(__half a) { return __half_raw{(unsigned short)(a.bits & 0x7fff)}; }
 GRADER_INLINE __half2 __habs2(__half2 a) { return {__habs(a.x), __habs(a.y)}; }
-// The product is exact in float, the sum is rounded there and again to half: a last bit may differ.
+// The product is exact in float, the sum is rounded to float and then to half: the last bit may differ.
 GRADER_INLINE __half __hfma(__half a, __half b, __half c) { return __half(fmaf((float)a, (float)b, (float)c)); }
 GRADER_INLINE __half2 __hfma2(__half2 a, __half2 b, __half2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }
 GRADER_INLINE __half __hmax(__half a, __half b) { return __half(fmaxf(a, b)); }

@@ -1,4 +1,4 @@
-// Profiler marks: there is no profiler here, so they do nothing.
+// Profiler marks do nothing: there is no profiler.
 #pragma once
 #include "cuda_runtime.h"
 inline cudaError_t cudaProfilerStart() { return cudaSuccess; }

@@ -11,8 +11,8 @@
 //   memory_api.h   cudaMalloc, cudaMemcpy …, symbols
 //   device_api.h   devices, streams, events, errors, occupancy
 //
-// <iostream> and the heavy parts of the standard library stay out: that is
-// what makes a student's file compile in about 0.15 s.
+// Without <iostream> and the heavy parts of the standard library, so that a
+// student's file compiles in about 0.15 s.
 #pragma once
 
 #include <assert.h>
@@ -28,7 +28,7 @@
 
 #if GRADER_CHECKED && !defined(GRADER_INDEX)  // a student's file, not the runtime
 #define GRADER_CHECKS_COPIES 1
-// Student code's calls, explicit or made by the compiler, go to the checker.
+// Redirects the student code's calls, explicit or by the compiler, to the checker.
 extern "C" {
 void* memcpy(void*, const void*, size_t) noexcept __asm__("grader_memcpy");
 void* memmove(void*, const void*, size_t) noexcept __asm__("grader_memmove");
@@ -43,13 +43,13 @@ void* memset(void*, int, size_t) noexcept __asm__("grader_memset");
 #include "grader_host/memory_api.h"
 #include "grader_host/device_api.h"
 
-// What a trampoline defines, visible although everything else is hidden.
+// The trampoline's functions are visible, although everything else is hidden.
 extern "C" __attribute__((visibility("default"))) int grader_call(const unsigned long long* arguments);
 extern "C" __attribute__((visibility("default"))) int grader_call_again(const unsigned long long* arguments);
 
 #if GRADER_CHECKS_COPIES
-// The compiler's own spellings are not renamed with the functions: without
-// this they would be copies that nobody checks. (A student's #undef is refused.)
+// The compiler's builtins are not renamed with the functions: without this they
+// would be unchecked copies. (A student's #undef is refused.)
 #define __builtin_memcpy memcpy
 #define __builtin_memmove memmove
 #define __builtin_memset memset

@@ -1,3 +1,3 @@
-// Part of CUDA that cuda_runtime.h already declares here.
+// cuda_runtime.h already declares this part of CUDA.
 #pragma once
 #include "cuda_runtime.h"

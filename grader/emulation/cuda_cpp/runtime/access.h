@@ -1,8 +1,7 @@
-// The hot path: one access against the shadow of the words it touches.
+// The hot path: checks one access against the shadow of the words it touches.
 //
-// Takes about 8 ns per access: the kind of access is a template parameter, rare
-// branches call a function in checker.cpp, and only these calls need the access
-// as a value.
+// Takes about 8 ns per access: the kind of access is a template parameter, and
+// rare branches call a function in checker.cpp.
 #pragma once
 
 #include "arena.h"
@@ -19,7 +18,7 @@ template <unsigned Bytes, bool Write> struct Form {
     static constexpr unsigned bytes = Bytes;
     static constexpr bool write = Write, reads = !Write, strong = false, atomic = false;
 };
-// Any other access: one copy of the code for all of them.
+// All other accesses share one copy of the code.
 struct AnyForm {
     unsigned bytes;
     bool write, reads, strong, atomic;
@@ -47,7 +46,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
         conflict(access_of(form, address, pc), space, last_write, true, detail::nibble(d, detail::kWriteMask), mask,
                  pc_at(d, detail::kWritePc));
     unsigned written = detail::nibble(d, detail::kWritten);
-    // Values that an earlier block left in shared memory are gone.
+    // Values of an earlier block in shared memory are invalid.
     if (space == Space::shared && stamp::epoch(last_write) < state.block_first) written = 0;
     if (form.reads && GRADER_RARE(~written & mask & must_be_written)) uninitialized(access_of(form, address, pc), space);
     if (form.write) {
@@ -58,7 +57,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
             conflict(access_of(form, address, pc), space, cell.other_read, false, detail::nibble(d, detail::kReadMask), mask,
                      pc_at(d, detail::kOtherPc));
         if (space == Space::global && stamp::epoch(last_write) < state.launch_first) ++state.written_words;
-        // A later atomic of the same thread does not undo a plain write.
+        // A later atomic of the same thread does not replace a plain write.
         if (!(form.strong && stamp::same_thread_and_epoch(last_write, me) && !stamp::strong(last_write))) {
             d &= ~(detail::kPcMask << detail::kWritePc | uint64_t(0xf0));
             d |= uint64_t(mask) << detail::kWriteMask | pc_code(pc) << detail::kWritePc;
@@ -66,7 +65,7 @@ GRADER_HOT void touch_word(F form, ShadowCell& cell, unsigned mask, uint32_t mus
         }
         d = (d & ~uint64_t(15)) | written | mask;
     } else {
-        // The other reader has no mask of its own: it is kept while it has read what the last one has.
+        // The other reader has no separate mask: it is kept while it has read the same bytes.
         const bool covered = !(mask & ~detail::nibble(d, detail::kReadMask));
         if (!covered) cell.other_read = 0;
         if (!stamp::same_thread_and_epoch(last_read, me)) {
@@ -100,7 +99,7 @@ __attribute__((noinline)) void touch_parts(AnyForm form, ShadowCell* cells, uint
     }
 }
 
-// Touches the words of an access; `offset` is its distance from the cells' start.
+// Checks the words of an access; `offset` is its distance from the cells' start.
 template <Space space, class F>
 GRADER_HOT void touch(F form, ShadowCell* cells, uintptr_t offset, uint32_t must_be_written, uintptr_t address, uintptr_t pc) {
     if (form.bytes % 4 != 0 || GRADER_RARE(offset % 4 != 0)) {
@@ -121,7 +120,7 @@ __attribute__((noinline)) void log_access(unsigned bytes, bool write, bool atomi
     state.thread_log->push_back({address, uint32_t(pc - state.image), uint8_t(bytes), write, space == Space::shared, atomic});
 }
 
-// True if every byte belongs to a variable that the block has declared.
+// True if every byte belongs to a declared variable of the block.
 GRADER_HOT bool valid_shared(uintptr_t offset, unsigned bytes) {
     uint64_t first = offset / 4, last = (offset + bytes - 1) / 4;
     if (bytes <= 4 && first == last) {

@@ -22,9 +22,9 @@ constexpr size_t kMinimumGap = size_t(1) << 20;
 constexpr uint32_t kMaxAllocations = 1 << 16;
 constexpr size_t kLargestReservation = size_t(64) << 30;
 constexpr size_t kSmallestReservation = size_t(1) << 30;
-// Only a hint: equal addresses in every run make reports easy to compare.
+// Only a hint: the same addresses in every run make reports easy to compare.
 constexpr uintptr_t kPreferredBase = 0x700000000000;
-// Fresh device memory holds NaNs, so that code that expects zeros shows up.
+// New device memory is filled with NaNs, to reveal code that expects zeros.
 constexpr size_t kPoisonAtMost = size_t(256) << 20;
 
 struct ZoneState {
@@ -62,7 +62,7 @@ bool reserve() {
         base = start;
         limit = start + usable;
         size_t quarter = usable / 4 / kGranule * kGranule;
-        // A gap before the first buffer, too: an index of -1 must land in a hole.
+        // A gap before the first buffer, too: an index of -1 must hit a gap.
         zones[int(Zone::device)] = {start, start + 2 * quarter, start + kMinimumGap};
         zones[int(Zone::read_only)] = {start + 2 * quarter, start + 3 * quarter, start + 2 * quarter + kMinimumGap};
         zones[int(Zone::open)] = {start + 3 * quarter, limit, start + 3 * quarter + kMinimumGap};
@@ -83,7 +83,7 @@ void write_granules(const Allocation& a, uint32_t value) {
     for (size_t g = first; g < last; ++g) granules[g] = value;
 }
 
-// A freed range that is large enough, once the zone is full.
+// Returns a freed range that is large enough; used when the zone is full.
 Allocation* recycle(size_t span, Zone zone) {
     for (uint32_t i = 0; i < allocation_count; ++i) {
         Allocation& a = allocations[i];
@@ -122,7 +122,7 @@ Allocation* publish(Allocation* a, Allocation::Origin origin, const char* name) 
     a->pc = 0;
     a->id = next_id++;
     snprintf(a->name, sizeof a->name, "%s", name && *name ? name : "");
-    // The granules before the data belong to the buffer too: an index of -1 names it.
+    // The granules before the data belong to the buffer, too: so an index of -1 is assigned to it.
     write_granules(*a, uint32_t(a - allocations) + 1);
     if (origin == Allocation::Origin::malloc) in_use += a->bytes();
     return a;
@@ -183,8 +183,8 @@ void detach_all() {
         Allocation& a = allocations[i];
         if (a.live && a.origin == Allocation::Origin::attached) release(&a);
     }
-    // The range at the end of a zone is free again, so that a worker which
-    // serves many cases always maps them at the same addresses.
+    // Reuse the range at the end of a zone, so that a worker maps the buffers of
+    // all cases at the same addresses.
     while (allocation_count > 0) {
         Allocation& a = allocations[allocation_count - 1];
         if (a.live || a.origin != Allocation::Origin::attached || zones[int(a.zone)].next != a.gap_end) break;

@@ -4,15 +4,15 @@
 //   read-only  the judge's inputs: sealed files, mapped without write access
 //   open       pinned and managed memory, accessible from both sides
 //
-// Outside kernels and copies the first two zones are PROT_NONE, so that a host
-// loop over device pointers fails as it does on a GPU. An `Opening` makes them
-// accessible while it lives.
+// Outside kernels and copies, the first two zones are PROT_NONE, so that a host
+// loop over device pointers fails as on a GPU. An `Opening` makes them
+// accessible during its lifetime.
 //
-// Every allocation starts on a granule and is followed by a gap of at least
-// its own size; a table from granule to allocation says in one step which
-// buffer an address belongs to, or which one it has overrun. Freed memory
-// keeps its entry, to tell a use after free from a wild pointer, and is used
-// again only when the zone is full.
+// Every allocation starts on a granule and is followed by a gap of at least its
+// size; a table from granule to allocation gives in one step the buffer of an
+// address, or the buffer that it has overrun. Freed memory keeps its entry, to
+// distinguish a use after free from a wild pointer, and is reused only when the
+// zone is full.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ShadowCell;
 
 enum class Zone : uint8_t { device, read_only, open };
 
-// The first fields are what the checker's hot path reads; a power of two in size.
+// The checker's hot path reads the first fields; the size is a power of two.
 struct alignas(128) Allocation {
     enum class Origin : uint8_t { malloc, attached, pinned, managed };
 

@@ -100,8 +100,8 @@ int grader_configure(const char* words) {
     return result;
 }
 
-// A stand-alone program (not loaded by a judge) takes its settings from the
-// environment: python -m grader.emulation.cuda_cpp sets these.
+// A stand-alone program takes its settings from the environment, which
+// python -m grader.emulation.cuda_cpp sets.
 __attribute__((constructor)) static void start_from_environment() {
     if (const char* words = getenv("GRADER_HOST_SETTINGS")) grader_configure(words);
     if (const char* fd = getenv("GRADER_HOST_REPORT_FD")) {

@@ -1,5 +1,5 @@
-// What the checker does at the events of a run: launches, blocks, barriers,
-// allocations, copies. The rules for single accesses are in rules.cpp.
+// The checker's handling of launches, blocks, barriers, allocations and copies.
+// The rules for single accesses are in rules.cpp.
 #if GRADER_CHECKED
 
 #include "checker.h"
@@ -30,10 +30,10 @@ int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
 uint64_t all_accesses = 0, launches = 0, copied_bytes = 0;
 
-// Who calls: the program itself, or a judge that calls twice.
+// The caller: the program itself, or a judge that calls twice.
 enum class Calls { own, first, repeat };
 Calls judged_calls = Calls::own;
-// By the line that allocates: made on first use, since the program may exit while it is read.
+// By allocating line. Created on first use and never destroyed: it may be read at program exit.
 std::map<uintptr_t, uint32_t>& held() {
     static std::map<uintptr_t, uint32_t>& counts = *new std::map<uintptr_t, uint32_t>;
     return counts;
@@ -218,7 +218,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
     findings::add(f);
 }
 
-void broken_meeting(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
+void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
     if (!settings.check) return;
     Finding f;
     f.kind = Kind::barrier;
@@ -239,7 +239,7 @@ void free_failed(const void* pointer, const char* message, uintptr_t pc) {
     findings::add(f);
 }
 
-// What each line had allocated and not freed when the running call began.
+// The unfreed memory of each allocating line when the running call began.
 void call_begins(bool repeat) {
     judged_calls = repeat ? Calls::repeat : Calls::first;
     held().clear();

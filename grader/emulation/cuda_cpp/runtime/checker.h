@@ -1,15 +1,15 @@
 // The checker's interface to the rest of the runtime.
 //
 // The checked build's student code calls a hook before every access
-// (hooks.cpp). Behind the hooks stand
+// (hooks.cpp). The hooks use
 //   shadow.h     the state kept for every word of memory
 //   rules.cpp    bounds, initialisation, races: the rules for an access
 //   checker.cpp  launches, blocks, barriers, allocations, copies, leaks
-//   places.cpp   which variable an address is in (variables.cpp: the registered ones)
+//   places.cpp   the variable at an address (variables.cpp: registered variables)
 //   ordering.cpp fences and atomics that put accesses in order
 //   counters.cpp the cost of a warp's accesses
 //   findings.cpp the table of findings, and its records
-// In the fast build every function here is an empty inline one.
+// In the fast build, all functions here are empty and inline.
 #pragma once
 
 #include <cstddef>
@@ -37,12 +37,12 @@ void dynamic_shared_placed(const char* name, size_t offset, size_t bytes, size_t
 void allocated(Allocation& a, bool initialized);
 void released(Allocation& a);
 ShadowCell* shadow_of_variable(size_t bytes);
-// Describes a copy that is refused; `from` null means a memset, `why` null that this finds the reason.
-// The sizes are those of the memory that it would touch on either side.
+// Reports a refused copy; `from` null means a memset, `why` null that this function finds the reason.
+// The sizes are those of the accessed memory on either side.
 void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc,
                   const char* why = nullptr);
 void set_by_host(void* to, size_t bytes);
-void broken_meeting(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
+void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
 void call_begins(bool repeat);
@@ -62,7 +62,7 @@ inline void released(Allocation&) {}
 inline ShadowCell* shadow_of_variable(size_t) { return nullptr; }
 inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
 inline void set_by_host(void*, size_t) {}
-inline void broken_meeting(const char*, const Thread&, uintptr_t, bool) {}
+inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}
 inline void call_begins(bool) {}

@@ -1,5 +1,5 @@
-// The running thread as the hooks see it: everything the hot path reads, in
-// one place. The checked build has one worker, so these are plain globals.
+// The state of the running thread that the hot path reads. The checked build
+// has one worker, so these are plain globals.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct Finding;
 struct CheckerState {
     bool active;          // a kernel is running
     bool log;             // its block is counted
-    int64_t countdown;    // accesses until break_point() has something to do
+    int64_t countdown;    // accesses until the next break_point()
     uint64_t me;          // the running thread's stamp
-    uint32_t epoch;       // now
+    uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
     uintptr_t image;      // start of the shared object
@@ -28,7 +28,7 @@ struct CheckerState {
     counters::Log* thread_log;
     uint64_t read_words, written_words;  // of global memory, first time in this launch
 };
-// Hidden, so that the hooks reach it without a detour through the linker's table.
+// Hidden, so that the hooks access it directly, without the linker's table.
 extern CheckerState state __attribute__((visibility("hidden")));
 
 enum class Space : uint8_t { global, shared };
@@ -44,7 +44,7 @@ struct Access {
 };
 
 namespace checker {
-void break_point();                                       // countdown has run out
+void break_point();                                       // when countdown reaches 0
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask,
               unsigned mask, uint32_t other_pc);
 void uninitialized(const Access& access, Space space);
@@ -59,7 +59,7 @@ struct VariableShadow {
 };
 VariableShadow variable_shadow(uintptr_t address);
 void strong(const Access& access);
-// A write whose finding waits to see whether it changes the value.
+// A write whose finding depends on whether it changes the value.
 void resolve_pending();
 bool pending_resolved();  // true if there was one
 }  // namespace checker

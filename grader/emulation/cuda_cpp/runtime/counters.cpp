@@ -41,7 +41,7 @@ struct KernelTotals {
     dim3 grid, block;
 };
 
-// Never destroyed: the report is written when the program exits.
+// Never destroyed: the report is written at program exit.
 Log* const logs = new Log[kMaxThreads];
 std::vector<Row>& rows = *new std::vector<Row>;                                  // of the running launch
 std::map<uint64_t, unsigned>& row_index = *new std::map<uint64_t, unsigned>;     // by key_of
@@ -126,7 +126,7 @@ void count(const AccessRecord& a, const Request& r, uintptr_t shared_base) {
     else count_global(r, a.bytes, t);
 }
 
-// All lanes that did anything did the same: the i-th records are one request.
+// All active lanes did the same: their i-th records are one request.
 bool in_step(const Log* lanes, unsigned n, unsigned& active) {
     const Log* first = nullptr;
     active = 0;

@@ -1,13 +1,13 @@
 // The cost of a warp's accesses: requests, sectors, wavefronts.
 //
-// In a counted block every access is logged per thread. At the end of each
-// barrier interval the threads of a warp are matched: the k-th execution of a
-// program counter by each lane is one request, as lanes that run in step would
-// make it. Then, as the hardware counts them:
+// In a counted block, every access is logged per thread. At the end of each
+// barrier interval, the logs of a warp's threads are matched: the k-th execution
+// of a program counter by all lanes is one request, as if the lanes ran in
+// lockstep. Costs are counted as in hardware:
 //   global   distinct 32-byte sectors per request
 //   shared   per group of 32, 16 or 8 lanes (accesses of up to 4, 8, 16
 //            bytes) the largest number of distinct 4-byte words in one bank
-// The log is in program order of each thread, so nothing depends on timing.
+// Each thread's log is in program order, so the counts do not depend on timing.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ void interval_ends(unsigned threads, uintptr_t shared_base);
 
 struct LaunchTotals {
     uint64_t accesses;      // of all blocks
-    uint64_t read_bytes;    // distinct bytes of global memory read: the least to move
+    uint64_t read_bytes;    // distinct bytes read from global memory: the minimum to move
     uint64_t written_bytes;
     uint64_t blocks, counted_blocks;
 };

@@ -1,7 +1,7 @@
-// The device and what surrounds it: properties, error texts, streams, events.
+// The device: properties, error texts, streams, events.
 //
-// The device is an imagined one with the limits of current GPUs, so that
-// programs which size their launches by its properties behave as they do there.
+// The emulated device has the limits of current GPUs, so that programs which
+// choose launch sizes by its properties behave as on a GPU.
 #include <time.h>
 
 #include <cstdio>

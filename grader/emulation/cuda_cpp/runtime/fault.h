@@ -1,4 +1,4 @@
-// Fatal signals: says in one record what happened, then lets the signal kill.
+// Fatal signals: writes a record, then lets the signal kill the process.
 #pragma once
 
 namespace grader::fault {

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-// May be set from outside, to test what other machines use.
+// May be defined on the command line, to test the version for other machines.
 #if !defined(GRADER_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define GRADER_UCONTEXT 1
 #endif
@@ -10,8 +10,8 @@
 #if GRADER_UCONTEXT
 #include <ucontext.h>
 #elif defined(__x86_64__)
-// grader_switch(void** save, void* next): callee-saved registers go on the old
-// stack, come from the new one. The SSE and x87 control words are left alone.
+// grader_switch(void** save, void* next): saves the callee-saved registers on the
+// old stack and loads them from the new one. Keeps the SSE and x87 control words.
 asm(R"(
 .text
 .hidden grader_switch
@@ -85,7 +85,7 @@ void Fiber::switch_to(Fiber& from, Fiber& to) {
 #endif
 }
 
-// Writes the context from which a first switch continues in entry_.
+// Writes the initial context, so that the first switch continues in entry_.
 void FiberPool::prepare(unsigned index) {
     uintptr_t low = base_ + index * (kGuardBytes + kStackBytes) + kGuardBytes;
     uintptr_t top = low + kStackBytes - (index % 32) * 128;

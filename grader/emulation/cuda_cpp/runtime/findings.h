@@ -34,7 +34,7 @@ struct Finding {
 
 namespace findings {
 void locate(Finding& finding);  // the running kernel, block and thread
-void add(const Finding& finding);  // located here if it has not been
+void add(const Finding& finding);  // locates the finding if necessary
 void name_buffer(Finding& finding, const Allocation& allocation);
 void write();  // writes all findings as records and resets them
 }  // namespace findings

@@ -1,11 +1,11 @@
 // The functions that the compiler's instrumentation calls.
 //
-// -fsanitize=thread puts __tsan_read4(address) before every 4-byte load, and
+// -fsanitize=thread inserts __tsan_read4(address) before every 4-byte load, and
 // so on; -fsanitize=bounds-strict,alignment call __ubsan_handle_… when a check
-// fails. The sanitizers' libraries would look for races between operating-system
+// fails. The sanitizers' libraries would find races between operating-system
 // threads; this file checks the emulated GPU's threads instead.
 //
-// memcpy, memset and memmove of student code come here too (-fno-builtin).
+// Student code's memcpy, memset and memmove are redirected here, too (-fno-builtin).
 #if GRADER_CHECKED
 
 #include <cstddef>

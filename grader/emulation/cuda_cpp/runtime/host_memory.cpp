@@ -16,7 +16,7 @@ struct Registration {
     uintptr_t begin, end;
 };
 
-// Both are short, and may be needed before their own constructors have run.
+// Created on first use, because other constructors may need them.
 std::vector<Array>& arrays() {
     static std::vector<Array> all;
     return all;
@@ -69,7 +69,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
         const Allocation* a = arena::find(begin);
         return fail(a && a->zone == Zone::open ? cudaErrorHostMemoryAlreadyRegistered : cudaErrorInvalidValue);
     }
-    // CUDA's manual asks for the flag where the host may only read.
+    // CUDA's manual requires the flag for memory that the host may only read.
     const host_memory::Array* array = host_memory::find(begin);
     if (array && !array->holds(begin, bytes)) return fail(cudaErrorInvalidValue);
     if (array && !array->writable && !(flags & cudaHostRegisterReadOnly)) return fail(cudaErrorInvalidValue);
@@ -90,7 +90,7 @@ cudaError_t cudaHostUnregister(void* pointer) {
     return fail(cudaErrorHostMemoryNotRegistered);
 }
 
-// Host and device see registered and pinned memory under one address here, as with UVA.
+// Host and device use the same address for registered and pinned memory, as with UVA.
 cudaError_t grader_host_device_pointer(void** device, void* host) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(host);
     const Allocation* a = arena::find(address);

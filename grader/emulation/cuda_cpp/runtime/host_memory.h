@@ -1,5 +1,5 @@
-// Host memory with rules: the caller's host arrays, and memory that a program has
-// registered, which kernels may access too.
+// Host memory with rules: the caller's host arrays, and registered memory, which
+// kernels may access.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace grader::host_memory {
 
-// An array of the caller: its bytes, and the mapping around them, in which
-// nothing else lies. An access to the rest of the mapping is one beyond the array.
+// An array of the caller: its bytes, and the mapping around them, which contains
+// nothing else. An access to the rest of the mapping is out of bounds.
 struct Array {
     uintptr_t begin, end;
     uintptr_t map_begin, map_end;
@@ -21,7 +21,7 @@ struct Array {
 };
 
 #pragma GCC visibility push(hidden)
-extern bool any_array;  // false in most runs: then nothing needs to be looked up
+extern bool any_array;  // false in most runs, to skip the lookup
 #pragma GCC visibility pop
 
 void add(const Array& array);

@@ -1,11 +1,10 @@
 // Array indices and alignment: the undefined-behaviour sanitizer's handlers.
 //
-// The compiler calls these with a description that holds file, line and
-// column. An index beyond its row may still be inside the variable (`t[0][40]`
-// of `float t[32][33]`); for memory that the access hooks see (shared and
-// device memory) those hooks decide, and the reader of the report, which knows the
-// array's name, makes this finding a warning. For a thread's local arrays
-// there is no other check.
+// The compiler calls these with a description that has file, line and column. An
+// index beyond its row may still be inside the variable (`t[0][40]` of
+// `float t[32][33]`). In shared and device memory, the access hooks decide, and
+// the reader of the report, which knows the array's name, makes this finding a
+// warning. For a thread's local arrays there is no other check.
 #if GRADER_CHECKED
 
 #include <cstdint>
@@ -59,11 +58,11 @@ void __ubsan_handle_out_of_bounds(void* description, void* value) {
     f.kind = Kind::out_of_bounds;
     f.message = "an array index is outside the array";
     f.offset = static_cast<int64_t>(index);
-    // "'float [33]'": the type as written serves as the name of what was indexed.
+    // "'float [33]'": use the type as the name of the array.
     const char* type = data->array->name;
     for (unsigned i = 0; type[i] && i + 1 < sizeof f.buffer; ++i) f.buffer[i] = type[i];
     if (!state.active) {
-        f.warning = true;  // host code: no device tool would look
+        f.warning = true;  // host code, which no device tool checks
         f.space = "host";
         findings::add(f);
         return;
@@ -86,7 +85,7 @@ void __ubsan_handle_type_mismatch_v1(void* description, void* value) {
     f.message = "an address is not a multiple of the access size";
     if (const Allocation* a = arena::find(pointer)) findings::name_buffer(f, *a);
     else places::name_shared(f);
-    // A member of a misaligned struct may itself be aligned: the GPU loads just that.
+    // A member of a misaligned struct may be aligned, and a GPU loads only the member.
     f.warning = data->check > 1;
     findings::add(f);
     if (!f.warning) worker->abandon(cudaErrorMisalignedAddress);

@@ -1,10 +1,10 @@
-// Launches: valid configurations, workers for the blocks, placement of shared memory.
+// Launches: validation of configurations, workers for the blocks, placement of
+// shared memory.
 //
-// A launch runs to its end before the call returns. Its configuration is
-// checked by the limits of a current GPU, and a bad one leaves its error for
-// cudaGetLastError, as on a GPU. In the fast build a launch that proves long is
-// shared with helper threads, one worker each; the checked build has one
-// worker, because its answers must not depend on timing.
+// A launch is synchronous. Its configuration is checked against the limits of a
+// current GPU; an invalid one sets the error for cudaGetLastError, as on a GPU. In
+// the fast build, a long launch is shared with helper threads, one worker each; the
+// checked build has one worker, because its findings must not depend on timing.
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -27,18 +27,18 @@ namespace grader {
 
 namespace {
 
-constexpr size_t kSharedGap = 4096;  // after each variable, where an overrun lands
+constexpr size_t kSharedGap = 4096;  // after each variable, to catch overruns
 
 int last_error, sticky_error;
 int last_launch_error;
 size_t dynamic_limit = kSharedDefault;
 size_t placed_end;        // of the running launch: next free offset
-size_t static_shared;     // sum of the static variables met so far
+size_t static_shared;     // sum of the static variables so far
 std::recursive_mutex launch_lock;
 std::mutex place_lock;
 
-// Shared variables at file scope. The program finds where they lie once, so they stay there in
-// later launches: static ones from the end of shared memory down, at a dynamic one's usual place.
+// Shared variables at file scope. The program gets their addresses once, so they keep them in later
+// launches: static ones from the end of shared memory down, a dynamic one at its usual place.
 struct Kept {
     const SharedSite* site;  // null: the dynamic one
     const char* name;
@@ -46,7 +46,7 @@ struct Kept {
 };
 size_t kept_begin = kSharedArena;
 std::vector<Kept>& kept() {
-    static std::vector<Kept>& all = *new std::vector<Kept>;  // never destroyed: read until the end
+    static std::vector<Kept>& all = *new std::vector<Kept>;  // never destroyed: may be read at exit
     return all;
 }
 
@@ -77,7 +77,7 @@ int configuration_error(const dim3& grid, const dim3& block, size_t shared) {
 struct Helpers {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t wake = PTHREAD_COND_INITIALIZER, rest = PTHREAD_COND_INITIALIZER;
-    pid_t process = 0;  // a fork leaves the helpers behind
+    pid_t process = 0;  // helpers do not survive a fork
     unsigned started = 0, busy = 0;
     uint64_t call = 0;  // counts calls for help
 };
@@ -229,7 +229,7 @@ void* grader_dynamic_shared(const char* name, size_t element_bytes) {
     return grader_shared_base + kSharedGap;
 }
 
-// The same at file scope: each operating-system thread that runs blocks calls it once.
+// The same at file scope, called once by each operating-system thread that runs blocks.
 void* grader_keep_shared(SharedSite* site) {
     std::lock_guard<std::mutex> guard(place_lock);
     for (const Kept& k : kept())
@@ -286,7 +286,7 @@ void grader_register_variable(void* address, size_t bytes, size_t element_bytes,
     variables::add({begin, begin + bytes, name, element_bytes, checker::shadow_of_variable(bytes), managed != 0, false});
 }
 
-// What <cassert> calls. In a kernel the GPU prints and the launch fails.
+// <cassert> calls this. In a kernel, a GPU prints the message and the launch fails.
 __attribute__((noreturn)) void __assert_fail(const char* expression, const char* file, unsigned line, const char* function) {
     if (in_kernel()) {
         fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line, function,

@@ -1,5 +1,5 @@
-// cudaMalloc and its relatives, over the arena. Copies go where the pointers
-// point; a direction that contradicts them is an error, as on a GPU.
+// cudaMalloc and related functions, on top of the arena. The pointers determine the
+// direction of a copy; a contradicting direction is an error, as on a GPU.
 #include <cstring>
 #include <vector>
 
@@ -21,7 +21,7 @@ cudaError_t fail(cudaError_t error) {
 
 uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// Memory that only the device may touch.
+// Memory that only the device may access.
 bool device_side(const void* pointer) {
     if (const variables::Variable* v = variables::at(address(pointer))) return v->given_out && !v->managed;
     const Allocation* a = arena::find(address(pointer));
@@ -67,7 +67,7 @@ struct Copy {
     size_t bytes;
 };
 
-// Checks the arguments of memcpy: success, or the error, which is also reported.
+// Checks the arguments of memcpy: returns success, or the error, which is also reported.
 cudaError_t examine(const Copy& copy, cudaMemcpyKind kind, uintptr_t pc) {
     if (!copy.to || !copy.from) return fail(cudaErrorInvalidValue);
     bool fits = direction_fits(copy.to, copy.from, kind);
@@ -139,7 +139,7 @@ cudaError_t grader_malloc_host(void** pointer, size_t bytes, int managed, const 
                                     managed ? Allocation::Origin::managed : Allocation::Origin::pinned, name);
     if (!a) return fail(cudaErrorMemoryAllocation);
     a->pc = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    // The host may fill it unseen, so it counts as initialised.
+    // Counts as initialised, because the host's writes are not checked.
     checker::allocated(*a, true);
     *pointer = reinterpret_cast<void*>(a->begin);
     return cudaSuccess;

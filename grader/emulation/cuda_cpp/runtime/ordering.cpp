@@ -18,7 +18,7 @@ struct Range {
     uint32_t first, last;
 };
 
-// For each thread, its last known segment plus one; empty until first needed.
+// For each thread, its last known segment plus one; empty until first used.
 using Clock = std::vector<uint16_t>;
 
 struct Word {
@@ -109,7 +109,7 @@ void strong_access(unsigned thread, uintptr_t address) {
         join(acquired, word.blocks);
         word.visitor = block_first;
     }
-    // Release: what came before the last fence, and what was acquired.
+    // Release everything before the last fence, and everything acquired.
     if (word.epoch != current_epoch) {
         word.epoch = current_epoch;
         word.threads.clear();

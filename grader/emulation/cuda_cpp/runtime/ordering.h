@@ -1,14 +1,13 @@
-// Order that comes from fences and atomics instead of barriers.
+// Ordering by fences and atomics instead of barriers.
 //
-// A thread that has written, executed __threadfence() and then done an atomic
-// (or a volatile store) on a word has released its writes; a thread that
-// later does an atomic (or a volatile load) on that word has acquired it. This
-// is how locks, flags and "the last block sums up" work. Clocks exist only
-// after the first fence of a launch, so kernels without fences pay nothing.
+// A thread that writes, executes __threadfence() and then an atomic (or a
+// volatile store) on a word releases its writes; a thread that later executes
+// an atomic (or a volatile load) on that word acquires them. Locks, flags and
+// "the last block sums up" work this way. Clocks exist only after the first
+// fence of a launch, so kernels without fences have no cost.
 //
-// Within a block a clock maps threads to the last of their segments that is
-// known; between blocks it is a set of epoch ranges, since blocks run one
-// after another.
+// Within a block, a clock maps threads to their last known segment; between
+// blocks, it is a set of epoch ranges, because blocks run one after another.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +24,9 @@ unsigned segment(unsigned thread);
 
 void strong_access(unsigned thread, uintptr_t address);
 
-// True if `reader` has acquired what `writer` did in that segment of this epoch.
+// True if `reader` has acquired the writes of `writer` in that segment of this epoch.
 bool ordered(unsigned reader, unsigned writer, unsigned segment);
-// True if the running block has acquired what an earlier block did in that epoch.
+// True if the running block has acquired the writes of an earlier block in that epoch.
 bool ordered_between_blocks(uint32_t epoch);
 
 }  // namespace grader::ordering

@@ -25,7 +25,7 @@ struct SharedVariable {
     size_t offset, bytes, element_bytes;
 };
 
-// Read when the program exits, so it is made on first use and never destroyed.
+// Created on first use and never destroyed, because it is read at program exit.
 std::vector<SharedVariable>& shared_variables() {
     static std::vector<SharedVariable>& all = *new std::vector<SharedVariable>;  // of the running launch
     return all;
@@ -54,7 +54,7 @@ int look_at_object(dl_phdr_info* info, size_t, void*) {
     // Tables of pointers are constant once the loader is done.
     data_begin = std::max(data_begin, relro_end);
     if (tls_end) {
-        // dlpi_tls_data is null in a library that was loaded late, until somebody asks for the block.
+        // In a library that was loaded late, dlpi_tls_data is null until the first access.
         size_t start_of_block[2] = {info->dlpi_tls_modid, 0};
         tls_begin = reinterpret_cast<uintptr_t>(__tls_get_addr(start_of_block));
         tls_end += tls_begin;
@@ -62,7 +62,7 @@ int look_at_object(dl_phdr_info* info, size_t, void*) {
     return 1;
 }
 
-// Names the shared variable that an address is in, or the one it has left.
+// Names the shared variable at an address, or the one that the address has overrun.
 const SharedVariable* shared_variable(uintptr_t address) {
     size_t offset = address - state.shared_base;
     const SharedVariable* best = nullptr;
@@ -82,7 +82,7 @@ ShadowCell* new_shadow(size_t bytes) {
     size_t size = shadow_bytes(bytes);
     void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
-    madvise(memory, size, MADV_HUGEPAGE);  // fewer page faults; a refusal does no harm
+    madvise(memory, size, MADV_HUGEPAGE);  // fewer page faults; may fail
     return static_cast<ShadowCell*>(memory);
 }
 

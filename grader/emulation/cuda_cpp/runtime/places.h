@@ -1,8 +1,8 @@
-// What an address is: which variable, or which part of the program.
+// Finds the variable, or the part of the program, at an address.
 //
-// Buffers are the arena's business and device variables those of variables.cpp;
-// this knows the rest. Shared variables are placed anew in every launch, and
-// the loader says where the program's code and data lie.
+// The arena handles buffers, and variables.cpp device variables; this file
+// handles the rest. Shared variables are placed again in every launch, and the
+// loader knows the program's code and data.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ void forget_shared();         // a launch begins
 void add_shared(const char* name, size_t offset, size_t bytes, size_t element_bytes);
 
 bool in_program(uintptr_t address);        // code, literals, data
-bool in_constants(uintptr_t address);      // what the program cannot write
+bool in_constants(uintptr_t address);      // read-only data
 bool in_thread_storage(uintptr_t address); // this object's own thread variables
 bool is_mapped(uintptr_t address);
 

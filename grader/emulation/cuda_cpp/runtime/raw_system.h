@@ -1,8 +1,8 @@
 // System calls without the C library.
 //
-// A hand-in is linked together with the runtime, and a `write` of its own would
-// be called in place of the C library's. The build refuses such names; what is
-// reported does not rely on that.
+// A student's code is linked together with the runtime, and its own `write` would
+// replace the C library's. The build refuses such names, but the report does not
+// rely on that.
 #pragma once
 
 #include <sys/syscall.h>
@@ -25,7 +25,7 @@ inline long write(int fd, const void* bytes, size_t count) {
     asm volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
     return x0;
 #else
-#error "no system call for this processor"
+#error "no system call for this CPU architecture"
 #endif
 }
 

@@ -17,7 +17,7 @@ void open(int fd) { report_fd = fd; }
 bool is_open() { return report_fd >= 0; }
 }  // namespace report
 
-// The linker puts __ehdr_start at the image's first byte: what addr2line counts from.
+// The linker puts __ehdr_start at the image's first byte, the origin of addr2line's offsets.
 uint64_t program_offset(uintptr_t pc) { return pc - reinterpret_cast<uintptr_t>(&__ehdr_start); }
 
 ReportLine::ReportLine(const char* record) {
@@ -26,7 +26,7 @@ ReportLine::ReportLine(const char* record) {
     put("\"");
 }
 
-// Leaves room for the end of a string, the object and the line.
+// Reserves space for the end of the string, the object and the line.
 void ReportLine::put(char c) {
     if (length_ < sizeof buffer_ - 8) buffer_[length_++] = c;
 }
@@ -59,7 +59,7 @@ ReportLine& ReportLine::text(const char* name, const char* value) {
             put('\\');
             put(char(c));
         } else if (c < 0x20 || c >= 0x7f) {
-            // Bytes beyond ASCII stay readable as Latin-1; names are ASCII in practice.
+            // Write bytes beyond ASCII as Latin-1; names are ASCII in practice.
             put("\\u00");
             put(hex[c >> 4]);
             put(hex[c & 15]);

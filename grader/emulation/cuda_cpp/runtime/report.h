@@ -1,8 +1,8 @@
 // The report: JSON lines, one record each, written to a descriptor.
 //
-// A line is built in a fixed buffer without locale, allocation or stdio, so
-// that a signal handler can write one too. Text is cut rather than overrun.
-// docs/host.md documents every record and key.
+// A line is built in a fixed buffer, without locale, allocation or stdio, so that
+// a signal handler can write one, too. Long text is cut. docs/host.md documents
+// every record and key.
 #pragma once
 
 #include <cstddef>

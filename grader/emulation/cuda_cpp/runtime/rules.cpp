@@ -1,16 +1,16 @@
-// The rules that an access must keep.
+// The rules for accesses.
 //
 // Races. Accesses of one block with a barrier between them have different
-// epochs; with the same epoch and different threads, one of them writing, they
-// race, unless both are atomic, or the two are lanes of a warp with a warp
-// function between, or fences and atomics order them (ordering.h). Accesses of
-// different blocks of a launch race too, but correct programs do so with one
-// word and one value, and no GPU tool confirms it: a warning. Racing writes of
-// the same value are a warning too.
+// epochs. Two accesses of one epoch by different threads, at least one of them a
+// write, race, unless both are atomic, or the threads are lanes of a warp with a
+// warp function between the accesses, or fences and atomics order them
+// (ordering.h). Accesses of different blocks of a launch race, too, but correct
+// programs do so with one word and one value, and no GPU tool confirms it: a
+// warning. Racing writes of the same value are a warning, too.
 //
-// After a finding the kernel goes on where it can: an overrun lands in the gap
-// after its buffer. What would kill a GPU's kernel for certain (a host
-// pointer, a null pointer, a write to the caller's input) ends the launch with
+// After a finding the kernel continues if possible: an overrun hits the gap after
+// its buffer. Accesses that always kill a kernel on a GPU (a host pointer, a null
+// pointer, a write to the caller's input) end the launch with
 // cudaErrorIllegalAddress, as on a GPU.
 #if GRADER_CHECKED
 
@@ -27,8 +27,8 @@ namespace grader::checker {
 
 namespace {
 
-// A write that races with a write: whether the values are the same is known
-// once it has been made, at the next access or the end of the interval.
+// A write that races with a write. Whether the values are the same is known after
+// the write, at the next access or the end of the interval.
 struct Pending {
     bool any = false;
     Finding finding;
@@ -82,8 +82,8 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
     bool same_block = stamp::epoch(other) == state.epoch;
     if (access.strong && other_strong) {
         if (access.atomic || space == Space::global) return;
-        // Volatile alone orders nothing among threads that share a tile; after
-        // a fence of the writing thread it is a flag.
+        // A volatile access alone orders nothing between threads; after a fence
+        // of the writing thread it is a flag.
         if (stamp::segment(other_write ? other : state.me) > 0) return;
     }
     Finding f = about(access, Kind::race, "");
@@ -116,7 +116,7 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         pending.bytes = access.bytes;
         memcpy(pending.before, reinterpret_cast<const void*>(access.address), access.bytes);
         pending.countdown = state.countdown;
-        state.countdown = 0;  // the next access comes to break_point()
+        state.countdown = 0;  // the next access calls break_point()
         return;
     }
     findings::add(f);
@@ -167,12 +167,12 @@ void outside_shared(const Access& access) {
     findings::add(f);
 }
 
-// Parameters, variables of the program, host memory, nothing at all. True if
-// the access is to a registered variable and is to be looked at further.
+// Accesses to parameters, variables of the program, host memory, unmapped memory.
+// True if the access is to a registered variable and needs further checks.
 bool elsewhere(const Access& access) {
     uintptr_t p = reinterpret_cast<uintptr_t>(launch_state.parameters);
     if (access.address - p < launch_state.parameter_bytes) {
-        ++state.countdown;  // not an access to memory, so it is not counted as one
+        ++state.countdown;  // no access to memory: not counted
         return false;
     }
     if (const variables::Variable* v = variables::near(access.address)) {
@@ -183,7 +183,7 @@ bool elsewhere(const Access& access) {
         findings::add(f);
         return false;
     }
-    // Literals and constant tables of the program, and this runtime's own thread variables.
+    // Literals and constant tables of the program, and this runtime's thread variables.
     if (places::in_constants(access.address) && !access.write) return false;
     if (places::in_thread_storage(access.address)) return false;
     const host_memory::Array* array = host_memory::find(access.address);
@@ -215,7 +215,7 @@ void touched_by_host(const Access& access) {
     if (const host_memory::Array* array = host_memory::find(access.address)) {
         if (array->holds(access.address, access.bytes)) return;
         Finding f = about(access, Kind::out_of_bounds, "host code accesses memory outside an array");
-        f.warning = true;  // no device tool would look
+        f.warning = true;  // no device tool checks this
         places::name(f);
         findings::add(f);
         return;
@@ -226,7 +226,7 @@ void touched_by_host(const Access& access) {
     Finding f = about(access, Kind::out_of_bounds, a && !a->live ? "host code accesses freed memory" : "host code accesses device memory");
     f.space = "global";
     if (a) findings::name_buffer(f, *a);
-    findings::add(f);  // and now it faults
+    findings::add(f);  // the access faults next
 }
 
 VariableShadow variable_shadow(uintptr_t address) {

@@ -1,15 +1,15 @@
-// What is remembered about every 4-byte word of device and shared memory.
+// The state of every 4-byte word of device and shared memory.
 //
-// A stamp says who accessed the word last and when:
+// A stamp identifies the last access to the word:
 //
 //   63        32 31    22 21       10 9       2    1        0
 //   | epoch 32 | thread 10 | warp sync 12 | segment 8 | strong | unused |
 //
-// The epoch is a count of barriers, blocks and launches: two accesses of one
-// block with different epochs are ordered by a barrier. The warp-sync count
-// orders lanes of one warp, the segment counts a thread's fences (ordering.h).
-// A strong access is atomic or volatile. The counts stop at their largest
-// value, which means "unknown, take it for ordered".
+// The epoch counts barriers, blocks and launches: two accesses of one block with
+// different epochs are ordered by a barrier. The warp-sync count orders lanes of
+// one warp, the segment counts a thread's fences (ordering.h). A strong access is
+// atomic or volatile. Counts saturate at their largest value, which means
+// "unknown: assume ordered".
 //
 // Two readers are kept, the latest and another thread of the same epoch that
 // has read the same bytes: any writer differs from at least one of them.
@@ -27,18 +27,18 @@ struct ShadowCell {
 };
 static_assert(sizeof(ShadowCell) == 32);
 
-// Where a word's cell stands. Matrices have rows of a power of two, and the
-// cells of a column would share a few cache sets; one line of padding after
+// The index of a word's cell. Rows of matrices are often a power of two long, and
+// the cells of a column would share a few cache sets; one line of padding after
 // every 4 KiB of cells (and one more after every 64 of those) spreads them.
-// Words of one aligned 16-byte access stay side by side.
+// Words of one aligned 16-byte access stay adjacent.
 constexpr uint64_t cell_index(uint64_t word) { return word + (word >> 7 << 1) + (word >> 13 << 1); }
 
 // detail, four bits being a mask of the word's bytes:
 //   | other read pc 16 | read pc 16 | write pc 16 | valid 4 | read mask 4 | write mask 4 | written 4 |
-// `valid` is used by shared memory only: which bytes belong to a variable. A
-// program counter is a return address's offset in the shared object in steps
-// of 4 bytes: two calls are further apart, and one byte before the start of
-// the step is still inside the call. 0 is unknown (beyond 256 KiB of code).
+// `valid` is for shared memory only: the bytes that belong to a variable. A
+// program counter is a return address's offset in the shared object in units of
+// 4 bytes: calls are further apart, and the byte before the unit's start is still
+// inside the call. 0 is unknown (beyond 256 KiB of code).
 namespace detail {
 constexpr unsigned kWritten = 0, kWriteMask = 4, kReadMask = 8, kValid = 12, kWritePc = 16, kReadPc = 32, kOtherPc = 48;
 constexpr uint64_t kPcMask = 0xffff;

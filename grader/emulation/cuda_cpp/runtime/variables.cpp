@@ -11,8 +11,8 @@ namespace grader::variables {
 
 namespace {
 
-// Filled while the program's own constructors run and read when it exits, so
-// it is made on first use and never destroyed.
+// Created on first use and never destroyed, because the program's constructors fill
+// it and it is read at program exit.
 std::vector<Variable>& sorted() {
     static std::vector<Variable>& all = *new std::vector<Variable>;  // by begin
     return all;
@@ -36,7 +36,7 @@ void add(const Variable& variable) {
 
 const Variable* near(uintptr_t address) {
     const Variable* v = before(address);
-    // A little beyond the end still names the variable.
+    // An address shortly after the end is assigned to the variable.
     return v && address < v->end + 64 ? v : nullptr;
 }
 
@@ -54,7 +54,7 @@ void give_out(uintptr_t address) {
 
 extern "C" cudaError_t grader_symbol_address(void** address, const void* symbol, size_t bytes, size_t element_bytes) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(symbol);
-    // Static members and variable templates have not registered themselves.
+    // Static members and variable templates are not registered.
     if (!grader::variables::at(begin))
         grader::variables::add({begin, begin + bytes, "symbol", element_bytes, grader::checker::shadow_of_variable(bytes), false, false});
     grader::variables::give_out(begin);

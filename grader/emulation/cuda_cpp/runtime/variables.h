@@ -1,9 +1,9 @@
 // The program's __device__, __constant__ and __managed__ variables, which
 // register themselves before main.
 //
-// Host code that names one with `&` gets the address of the host's own copy on
-// a GPU, and no call takes that for device memory. Here there is one copy and
-// one address, so it counts as the device's once cudaGetSymbolAddress has given it out.
+// On a GPU, host code that takes the address of one with `&` gets the address of
+// the host's copy, which no call accepts as device memory. Here there is only one
+// copy; its address counts as a device address after cudaGetSymbolAddress returned it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Variable {
     const char* name;
     size_t element_bytes;
     ShadowCell* shadow;  // null in the fast build
-    bool managed;        // the host's as well
+    bool managed;        // the host may access it, too
     bool given_out;      // by cudaGetSymbolAddress
     bool holds(uintptr_t address, size_t bytes) const { return address >= begin && address < end && bytes <= end - address; }
 };

@@ -1,10 +1,10 @@
-// Warp functions: each is a rendezvous of the live lanes that a mask names.
+// Warp functions: each is a rendezvous of the live lanes in a mask.
 //
-// A lane leaves its operand and waits; the last lane to arrive
-// computes every lane's answer and wakes the others. Lanes that have returned
-// are not waited for. If the block is stuck, a rendezvous with missing lanes (they
-// wait elsewhere) is reported and completed with the lanes that arrived;
-// __activemask() has no mask to wait for and completes exactly then.
+// A lane stores its operand and waits; the last lane to arrive computes every
+// lane's result and wakes the others. Lanes that have returned are not waited
+// for. If the block is stuck, a rendezvous with missing lanes (which wait
+// elsewhere) is reported and completed with the lanes that arrived.
+// __activemask() has no mask to wait for and completes only then.
 #include <initializer_list>
 
 #include "checker.h"
@@ -16,14 +16,14 @@ namespace {
 
 using Op = WarpOperation;
 
-struct Meeting {
+struct Rendezvous {
     Thread* lanes;  // the warp's first thread
     unsigned present;
     bool has(unsigned lane) const { return present >> lane & 1; }
 };
 
-// The lane whose value a shuffle returns, in CUDA's words: outside its
-// segment a lane keeps its own value.
+// The lane whose value a shuffle returns; as in CUDA, a lane whose source is
+// outside its segment keeps its own value.
 int source_lane(const Thread& self) {
     int lane = static_cast<int>(self.lane()), width = self.width;
     int first = lane & ~(width - 1), last = first + width - 1;
@@ -52,7 +52,7 @@ uint64_t combine(Op operation, uint64_t a, uint64_t b) {
     }
 }
 
-void answer(const Meeting& m, Op operation) {
+void answer(const Rendezvous& m, Op operation) {
     uint64_t all = 0;
     bool first = true;
     for (unsigned lane = 0; lane < kWarpSize; ++lane) {
@@ -73,7 +73,7 @@ void answer(const Meeting& m, Op operation) {
                 if (m.has(source)) {
                     self.result = m.lanes[source].value;
                 } else {
-                    checker::broken_meeting("a shuffle reads a lane that does not take part", self, 0, true);
+                    checker::broken_rendezvous("a shuffle reads a lane that does not take part", self, 0, true);
                     self.result = self.value;
                 }
                 break;
@@ -113,12 +113,12 @@ bool Worker::warp_ready(const Thread& self, unsigned& present) const {
 }
 
 void Worker::complete_warp(unsigned warp, unsigned present) {
-    Meeting meeting{&threads[warp * kWarpSize], present};
+    Rendezvous rendezvous{&threads[warp * kWarpSize], present};
     unsigned first = static_cast<unsigned>(__builtin_ctz(present));
-    answer(meeting, static_cast<Op>(meeting.lanes[first].operation));
+    answer(rendezvous, static_cast<Op>(rendezvous.lanes[first].operation));
     ++warp_syncs[warp];
     for (unsigned lane = 0; lane < kWarpSize; ++lane)
-        if (meeting.has(lane)) wake(meeting.lanes[lane]);
+        if (rendezvous.has(lane)) wake(rendezvous.lanes[lane]);
 }
 
 uint64_t Worker::meet_warp(int operation, unsigned mask, uint64_t value, int operand, int width, int* predicate,
@@ -135,7 +135,7 @@ uint64_t Worker::meet_warp(int operation, unsigned mask, uint64_t value, int ope
         self.state = ThreadState::in_warp;
     } else {
         if (!(mask >> self.lane() & 1)) {
-            checker::broken_meeting("the calling lane is not in the mask of a warp function", self, 0, false);
+            checker::broken_rendezvous("the calling lane is not in the mask of a warp function", self, 0, false);
             mask |= 1u << self.lane();
         }
         self.mask = mask;
@@ -150,7 +150,7 @@ uint64_t Worker::meet_warp(int operation, unsigned mask, uint64_t value, int ope
 
 // No thread can run. Completes one rendezvous and returns true; false if no
 // rendezvous can be completed.
-bool Worker::mend_broken_meeting() {
+bool Worker::complete_broken_rendezvous() {
     // The return of a lane may have completed a rendezvous: no error then.
     for (unsigned i = 0; i < count_; ++i) {
         Thread& thread = threads[i];
@@ -176,7 +176,7 @@ bool Worker::mend_broken_meeting() {
                 if (same) present |= 1u << lane;
                 else if (other.state != ThreadState::done && (thread.mask >> lane & 1) && !elsewhere) elsewhere = other.pc;
             }
-            if (!active) checker::broken_meeting("lanes named by the mask of a warp function wait elsewhere", thread, elsewhere, false);
+            if (!active) checker::broken_rendezvous("lanes named by the mask of a warp function wait elsewhere", thread, elsewhere, false);
             complete_warp(thread.warp(), present);
             return true;
         }

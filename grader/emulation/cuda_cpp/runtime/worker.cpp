@@ -29,7 +29,7 @@ uint64_t next_random(uint64_t& state) {  // splitmix64
 }
 
 // The n-th block to run. A random order is n -> (a n + b) mod blocks with a
-// coprime to blocks: no table, every block once.
+// coprime to blocks, which needs no table and gives every block once.
 uint64_t block_in_order(uint64_t n) {
     uint64_t blocks = launch_state.blocks;
     if (settings.schedule == Schedule::forward) return n;
@@ -92,8 +92,7 @@ void Worker::prepare_launch() {
 void Worker::run_blocks(bool call_for_help) {
     if (launch_number_ != grader_launch_number) prepare_launch();
     grader_shared_base = shared;
-    // Helpers are called once a launch has proved long: waking them costs more
-    // than a short launch.
+    // Wake helpers only for a long launch: waking them takes longer than a short one.
     uint64_t call_at = call_for_help ? now_ns() + 100000 : 0;
     while (!__atomic_load_n(&launch_state.abandoned, __ATOMIC_RELAXED)) {
         uint64_t n = __atomic_fetch_add(&launch_state.next_block, 1, __ATOMIC_RELAXED);
@@ -167,7 +166,7 @@ void Worker::enter(Thread& next) {
     checker::entered(next);
 }
 
-// The next thread in order that can run, or null if the block is over.
+// The next thread in order that can run; null if the block is finished.
 Thread* Worker::choose() {
     for (;;) {
         while (cursor_ < count_) {
@@ -176,13 +175,13 @@ Thread* Worker::choose() {
         }
         if (runnable_ == 0) {
             if (live_ == 0) return nullptr;
-            if (!mend_broken_meeting()) return nullptr;
+            if (!complete_broken_rendezvous()) return nullptr;
         }
         cursor_ = 0;
     }
 }
 
-// The running thread waits; continues it once it has been chosen again.
+// Suspends the running thread until it is chosen again.
 void Worker::leave_for(Thread* next) {
     Thread* self = current;
     if (next == self) {
@@ -190,7 +189,7 @@ void Worker::leave_for(Thread* next) {
         return;
     }
     Fiber* own = running_;
-    if (!next) {  // no thread can continue: give up the block
+    if (!next) {  // no thread can continue: abandon the block
         Fiber::switch_to(*own, home_);
         __builtin_unreachable();
     }
@@ -215,7 +214,7 @@ void Worker::release_barrier() {
         if (!first) {
             first = &thread;
         } else if (thread.pc != first->pc) {
-            checker::broken_meeting("threads of one block wait at different barriers", *first, thread.pc, false);
+            checker::broken_rendezvous("threads of one block wait at different barriers", *first, thread.pc, false);
         }
         wake(thread);
     }
@@ -296,8 +295,8 @@ void grader_trap(int error) {
     abort();
 }
 
-// An atomic in a loop may be a lock or a flag whose owner has yet to run. The
-// others run before the access is checked, so it sees their writes.
+// An atomic in a loop may be a lock or a flag whose owner has not run yet. Let the
+// others run before the access is checked, so that it sees their writes.
 static void announce(const volatile void* address, unsigned bytes, bool replaces, uintptr_t pc) {
     if (!grader::in_kernel()) return;
     if (++worker->current->spins % 1024 == 0) worker->pause();

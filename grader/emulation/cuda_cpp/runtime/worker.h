@@ -1,23 +1,23 @@
 // A worker runs blocks, one after another, on one operating-system thread.
 //
-// The threads of a block are run one at a time in a fixed order, each until it
-// waits. They are not given a fiber each: a fiber takes threads that have not
-// started, one after another, and only when a thread waits does it keep the
-// fiber, and a fresh one carries on. So a kernel without barriers runs as a
-// loop on one stack. Whoever cannot go on chooses who runs next and switches
-// there directly; the worker's own stack is entered only when a block is over.
+// The threads of a block run one at a time in a fixed order, each until it waits.
+// A fiber runs threads that have not started, one after another. When a thread
+// waits, it keeps the fiber, and a new fiber runs the remaining threads. So a
+// kernel without barriers runs as a loop on one stack. A thread that cannot
+// continue chooses the next thread and switches to it directly; the worker's own
+// stack continues only at the end of a block.
 //
 // A barrier is complete when every live thread waits at it; a thread that has
 // returned counts as arrived, as on Volta and later. Warp functions are
-// meetings of the mask's live lanes (warp.cpp). If nobody can run and somebody
-// is alive, the meeting is broken: that is a finding, and the threads go on so
-// that the rest of the kernel can be checked.
+// rendezvous of the mask's live lanes (warp.cpp). If no live thread can run, a
+// rendezvous is broken: that is a finding, and the threads continue so that the
+// rest of the kernel can be checked.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#define GRADER_INDEX  // the runtime writes threadIdx and its kin
+#define GRADER_INDEX  // the runtime writes threadIdx and the other indices
 #include "cuda_runtime.h"
 #include "fiber.h"
 
@@ -37,7 +37,7 @@ struct Thread {
     ThreadState state;
     uint16_t index;  // in the block, x fastest
     uintptr_t pc;    // where it waits
-    // What a warp meeting needs (warp.cpp), or a reducing barrier.
+    // For a warp rendezvous (warp.cpp) or a reducing barrier.
     int operation;
     unsigned mask;
     int operand;
@@ -45,13 +45,13 @@ struct Thread {
     uint64_t value;
     uint64_t result;
     int predicate;
-    uint32_t spins;  // fences, pauses and atomics since it last waited
+    uint32_t spins;  // fences, pauses and atomics since the last wait
 
     unsigned warp() const { return index / kWarpSize; }
     unsigned lane() const { return index % kWarpSize; }
 };
 
-// One launch, as all its workers see it.
+// One launch, shared by all its workers.
 struct LaunchState {
     const char* name;
     dim3 grid, block;
@@ -61,7 +61,7 @@ struct LaunchState {
     void* parameters;
     size_t parameter_bytes;
     void (*body)(void*);
-    int abandoned;          // a cudaError_t; blocks not yet begun are dropped
+    int abandoned;          // a cudaError_t; blocks that have not started are dropped
     uint64_t next_block;    // taken with an atomic increment
 };
 
@@ -91,7 +91,7 @@ public:
     uint64_t meet_warp(int operation, unsigned mask, uint64_t value, int operand, int width, int* predicate,
                        uintptr_t pc);
     void pause();                         // lets the others run
-    [[noreturn]] void abandon(int error); // ends the launch: the GPU would have faulted
+    [[noreturn]] void abandon(int error); // ends the launch, as a fault on a GPU does
 
     Thread* current = nullptr;  // null outside kernels
     Thread threads[kMaxThreads];
@@ -110,7 +110,7 @@ private:
     void release_barrier();
     bool warp_ready(const Thread& self, unsigned& present) const;
     void complete_warp(unsigned warp, unsigned present);
-    bool mend_broken_meeting();
+    bool complete_broken_rendezvous();
     void wake(Thread& thread);
 
     uint32_t launch_number_ = 0;
@@ -133,11 +133,11 @@ inline bool in_kernel() { return worker && worker->current; }
 // The block that this thread runs, as a number (x fastest).
 uint64_t block_number();
 
-// What a launch left behind: sticky if the device is lost, else once.
+// The error of a launch: sticky if the device is lost, else returned once.
 void set_error(int error, bool sticky);
 bool device_lost();
 
-// Runs launch_state on this thread and, if it proves long, on helpers.
+// Runs launch_state on this thread and, if it takes long, on helpers.
 void run_launch();
 
 }  // namespace grader

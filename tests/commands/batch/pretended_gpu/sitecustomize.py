@@ -1,8 +1,8 @@
-"""A machine with a GPU, pretended: kernels run on the processor, and their speed is made up.
+"""Pretends a GPU: kernels run on the CPU, and their speed is made up.
 
-Python imports this by itself where this folder is in PYTHONPATH: in a Dask
-worker of the tests, and in the process that grades for it. All between the
-scheduler and the report is real. GRADE_TEST_GPU says what goes wrong.
+Python imports this automatically if this folder is in PYTHONPATH: in a Dask worker
+of the tests, and in the process that grades for it. Everything between the scheduler
+and the report is real. GRADE_TEST_GPU names a fault.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _described(self: GradingContext) -> dict[str, str | int | float | None]:
     return {**found, "sandbox": "none"} if WRONG == "sandbox" else found
 
 
-# Before `batch` takes it from there.
+# Before `batch` imports it.
 selection.chosen_device = _chosen_device
 PerformanceCheck.run = _run  # type: ignore[method-assign]
 GradingContext.environment = _described  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-// One barrier a step is enough: the two halves take turns.
+// One barrier per step is enough: the two halves alternate.
 #include "../memory.cuh"
 __global__ void dot(const float* a, float* out, int steps) {
     __shared__ float tile[2][64];

@@ -1,4 +1,4 @@
-// A mask of the lanes that are there, from a ballot before the branch.
+// A mask of the participating lanes, from a ballot before the branch.
 #include "../memory.cuh"
 __global__ void sum(const int* in, int* out, int n) {
     unsigned mask = __ballot_sync(0xffffffffu, threadIdx.x < n);

@@ -1,7 +1,7 @@
 // Kernels whose accesses are counted, here and by a GPU's own counters.
 //
-// Each access is one that a compiler can neither merge nor drop, so that what
-// is written is what the hardware does. N x N matrices, N = 1024.
+// A compiler can neither merge nor drop an access, so that the hardware's accesses
+// are those of the source. N x N matrices, N = 1024.
 #include <cstdio>
 
 constexpr int N = 1024, TILE = 32, ROWS = 8, G = 256;

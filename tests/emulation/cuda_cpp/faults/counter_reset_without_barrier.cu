@@ -1,5 +1,5 @@
 // tool: racecheck
-// gpu: racecheck does not hold an atomic access against a plain one
+// gpu: racecheck does not compare atomic accesses with plain ones
 #include "../memory.cuh"
 __global__ void count(const int* in, int* out) {
     __shared__ int even;

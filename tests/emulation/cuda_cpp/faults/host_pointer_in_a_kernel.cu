@@ -1,5 +1,5 @@
 // tool: memcheck
-// gpu: where the driver gives kernels access to all of the host's memory (HMM), this runs
+// gpu: this runs if the driver gives kernels access to all of the host's memory (HMM)
 #include "../memory.cuh"
 __global__ void copy(const float* in, float* out) {
     out[threadIdx.x] = in[threadIdx.x];  // FAULT out_of_bounds

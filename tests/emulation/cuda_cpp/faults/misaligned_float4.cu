@@ -2,7 +2,7 @@
 #include "../memory.cuh"
 __global__ void load(const float* in, float* out) {
     float4 v = *reinterpret_cast<const float4*>(in + 1 + 4 * threadIdx.x);  // FAULT misaligned
-    out[threadIdx.x] = v.x + v.y + v.z + v.w;  // all of it, or nvcc loads one word
+    out[threadIdx.x] = v.x + v.y + v.z + v.w;  // use all of it, or nvcc loads only one word
 }
 int main() {
     float* in = numbered<float>(256);

@@ -1,5 +1,5 @@
 // tool: memcheck
-// gpu: a small overrun of shared memory stays inside the block's allocation, which is all a GPU's tool knows
+// gpu: a GPU's tool knows only the block's allocation, and a small overrun stays inside it
 #include "../memory.cuh"
 __global__ void shift(float* out) {
     __shared__ float tile[64];

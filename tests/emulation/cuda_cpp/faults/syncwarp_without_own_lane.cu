@@ -1,5 +1,5 @@
 // tool: synccheck
-// gpu: the call is undefined, and the hardware may go on as if every lane were named
+// gpu: the call is undefined, and the hardware may continue as if the mask had every lane
 #include "../memory.cuh"
 __global__ void swap(int* out) {
     __shared__ int tile[32];

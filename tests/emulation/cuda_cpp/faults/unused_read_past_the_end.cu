@@ -1,5 +1,5 @@
 // tool: memcheck
-// gpu: nvcc moves the load below the guard, and the fault is gone
+// gpu: nvcc moves the load below the guard, which removes the fault
 #include "../memory.cuh"
 __global__ void copy(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -36,7 +36,7 @@ int main() {
     float* in = device<float>(1);
     compute<<<1, 1>>>(ok, in);
     EXPECT(at(ok, 0) == 1);
-    // Every half survives the way through float, and rounding is to nearest even.
+    // Every half is unchanged by a conversion to float and back, and rounding is to nearest even.
     for (unsigned b = 0; b < 65536; ++b) {
         half h = __ushort_as_half((unsigned short)b);
         float f = __half2float(h);

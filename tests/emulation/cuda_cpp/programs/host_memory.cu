@@ -10,7 +10,7 @@ int main() {
     static float matrix[rows * cols];
     for (int i = 0; i < rows * cols; ++i) matrix[i] = i;
     float* column = device<float>(rows);
-    // Zero-copy: registered host memory is a kernel's memory too.
+    // Zero-copy: kernels may access registered host memory.
     float* seen = nullptr;
     EXPECT(cudaHostGetDevicePointer(&seen, matrix, 0) == cudaErrorInvalidValue && cudaGetLastError() != cudaSuccess);
     EXPECT(cudaHostRegister(matrix, sizeof matrix, cudaHostRegisterReadOnly) == cudaSuccess);
@@ -25,7 +25,7 @@ int main() {
     // A pitch on one side only.
     EXPECT(cudaMemcpy2D(column, 4, matrix + 1, cols * 4, 4, rows, cudaMemcpyHostToDevice) == cudaSuccess);
     EXPECT(at(column, 39) == 118.0f);
-    // Pinned memory that is reused before the copy has been waited for.
+    // Pinned memory is reused without waiting for the copy.
     float* pinned = nullptr;
     EXPECT(cudaHostAlloc(&pinned, rows * 4, cudaHostAllocDefault) == cudaSuccess);
     for (float value : {1.0f, 2.0f}) {

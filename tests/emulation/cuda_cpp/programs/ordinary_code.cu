@@ -1,4 +1,4 @@
-// What ordinary student programs are full of.
+// Constructs of ordinary student programs.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Functions that students name like this, and that CUDA does not have.
+// Common function names of students that CUDA does not have.
 #include <cuda_runtime.h>
 #include "expect.cuh"
 __device__ float saturate(float x) { return fminf(fmaxf(x, 0.0f), 1.0f) + 1; }

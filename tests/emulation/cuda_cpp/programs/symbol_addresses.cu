@@ -29,7 +29,7 @@ int main() {
     EXPECT(cudaMemcpy(c, c + 2, 2 * sizeof(int), cudaMemcpyDeviceToDevice) == cudaSuccess && at(c, 1) == back[3]);
     EXPECT(cudaMemcpy(back, c, sizeof(int), cudaMemcpyDefault) == cudaSuccess);
     EXPECT(cudaMemcpy2D(c, 8, back, 8, 4, 2, cudaMemcpyHostToDevice) == cudaSuccess);
-    // Managed variables and the host's own are what they were.
+    // Managed variables and the host's own variables are unchanged.
     EXPECT(cudaMemcpy(both, back, sizeof both, cudaMemcpyHostToDevice) == cudaSuccess);
     EXPECT(cudaMemcpy(both, out, sizeof both, cudaMemcpyDeviceToHost) == cudaSuccess);
     EXPECT(cudaMemset(both, 0, sizeof both) == cudaSuccess && both[1] == 0);

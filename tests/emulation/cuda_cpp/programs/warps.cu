@@ -2,7 +2,7 @@
 #include <cooperative_groups.h>
 #include <cooperative_groups/scan.h>
 namespace cg = cooperative_groups;
-// A function that does not know what kind of group calls it.
+// A function for any kind of group.
 __device__ int largest(cg::thread_group group, int* scratch, int own) {
     scratch[group.thread_rank()] = own;
     group.sync();
@@ -27,7 +27,7 @@ __global__ void groups(int* out) {
     block.sync();
     ok &= largest(block, temp, t % 45) == 44;
     if (t % 2) {
-        // Of lanes that are not side by side: by their ranks.
+        // With lanes that are not adjacent: by their ranks.
         cg::thread_group odd = cg::tiled_partition(cg::thread_group(cg::coalesced_threads()), 2);
         ok &= odd.size() == 2 && odd.thread_rank() == (unsigned)t / 2 % 2;
     }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Grades one hand-in; the last line that is printed is Autolab's result.
+# Grades one submission; the last line of the output is Autolab's result.
 set -uo pipefail
 
-# Without a name `--from` would be the grader's own folder.
-HANDIN="$(realpath -e "$1")" || { echo "there is no hand-in: handin.zip or handin.tar" >&2; exit 3; }
+# Stop if there is no file: an empty `--from` would be the grader's own folder.
+HANDIN="$(realpath -e "$1")" || { echo "there is no submission: handin.zip or handin.tar" >&2; exit 3; }
 PYTHON="${GRADE_PYTHON:-/opt/gpu-grade/bin/python}"
 
 cd "$(dirname "$0")" || exit 3

@@ -12,16 +12,16 @@ apt-get install -y --no-install-recommends python3 python3-venv g++
 rm -rf "$ROOT"/var/lib/apt/lists/*
 
 python3 -m venv "$VENV"
-# torch for the processor: a tenth of the size of the one for GPUs, which are not there.
-# Alone, as that index has not every tested version of what torch needs: PyPI has, below.
+# torch for the CPU: a tenth of the size of the build for GPUs. Without dependencies, because its
+# index lacks tested versions of them; the next step installs them from PyPI.
 "$VENV/bin/pip" install --no-cache-dir --constraint "$SOURCE/constraints.txt" \
     --no-deps --index-url https://download.pytorch.org/whl/cpu torch
-# What the grader needs, not the grader: it runs from its sources.
+# Only the grader's dependencies: the grader runs from its sources.
 "$VENV/bin/pip" install --no-cache-dir --constraint "$SOURCE/constraints.txt" \
     --requirement "$SOURCE/requirements.txt"
 
-# Each submission gets a fresh container of this image: what all need is compiled here, once.
+# Each submission gets a fresh container of this image: compile here, once, what all of them need.
 cd "$SOURCE"
 "$VENV/bin/python" -m grader.build.warm
-# For whoever reads the build's log; it fails where nothing could be graded.
+# Show the result in the build's log; fails if nothing can be graded.
 "$VENV/bin/python" -m grader doctor

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# PrairieLearn runs this in the container, for each submission. It reads the result
-# only if this ends with exit code 0.
+# PrairieLearn runs this in the container for each submission, and reads the result only if the
+# exit code is 0.
 set -uo pipefail
 
 GRADE="${GRADE_ROOT:-}/grade"

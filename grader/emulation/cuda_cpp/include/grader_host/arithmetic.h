@@ -4,7 +4,7 @@
 // differ from a GPU's in the last bits.
 #pragma once
 
-// ---- min, max: ordinary functions, so that they win over std's templates ----
+// ---- min, max: ordinary functions, which are preferred to std's templates ----
 
 #define GRADER_MIN_MAX(T)                                          \
     GRADER_INLINE constexpr T min(T a, T b) { return b < a ? b : a; } \
@@ -224,7 +224,7 @@ GRADER_LOAD(__ldcs)
 GRADER_LOAD(__ldlu)
 GRADER_LOAD(__ldcv)
 #undef GRADER_LOAD
-// The address alone says what is stored, as with CUDA's overloads: the value is converted to it.
+// As with CUDA's overloads, the value is converted to the type of the address.
 namespace grader {
 template <class T> struct Itself { typedef T type; };
 }  // namespace grader

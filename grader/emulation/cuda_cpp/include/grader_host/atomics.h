@@ -1,6 +1,5 @@
-// Atomics. Each announces its word to the checker (a no-op in the fast build,
-// where it only counts spinning), then does the operation with the host's own
-// atomics, since blocks may run on several cores.
+// Atomics. Each announces its word to the checker (the fast build only counts
+// spinning), then uses the host's atomics, because blocks may run on several cores.
 #pragma once
 
 extern "C" void grader_atomic(const volatile void* address, unsigned bytes);
@@ -72,7 +71,7 @@ GRADER_INLINE float atomicAdd(float* p, float v) { return grader::atomic_update(
 GRADER_INLINE double atomicAdd(double* p, double v) { return grader::atomic_update(p, [=](double old) { return old + v; }); }
 GRADER_INLINE float atomicExch(float* p, float v) { return grader::atomic_exchange(p, v); }
 
-// One scope is as good as another: there is one memory.
+// All scopes are the same: there is one memory.
 #define atomicAdd_block atomicAdd
 #define atomicAdd_system atomicAdd
 #define atomicSub_block atomicSub

@@ -160,7 +160,7 @@ GRADER_INLINE cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function
     return error;
 }
 GRADER_INLINE cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
-    function(stream, cudaDeviceSynchronize(), data);  // whatever error came before
+    function(stream, cudaDeviceSynchronize(), data);  // with any earlier error
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) { *least = *greatest = 0; return cudaSuccess; }
@@ -227,7 +227,7 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void**
     return grader::launch_packed("cudaLaunchKernel", kernel, grid, block, arguments, shared, stream,
                                  typename grader::MakeIndices<sizeof...(P)>::type());
 }
-// The kernel's type is lost: only a cast to void* that the rewriter could not undo leads here.
+// Called only after a cast to void* that the rewriter could not remove: the kernel's type is lost.
 GRADER_INLINE cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t = 0, cudaStream_t = nullptr) {
     return grader_launch_untyped();
 }

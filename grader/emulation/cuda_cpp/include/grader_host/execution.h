@@ -2,19 +2,19 @@
 //
 // A launch `k<<<grid, block, shared, stream>>>(a, b)` arrives here as
 //     ::grader::Launch(grid, block, shared, stream).grader_named("k", [=](auto&... p) { k(p...); })(a, b)
-// so arguments are evaluated once and copied, and the closure that holds the
-// copies is the kernel's parameter space. `__shared__ float t[32];` arrives as
+// so arguments are evaluated once and copied, and the closure with the copies
+// is the kernel's parameter space. `__shared__ float t[32];` arrives as
 //     typedef float grader_type_t[32];
 //     static ::grader::SharedSite grader_site_t = {"t", sizeof(grader_type_t), …};
 //     grader_type_t& t = *static_cast<grader_type_t*>(::grader::shared(&grader_site_t));
-// one site per declaration and template instantiation, placed in the block's
-// shared memory when a launch first meets it.
+// with one site per declaration and template instantiation, which the launch
+// places in the block's shared memory on first use.
 #pragma once
 
-// Real objects, because students name locals `blockDim`. They are const to the
-// student's code: one thread never sees its own index change, and a compiler
-// that knows so neither instruments nor repeats the load. The runtime, which
-// changes them, declares them without const.
+// Real objects, because students may name locals `blockDim`. They are const for
+// the student's code: a thread's index never changes, so the compiler neither
+// instruments nor repeats the load. The runtime, which changes them, declares
+// them without const.
 #ifndef GRADER_INDEX
 #define GRADER_INDEX const
 #endif
@@ -98,7 +98,7 @@ struct Launch {
     Launch(dim3 g, dim3 b, size_t s = 0, cudaStream_t st = nullptr)
         : grid(g), block(b), shared_bytes(s), stream(st) {}
 
-    // A name that no student's macro has as a parameter.
+    // A name that no student's macro has.
     template <class Kernel> Configured<Kernel> grader_named(const char* name, Kernel body) const {
         return {name, grid, block, shared_bytes, stream, body};
     }
@@ -110,13 +110,13 @@ struct Launch {
     }
 };
 
-// A macro that is a configuration alone: `k ->* ::grader::Launch(grid, block)(a, b)`.
+// For a macro with only the configuration: `k ->* ::grader::Launch(grid, block)(a, b)`.
 template <class... Parameters, class Call>
 void operator->*(void (*kernel)(Parameters...), const Unnamed<Call>& rest) {
     rest.call(kernel);
 }
 
-// Makes a __device__ or __constant__ variable known to the checker by name.
+// Registers a __device__ or __constant__ variable with the checker, by name.
 struct DeviceVariable {
     template <class T> DeviceVariable(T& variable, const char* name, bool managed = false) {
         grader_register_variable(const_cast<void*>(static_cast<const volatile void*>(&variable)),
@@ -141,7 +141,7 @@ GRADER_INLINE void __brkpt() {}
 GRADER_INLINE void __nanosleep(unsigned nanoseconds) { grader_pause(nanoseconds); }
 GRADER_INLINE void __prof_trigger(int) {}
 
-// Clocks count nanoseconds: enough to see that time passes.
+// Clocks count nanoseconds.
 GRADER_INLINE long long clock64() {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -61,7 +61,7 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* ho
 }
 
 namespace grader {
-// The name a student gave to the next allocation, left by the rewriter.
+// Sets the name of the next allocation; the rewriter inserts the calls.
 inline const char*& pending_name() {
     static __thread const char* name = nullptr;
     return name;
@@ -119,10 +119,10 @@ GRADER_INLINE cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocat
     return cudaSuccess;
 }
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
-// Their form before CUDA 13.
+// The signatures before CUDA 13.
 GRADER_INLINE cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
 
-// One pool, from which cudaMallocAsync takes its memory whatever is set: pools affect only speed.
+// There is one pool, and settings are ignored: pools affect only speed.
 typedef struct GraderMemPool* cudaMemPool_t;
 enum cudaMemPoolAttr {
     cudaMemPoolReuseFollowEventDependencies = 1,

@@ -1,8 +1,8 @@
 // The words of CUDA C++: function and variable marks, vector types, error codes.
 //
-// A mark such as __device__ means nothing to a host compiler and expands to
-// nothing; `__shared__` and launches have no spelling in C++ and are rewritten
-// before compilation (grader/emulation/cuda_cpp/rewriter.py). So is `__noinline__`: as a macro
+// A mark such as __device__ has no meaning on the host and expands to nothing;
+// `__shared__` and launches do not exist in C++ and are rewritten before
+// compilation (grader/emulation/cuda_cpp/rewriter.py). So is `__noinline__`: as a macro
 // it would break the `__attribute__((__noinline__))` of the standard library.
 #pragma once
 
@@ -26,7 +26,7 @@
 #define __cluster_dims__(...)
 #define __maxnreg__(...)
 #define CUDARTAPI
-#define __builtin_assume(condition) ((void)0)  // a promise to nvcc, which g++ can do without
+#define __builtin_assume(condition) ((void)0)  // a promise to nvcc, which g++ does not need
 #define CUDART_CB
 
 // Header functions are always inlined, so that a return address inside them

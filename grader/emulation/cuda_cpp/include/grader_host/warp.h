@@ -1,6 +1,6 @@
 // Warp-level functions. Each is a rendezvous of the mask's live lanes in the
-// runtime (../../runtime/warp.cpp): every lane leaves 64 bits and an operand,
-// and gets the answer once the last has come.
+// runtime (../../runtime/warp.cpp): every lane stores 64 bits and an operand,
+// and gets the result once the last lane has arrived.
 #pragma once
 
 namespace grader {
@@ -20,7 +20,7 @@ GRADER_INLINE unsigned long long warp(WarpOperation operation, unsigned mask, un
     return grader_warp(static_cast<int>(operation), mask, value, operand, width, predicate);
 }
 
-// A value's bits, padded to 64; larger values travel in pieces.
+// A value's bits, padded to 64; larger values are sent in pieces.
 template <class T> GRADER_INLINE unsigned long long bits_of(T value) {
     static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
     union { unsigned long long bits; T value; } both = {0};

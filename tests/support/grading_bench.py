@@ -1,8 +1,7 @@
-"""Grade single files on the CPU with small limits, and see what is left behind.
+"""Grades single files on the CPU with small limits, and checks for leaked resources.
 
-`grade local` runs here as a user runs it, in this process. One Python server
-serves a whole test process: importing torch and triton takes longer than
-everything else.
+`grade local` runs in this process. One Python server serves a whole test process, because
+importing torch and triton takes longer than everything else.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from grader.system import toolchain
 from grader.vocabulary import Device
 
 _LIMITS = {"build_s": 10, "load_s": 3, "call_s": 1, "output_kib": 64, "memory_mib": 256}
-# There a first call makes a context, or compiles, and that beside other tests.
+# On a GPU, a first call makes a context or compiles, in parallel with other tests.
 _LIMITS_ON_A_GPU = {**_LIMITS, "build_s": 60, "load_s": 20, "call_s": 5}
 _CASES = """\
 [[cases]]
@@ -64,7 +63,7 @@ def small_silu(root: Path, *, on_gpu: bool = False) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graded:
-    """What a user gets: the exit code, the report, and what was printed."""
+    """The exit code, the report, and the output of a grading."""
 
     exit_code: int
     report: dict[str, Any]
@@ -72,7 +71,7 @@ class Graded:
 
     @property
     def verdict(self) -> str:
-        """The verdict on the whole hand-in."""
+        """The verdict on the whole submission."""
         return str(self.report["verdict"])
 
     @property
@@ -82,17 +81,17 @@ class Graded:
 
     @property
     def failed(self) -> dict[str, Any]:
-        """The check that a student reads first: the first that has the verdict."""
+        """The first check that has the verdict."""
         return next(check for check in self.checks if check["verdict"] == self.verdict)
 
     @property
     def output(self) -> str:
-        """What the hand-in printed."""
+        """The output of the submission."""
         return "".join((check["evidence"] or {}).get("output", "") for check in self.checks)
 
 
 class Bench:
-    """A place to grade in: `root` holds the assignment, `scratch` every temporary file."""
+    """Grades in the folder `root`, which has the assignment."""
 
     def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = root
@@ -118,8 +117,8 @@ class Bench:
         return Graded(exit_code=exit_code, report=json.loads(path.read_text()), printed=printed)
 
     def grade_file(self, source: Path) -> Graded:
-        """Grade a file under the name that the assignment asks for."""
-        folder = self.root / "hand_in"
+        """Grade a file under the file name in the assignment."""
+        folder = self.root / "submission"
         folder.mkdir()
         shutil.copyfile(source, folder / f"silu{source.suffix}")
         return self.grade(folder)
@@ -127,30 +126,30 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What a process has: children by command, descriptors by what they lead to."""
+    """The resources of a process: children by command, descriptors by target."""
 
     children: tuple[str, ...]
     descriptors: tuple[str, ...]
 
     @classmethod
     def now(cls) -> Traces:
-        """Look at this process."""
+        """Return the resources of this process."""
         processes = psutil.Process().children(recursive=True)
         children = []
         for child in processes:
-            # A server that a hand-in killed is waited for when the next worker is wanted.
+            # A server that a submission killed is reaped when the next worker starts.
             with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
                 children.append(" ".join(child.cmdline()[:3]))
         links = []
         for entry in Path("/proc/self/fd").iterdir():
-            if entry.is_symlink():  # the one that lists the folder is gone by now
+            if entry.is_symlink():  # the descriptor that listed the folder is closed by now
                 links.append(re.sub(r"\d+", "N", str(entry.readlink())))
         return cls(tuple(sorted(children)), tuple(sorted(links)))
 
 
 @contextmanager
 def nothing_left(scratch: Path) -> Iterator[None]:
-    """Hold that the block leaves no process, no descriptor and no temporary file."""
+    """Assert that the block leaves no process, no descriptor and no temporary file."""
     before = Traces.now()
     yield
     after = Traces.now()
@@ -161,7 +160,7 @@ def nothing_left(scratch: Path) -> Iterator[None]:
 
 @contextmanager
 def one_server() -> Iterator[None]:
-    """Let all grading in the block share one Python server, without nvcc's gate."""
+    """Let all gradings in the block share one Python server, without nvcc."""
     servers: list[PythonServer] = []
 
     class Shared(PythonServer):
@@ -173,9 +172,9 @@ def one_server() -> Iterator[None]:
             servers.append(self)
 
         def close(self) -> None:
-            """Stay: the next hand-in needs it. Go if this one has killed it."""
+            """Keep the server for the next submission, unless this one has killed it."""
             server = psutil.Process(self._program.pid)
-            # Asleep it waits for work; a killed one is awake until it is dead.
+            # A server that waits for work sleeps; a killed one is awake until it is dead.
             while (state := server.status()) not in (psutil.STATUS_SLEEPING, psutil.STATUS_ZOMBIE):
                 time.sleep(0.005)
             if state == psutil.STATUS_ZOMBIE:
@@ -194,10 +193,10 @@ def one_server() -> Iterator[None]:
 
 @contextmanager
 def scratch_folder(folder: Path) -> Iterator[Path]:
-    """Let temporary files of the block be made in `folder`."""
+    """Put the temporary files of the block into `folder`."""
     folder.mkdir()
     if policy.layers_in_use(gpu=False).own_user:
-        # A worker that is somebody else has to get there.
+        # Let workers of other users enter the folder.
         for parent in folder.parents:
             if parent.stat().st_uid == os.geteuid():
                 parent.chmod(parent.stat().st_mode | 0o011)
