@@ -79,7 +79,7 @@ def test_the_docs_hold_what_the_calibrations_give() -> None:
         ("{", "cannot be read"),
         ("[]", "no calibration of format 1"),
         ('{"format": 2}', "no calibration of format 1"),
-        ('{"format": 1, "environment": {}}', "not as `grade calibrate` writes it"),
+        ('{"format": 1, "environment": {}}', "is no file of `grade calibrate`"),
     ],
 )
 def test_a_broken_calibration_is_named(tmp_path: Path, text: str, sentence: str) -> None:
