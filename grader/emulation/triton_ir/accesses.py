@@ -1,0 +1,483 @@
+"""Loads, stores and atomics of a batch of programs, by pointers, block pointers and descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from grader.emulation.triton_ir import findings
+from grader.emulation.triton_ir.blocks import Unsupported
+from grader.emulation.triton_ir.findings import Access
+from grader.emulation.triton_ir.ir import Location, Operation
+from grader.emulation.triton_ir.memory import Memory, OneAccess, Storage, View
+from grader.emulation.triton_ir.types import Pointer, Scalar, Type, dtype_of, element_of
+from grader.emulation.triton_ir.values import BlockPointer, Item, Value, wrapped
+
+T = torch.Tensor
+_ACQUIRING, _RELEASING = ("acquire", "acq_rel"), ("release", "acq_rel")
+
+
+class Accesses:
+    """The accesses of one batch: `programs` are the numbers of its programs, int32."""
+
+    def __init__(self, memory: Memory, programs: T) -> None:
+        self.memory = memory
+        self.programs = programs
+
+    # ---- lanes ----
+
+    def _lanes(
+        self, access: Access, op: Operation, pointer: Value, mask: Value | None, size: int
+    ) -> tuple[OneAccess, T | None, torch.Size]:
+        """Return the active lanes of an access, where they are (None: everywhere), and the shape.
+
+        Lanes of a batch in which all programs have one address stay one lane a program.
+        """
+        at = op.location
+        data = pointer.data
+        on = None
+        if mask is not None:
+            on = mask.data
+            self._decides(mask, access, at, "a mask")
+        if pointer.undefined is not None:
+            where = pointer.undefined if on is None else pointer.undefined & on
+            self._undefined(where, pointer, access, at, "an address")
+            safe = ~pointer.undefined
+            on = safe if on is None else on & safe
+        shape = torch.Size((len(self.programs), *data.shape[1:]))
+        data = data.expand(shape)
+        programs = self.programs.view(-1, *(1 for _ in shape[1:])).expand(shape)
+        chosen = None
+        if on is not None:
+            on = on.expand(shape)
+            chosen = None if bool(on.all()) else on
+        if chosen is None:
+            addresses, owners = data.reshape(-1), programs.reshape(-1)
+        else:
+            addresses, owners = data[chosen], programs[chosen]
+        one = OneAccess(
+            memory=self.memory,
+            access=access,
+            size=size,
+            addresses=addresses,
+            programs=owners,
+            at=at,
+            wrapped=pointer.wrapped,
+        )
+        return one, chosen, shape
+
+    def _decides(self, value: Value, access: Access, at: Location | None, what: str) -> None:
+        if value.undefined is not None:
+            self._undefined(value.undefined, value, access, at, what)
+
+    def _undefined(
+        self, where: T, value: Value, access: Access, at: Location | None, what: str
+    ) -> None:
+        """Report an undefined value that decides where or whether something happens."""
+        if not bool(where.any()):
+            return
+        line = value.origin.line if value.origin else None
+        row = int(torch.nonzero(where.reshape(where.shape[0], -1).any(1))[0])
+        self.memory.found.add(
+            "uninitialized",
+            findings.garbage_decides(what, line),
+            access=access,
+            at=at,
+            tensor=None,
+            element=None,
+            program=self.memory.program(int(self.programs[min(row, len(self.programs) - 1)])),
+            severity="warning",
+            hint=findings.mask_hint(line),
+            load_line=line,
+        )
+
+    def branch(self, condition: Value, at: Location | None) -> None:
+        """A branch depends on a condition."""
+        self._decides(condition, "load", at, "the condition of a branch")
+
+    def promise(self, op: Operation, results: Sequence[Item]) -> None:
+        """`tl.multiple_of` says that a number is a multiple of a claim."""
+        claim = int("".join(filter(str.isdigit, op.attributes["tt.divisibility"])) or 0)
+        value = results[0] if results else None
+        kind = element_of(op.result_types[0]) if op.result_types else None
+        if not isinstance(value, Value) or not isinstance(kind, Scalar) or value.data.dim() != 1:
+            return
+        if claim <= 0 or value.data.dtype.is_floating_point:
+            return
+        false = torch.nonzero(value.data.remainder(claim)).reshape(-1)
+        if len(false):
+            number = int(value.data[false[0]])
+            program = self.programs[int(false[0]) if len(value.data) > 1 else 0]
+            self.memory.found.add(
+                "misaligned",
+                findings.false_promise(claim, number),
+                access="load",
+                at=op.location,
+                tensor=None,
+                element=None,
+                program=self.memory.program(int(program)),
+                severity="warning",
+                times=len(false),
+            )
+
+    def describe(self, op: Operation, base: Value, strides: Sequence[Value], block: Type) -> None:
+        """A kernel makes a descriptor: a GPU of sm_90 takes only some addresses and strides."""
+        numbers = [("an address", base.data)]
+        numbers += [("a stride", stride.data * _width(block)) for stride in strides]
+        for what, data in numbers:
+            uneven = torch.nonzero(data.reshape(-1) % 16).reshape(-1)
+            if not len(uneven):
+                continue
+            view = self.memory.view_of(int(base.data.reshape(-1)[0]))
+            name = view.name if view else "memory"
+            number = int(data.reshape(-1)[uneven[0]])
+            self.memory.found.add(
+                "misaligned",
+                findings.uneven_descriptor(name, what, number),
+                access="load",
+                at=op.location,
+                tensor=view.name if view else None,
+                element=None,
+                program=self.memory.program(int(self.programs[0])),
+                severity="warning",
+                times=len(uneven),
+            )
+
+    # ---- loads ----
+
+    def load(self, op: Operation, pointer: Value, mask: Value | None, other: Value | None) -> Value:
+        """Load through pointers; lanes that are off have `other`, or are undefined."""
+        kind = _pointee(op.given[0])
+        dtype = dtype_of(kind)
+        size = _width(kind)
+        one, chosen, shape = self._lanes("load", op, pointer, mask, size)
+        one.reads = True
+        loaded = _zeros(one.addresses.shape, dtype)
+        for view, lanes, offsets in self.memory.access(one):
+            _put(loaded, lanes, _read(view.storage, offsets, dtype, size))
+        if chosen is None:
+            return Value(loaded.reshape(shape))
+        if other is not None:
+            result = other.data.expand(shape).clone()
+            undefined = None if other.undefined is None else other.undefined & ~chosen
+        else:
+            result = _zeros(shape, dtype)
+            undefined = ~chosen
+        _fill(result, chosen, loaded)
+        if undefined is None:
+            return Value(result)
+        return Value(result, undefined, op.location)
+
+    # ---- stores ----
+
+    def store(self, op: Operation, pointer: Value, value: Value, mask: Value | None) -> None:
+        """Store through pointers."""
+        kind = _pointee(op.given[0])
+        size = _width(kind)
+        one, chosen, shape = self._lanes("store", op, pointer, mask, size)
+        one.writes = True
+        numbers = value.data.expand(shape)
+        numbers = numbers.reshape(-1) if chosen is None else numbers[chosen]
+        garbage = None
+        if value.undefined is not None:
+            garbage = value.undefined.expand(shape)
+            garbage = garbage.reshape(-1) if chosen is None else garbage[chosen]
+        for view, lanes, offsets in self.memory.access(one):
+            if garbage is not None:
+                self._garbage("store", op, value, garbage[lanes], view, one.programs[lanes])
+            self._write(one, view, lanes, offsets, numbers[lanes])
+
+    def _write(self, one: OneAccess, view: View, lanes: T, offsets: T, numbers: T) -> None:
+        storage = view.storage
+        # In ascending order no lanes meet; and without earlier stores nothing was there.
+        apart = bool((offsets[1:] > offsets[:-1]).all()) and id(lanes) not in one.earlier
+        if apart or not one.memory.checked:
+            _write(storage, offsets, numbers, one.size)
+            return
+        before = _read(storage, offsets, numbers.dtype, one.size)
+        _write(storage, offsets, numbers, one.size)
+        after = _read(storage, offsets, numbers.dtype, one.size)
+        mine = _bits(numbers)
+        one.stored(view, lanes, offsets, _bits(before) != mine, _bits(after) != mine)
+
+    def _garbage(
+        self, access: Access, op: Operation, value: Value, where: T, view: View, programs: T
+    ) -> None:
+        found = torch.unique(programs[where])
+        if not len(found):
+            return
+        count = int((where & (programs == found[0])).sum())
+        line = value.origin.line if value.origin else None
+        self.memory.found.add(
+            "uninitialized",
+            findings.garbage_stored(view.name, count, line),
+            access=access,
+            at=op.location,
+            tensor=view.name,
+            element=None,
+            program=self.memory.program(int(found[0])),
+            severity="warning",
+            hint=findings.mask_hint(line),
+            load_line=line,
+            times=len(found),
+        )
+
+    # ---- atomics ----
+
+    def update(self, op: Operation, pointer: Value, value: Value, mask: Value | None) -> Value:
+        """`tt.atomic_rmw`: every lane in the order of the programs; return what was there."""
+        kind, order = op.words[0], op.words[1]
+        size = _width(_pointee(op.given[0]))
+        one, chosen, shape = self._lanes("atomic", op, pointer, mask, size)
+        one.writes, one.reads = True, kind != "exch"
+        numbers = value.data.expand(shape)
+        numbers = numbers.reshape(-1) if chosen is None else numbers[chosen]
+        olds = torch.zeros_like(numbers)
+        for view, lanes, offsets in self.memory.access(one):
+            if value.undefined is not None:
+                where = value.undefined.expand(shape)
+                where = where.reshape(-1) if chosen is None else where[chosen]
+                self._garbage("atomic", op, value, where[lanes], view, one.programs[lanes])
+            olds[lanes] = _update(kind, view.storage, offsets, numbers[lanes], size)
+        self._meet(pointer, one, order)
+        return _spread(olds, chosen, shape)
+
+    def compare_and_swap(self, op: Operation, pointer: Value, old: Value, new: Value) -> Value:
+        """`tt.atomic_cas`: lane after lane."""
+        order = op.words[0]
+        size = _width(_pointee(op.given[0]))
+        one, chosen, shape = self._lanes("atomic", op, pointer, None, size)
+        one.writes = one.reads = True
+        expected, numbers = (
+            (v.data.expand(shape) if chosen is None else v.data.expand(shape)[chosen]).reshape(-1)
+            for v in (old, new)
+        )
+        olds = torch.zeros_like(numbers)
+        for view, lanes, offsets in self.memory.access(one):
+            typed = view.storage.typed(numbers.dtype, int(offsets[0]) % size if size > 1 else 0)
+            for lane, place in zip(lanes.tolist(), (offsets // size).tolist(), strict=True):
+                olds[lane] = typed[place]
+                if bool(typed[place] == expected[lane]):
+                    typed[place] = numbers[lane]
+        self._meet(pointer, one, order)
+        return _spread(olds, chosen, shape)
+
+    def _meet(self, pointer: Value, one: OneAccess, order: str) -> None:
+        """A program that runs by itself has done a scalar atomic: it may order programs."""
+        if self.memory.order is None or pointer.data.dim() > 1 or len(one.addresses) != 1:
+            return
+        self.memory.order.meet(
+            int(one.addresses[0]),
+            int(one.programs[0]),
+            acquire=order in _ACQUIRING,
+            release=order in _RELEASING,
+        )
+
+    # ---- blocks ----
+
+    def load_block(self, op: Operation, block: BlockPointer, kind: Type) -> Value:
+        """Load a block; elements outside of the checked dimensions are zero, or NaN if asked."""
+        pointer, inside = self._block(op, block, kind)
+        shape = pointer.data.shape
+        nan = block.nan or op.attributes.get("padding") == "2"
+        fill = float("nan") if nan else 0
+        other = torch.full((1, *(1 for _ in shape[1:])), fill).to(dtype_of(kind))
+        return self.load(_through(op, kind), pointer, inside, Value(other))
+
+    def store_block(self, op: Operation, block: BlockPointer, value: Value, kind: Type) -> None:
+        """Store a block; elements outside of the checked dimensions are left alone."""
+        pointer, inside = self._block(op, block, kind)
+        self.store(_through(op, kind), pointer, value, inside)
+
+    def reduce_block(
+        self, op: Operation, block: BlockPointer, value: Value, kind: Type, what: str
+    ) -> None:
+        """Update a block atomically."""
+        pointer, inside = self._block(op, block, kind)
+        through = _through(op, kind)
+        through.words = (what, "relaxed")
+        self.update(through, pointer, value, inside)
+
+    def _block(self, op: Operation, block: BlockPointer, kind: Type) -> tuple[Value, Value]:
+        shape = kind.shape  # type: ignore[union-attr] # a block's type is a tensor
+        rank, size = len(shape), _width(kind)
+        checked = list(range(rank))
+        if op.name in ("tt.load", "tt.store"):
+            text = op.attributes.get("boundaryCheck", "")
+            checked_text = text.partition(":")[2]
+            checked = [int(n) for n in checked_text.replace(">", "").split(",") if n.strip()]
+        address = block.base.data.view(-1, *[1] * rank)
+        inside: T | None = None
+        for axis, extent in enumerate(shape):
+            view = [1] * (rank + 1)
+            view[axis + 1] = extent
+            start = block.offsets[axis].data.to(torch.int64).view(-1, *[1] * rank)
+            index = start + torch.arange(extent).view(view)
+            stride = block.strides[axis].data.to(torch.int64).view(-1, *[1] * rank)
+            address = address + index * stride * size
+            if axis in checked:
+                limit = block.shape[axis].data.to(torch.int64).view(-1, *[1] * rank)
+                here = (index >= 0) & (index < limit)
+                inside = here if inside is None else inside & here
+        if inside is None:
+            inside = torch.ones([1] * (rank + 1), dtype=torch.bool)
+        values = (block.base, *block.offsets)
+        return Value(address, wrapped=wrapped(values)), Value(inside)
+
+
+def _through(op: Operation, kind: Type) -> Operation:
+    """Return the operation as one on pointers to the block's elements."""
+    element = element_of(kind)
+    return Operation(
+        op.name, op.results, (), op.words, op.attributes, (Pointer(element),), (), op.text,
+        op.location,
+    )  # fmt: skip
+
+
+def _pointee(kind: Type) -> Type:
+    element = element_of(kind)
+    if not isinstance(element, Pointer):
+        raise Unsupported("an access through what is no pointer")
+    return element.element
+
+
+def _width(kind: Type) -> int:
+    return torch.empty(0, dtype=dtype_of(kind)).element_size()
+
+
+def _zeros(shape: torch.Size, dtype: torch.dtype) -> T:
+    return torch.zeros(shape, dtype=dtype)
+
+
+def _bits(value: T) -> T:
+    """Return the numbers as integers of the same width: torch cannot index some types."""
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    if value.dtype is torch.bool:
+        return value.to(torch.uint8)
+    return value.contiguous().view(kinds[value.element_size()])
+
+
+def _read(storage: Storage, offsets: T, dtype: torch.dtype, size: int) -> T:
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    shift = int(offsets[0]) % size
+    found = storage.typed(kinds[size], shift)[(offsets - shift) >> size.bit_length() - 1]
+    return found != 0 if dtype is torch.bool else found.view(dtype)
+
+
+def _write(storage: Storage, offsets: T, numbers: T, size: int) -> None:
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    shift = int(offsets[0]) % size
+    storage.typed(kinds[size], shift)[(offsets - shift) >> size.bit_length() - 1] = _bits(numbers)
+
+
+def _put(target: T, lanes: T, values: T) -> None:
+    _bits_view(target)[lanes] = _bits_view(values)
+
+
+def _fill(target: T, mask: T, values: T) -> None:
+    _bits_view(target)[mask] = _bits_view(values)
+
+
+def _bits_view(value: T) -> T:
+    """As `_bits`, over the same memory."""
+    if value.dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        return value.view(torch.uint8)
+    return value
+
+
+def _spread(values: T, chosen: T | None, shape: torch.Size) -> Value:
+    if chosen is None:
+        return Value(values.reshape(shape))
+    result = torch.zeros(shape, dtype=values.dtype)
+    result[chosen] = values
+    return Value(result)
+
+
+def _update(kind: str, storage: Storage, offsets: T, numbers: T, size: int) -> T:
+    """Update memory lane after lane; return what each lane found.
+
+    Lanes that meet in an element take turns: in each round every element is updated once.
+    """
+    shift = int(offsets[0]) % size
+    typed = storage.typed(numbers.dtype, shift)
+    places = (offsets - shift) >> size.bit_length() - 1
+    olds = torch.zeros_like(numbers)
+    order = torch.argsort(places, stable=True)
+    ordered = places[order]
+    starts = torch.ones_like(ordered, dtype=torch.bool)
+    starts[1:] = ordered[1:] != ordered[:-1]
+    firsts = torch.nonzero(starts).reshape(-1)
+    lengths = torch.diff(firsts, append=torch.tensor([len(ordered)]))
+    rank = torch.arange(len(ordered)) - firsts.repeat_interleave(lengths)
+    rounds = int(rank.max()) + 1
+    if rounds > 64 and kind in ("add", "fadd"):
+        return _sum(typed, places, numbers, order, firsts, lengths)
+    if rounds > 8:
+        return _scan(kind, typed, places, numbers, order, rank)
+    by_rank = torch.argsort(rank, stable=True)
+    sizes = torch.bincount(rank)
+    start = 0
+    for count in sizes.tolist():
+        turn = order[by_rank[start : start + count]]
+        start += count
+        found = typed[places[turn]]
+        olds[turn] = found
+        typed[places[turn]] = _combined(kind, found, numbers[turn])
+    return olds
+
+
+def _sum(typed: T, places: T, numbers: T, order: T, firsts: T, lengths: T) -> T:
+    """Add many numbers to few elements: prefix sums of each element's lanes."""
+    wide = torch.float64 if numbers.dtype.is_floating_point else torch.int64
+    ordered = numbers[order].to(wide)
+    running = ordered.cumsum(0)
+    before = running - ordered
+    base = before[firsts].repeat_interleave(lengths)
+    found = typed[places[order]].to(wide) + (before - base)
+    olds = torch.empty_like(numbers)
+    olds[order] = found.to(numbers.dtype)
+    ends = firsts + lengths - 1
+    typed[places[order][ends]] = (found + ordered)[ends].to(typed.dtype)
+    return olds
+
+
+def _scan(kind: str, typed: T, places: T, numbers: T, order: T, rank: T) -> T:
+    """Combine many numbers with few elements: each lane with those 1, 2, 4, … places before."""
+    ordered, value, step = places[order], numbers[order], 1
+    while step <= int(rank.max()):
+        joined = _combined(kind, value[:-step], value[step:])
+        kept = torch.where(rank[step:] >= step, joined, value[step:])
+        value = torch.cat((value[:step], kept))
+        step *= 2
+    found = typed[ordered]
+    after = _combined(kind, found, value)
+    before = found.clone()
+    before[1:] = torch.where(rank[1:] > 0, after[:-1], found[1:])
+    olds = torch.empty_like(numbers)
+    olds[order] = before
+    last = torch.ones_like(rank, dtype=torch.bool)
+    last[:-1] = rank[1:] == 0
+    typed[ordered[last]] = after[last]
+    return olds
+
+
+def _combined(kind: str, old: T, new: T) -> T:
+    if kind in ("add", "fadd"):
+        return old + new
+    if kind == "exch":
+        return new
+    if kind == "and":
+        return old & new
+    if kind == "or":
+        return old | new
+    if kind == "xor":
+        return old ^ new
+    if kind in ("max", "min"):
+        function = torch.maximum if kind == "max" else torch.minimum
+        return function(old, new)
+    if kind in ("umax", "umin"):
+        flip = torch.iinfo(old.dtype).min
+        function = torch.maximum if kind == "umax" else torch.minimum
+        return function(old ^ flip, new ^ flip) ^ flip
+    raise Unsupported(f"tt.atomic_rmw {kind}")

@@ -1,0 +1,190 @@
+"""Execute a launch: batches of programs, one operation at a time for all programs of a batch.
+
+    launch ─→ batches ─→ frame of the kernel ─→ operations ─→ accesses ─→ memory
+                          │ a branch, a loop or a return on which programs differ:
+                          └─→ frames of the parts of the batch, put together afterwards
+
+A kernel in which programs wait for each other, or rely on a scalar atomic's result, runs program
+after program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from grader.emulation.triton_ir import liveness
+from grader.emulation.triton_ir.findings import Findings
+from grader.emulation.triton_ir.ir import Module, Operation, Region
+from grader.emulation.triton_ir.memory import Memory, Order, View
+from grader.emulation.triton_ir.parser import IRError
+from grader.emulation.triton_ir.runner import KernelError, Runner, TimeLimitError, operations
+from grader.emulation.triton_ir.types import (
+    Pointer,
+    Tensor,
+    Type,
+    element_of,
+    shape_of,
+)
+from grader.emulation.triton_ir.values import (
+    BlockPointer,
+    Item,
+    Value,
+)
+
+__all__ = [
+    "Argument",
+    "DescriptorArgument",
+    "KernelError",
+    "Launch",
+    "Result",
+    "TimeLimitError",
+    "execute",
+    "operations",
+]
+
+# Elements of the largest block, times programs: what the caches of a core hold.
+_BATCH_ELEMENTS = 1 << 18
+_MOST_PROGRAMS = 4096
+_MOST_DEPTH = 64  # of calls
+_MOST_ELEMENTS = 1 << 21  # of a value, all programs together
+# What torch and Python raise where operands do not fit: of a compiler's IR they always do.
+_NONSENSE = (
+    RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError, AssertionError,
+    ArithmeticError, MemoryError, NotImplementedError,
+)  # fmt: skip
+
+
+@dataclass(slots=True, kw_only=True)
+class DescriptorArgument:
+    """A tensor descriptor made on the host: shape and strides in elements."""
+
+    view: View
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    nan: bool = False  # what stands outside of the shape is NaN, and not zero
+
+
+Argument = View | DescriptorArgument | int | float | bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Launch:
+    """A kernel on a grid. Arguments in the order of the function's."""
+
+    module: Module
+    grid: tuple[int, int, int]
+    arguments: Sequence[Argument]
+    # Memory that is no argument, but may be reached by addresses in memory.
+    known: Sequence[View] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """What a launch has cost."""
+
+    programs: int
+    operations: int
+
+
+def execute(
+    launch: Launch, memory: Memory, found: Findings, *, deadline_s: float | None = None
+) -> Result:
+    """Run a launch to its end. Findings go to `found`.
+
+    Raises TimeLimitError after the moment `deadline_s` of `time.monotonic`, Unsupported for what
+    the executor lacks, with the operation's location, and KernelError.
+    """
+    kernel = launch.module.kernel
+    found.kernel, found.grid = kernel.name, launch.grid
+    memory.begin_launch(launch.grid)
+    given: list[Item] = []
+    for argument, (_, kind) in zip(launch.arguments, kernel.arguments, strict=True):
+        given.append(_argument(argument, kind, memory))
+    for view in launch.known:
+        memory.add(view)
+    for view in memory.views:
+        view.storage.begin_launch()
+    x, y, z = launch.grid
+    programs = x * y * z
+    liveness.prepare(launch.module)
+    alone = _runs_alone(launch.module)
+    size = 1 if alone else max(1, min(_MOST_PROGRAMS, _BATCH_ELEMENTS // _largest(launch.module)))
+    runner = Runner(launch.module, memory, deadline_s)
+    if alone:
+        memory.order = Order()
+    with torch.no_grad():
+        for start in range(0, programs, size):
+            if memory.order is not None:
+                memory.order.acquired = set()
+            batch = torch.arange(start, min(start + size, programs), dtype=torch.int32)
+            try:
+                runner.function(kernel, given, batch, 0)
+            except TimeLimitError as error:
+                # A program that runs by itself may wait for one that comes after it here.
+                error.endless = start == 0 and not (alone and programs > 1)
+                raise
+            except IRError:
+                raise
+            except _NONSENSE as error:
+                raise IRError(f"{type(error).__name__}: {error}"[:300]) from error
+    return Result(programs=programs, operations=runner.operations)
+
+
+def _argument(argument: Argument, kind: Type, memory: Memory) -> Item:
+    if isinstance(argument, DescriptorArgument):
+        base = Value(torch.tensor([memory.add(argument.view)]))
+        shape, strides = (
+            tuple(Value(torch.tensor([number])) for number in numbers)
+            for numbers in (argument.shape, argument.strides)
+        )
+        return BlockPointer(base, shape, strides, (), argument.nan)
+    if isinstance(argument, View):
+        return Value(torch.tensor([memory.add(argument)]))
+    element = element_of(kind)
+    if isinstance(element, Pointer):
+        return Value(torch.tensor([int(argument)]))
+    dtype = element.dtype
+    if not dtype.is_floating_point and dtype is not torch.bool:
+        bits = torch.iinfo(dtype).bits
+        number = int(argument) & ((1 << bits) - 1)
+        number -= (number >> (bits - 1)) << bits
+        return Value(torch.tensor([number], dtype=dtype))
+    return Value(torch.tensor([argument]).to(dtype))
+
+
+def _operations(region: Region) -> list[Operation]:
+    found = []
+    for block in region.blocks:
+        for op in block.operations:
+            found.append(op)
+            for inner in op.regions:
+                found += _operations(inner)
+    return found
+
+
+def _largest(module: Module) -> int:
+    """Return the number of elements of the largest block."""
+    most = 1
+    for function in module.functions.values():
+        for op in _operations(function.body):
+            for kind in op.result_types:
+                count = 1
+                for extent in shape_of(kind):
+                    count *= extent
+                most = max(most, count)
+    return most
+
+
+def _runs_alone(module: Module) -> bool:
+    """True if programs meet at scalar atomics whose result they use."""
+    for function in module.functions.values():
+        operations = _operations(function.body)
+        used = {operand for op in operations for operand in op.operands}
+        for op in operations:
+            atomic = op.name in ("tt.atomic_rmw", "tt.atomic_cas")
+            if atomic and not isinstance(op.result_types[0], Tensor) and op.results[0] in used:
+                return True
+    return False

@@ -1,0 +1,238 @@
+"""What the executor finds: folded by kind and line, counted, put into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from grader.emulation.triton_ir.ir import Location
+
+MOST_FINDINGS = 50
+
+Kind = Literal["out_of_bounds", "misaligned", "race", "uninitialized", "overflow"]
+Access = Literal["load", "store", "atomic"]
+Severity = Literal["error", "warning"]
+
+_VERBS = {"load": "reads", "store": "writes", "atomic": "updates"}
+
+_HINTS = {
+    "out_of_bounds": "the last program has lanes past the end: give every load and store a mask, "
+    "as in `mask=offsets < n`",
+    "misaligned": "an address must be a multiple of the size of what is read there",
+    "race": "programs run in any order: let each write elements of its own, use an atomic "
+    "operation, or end the kernel and launch another",
+    "uninitialized": "something must write an element before it is read: fill it "
+    "(`torch.zeros`), or store to it first",
+}
+BEFORE_HINT = (
+    "an offset is negative: it is computed too small, or a product has overflowed 32 bits "
+    "(make a factor 64 bits wide first, `.to(tl.int64)`)"
+)
+
+
+def overflow_hint(line: int) -> str:
+    """Say where an index overflowed."""
+    return (
+        f"the offset overflowed 32 bits in line {line}: make a factor 64 bits wide first, "
+        "`.to(tl.int64)`"
+    )
+
+
+def mask_hint(line: int | None) -> str:
+    """Say what to do about lanes that a load left undefined."""
+    load = "a load" if line is None else f"the load in line {line}"
+    return (
+        f"{load} leaves the lanes that its mask switches off undefined: "
+        "give it `other=`, of a value that does not change the result"
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Finding:
+    """One finding; the same at the same line counts up."""
+
+    kind: Kind
+    severity: Severity
+    message: str
+    hint: str
+    kernel: str
+    access: Access
+    file: str | None
+    line: int | None
+    column: int | None
+    tensor: str | None
+    element: int | None
+    program: tuple[int, int, int]
+    other_program: tuple[int, int, int] | None = None
+    other_line: int | None = None
+    load_line: int | None = None
+    read_only: bool = False
+    count: int = 1
+
+
+@dataclass(slots=True)
+class Findings:
+    """The findings of the launches of one call."""
+
+    kernel: str = ""
+    grid: tuple[int, int, int] = (1, 1, 1)
+    found: dict[tuple[object, ...], Finding] = field(default_factory=dict)
+    occurrences: int = 0
+
+    def add(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        access: Access,
+        at: Location | None,
+        tensor: str | None,
+        element: int | None,
+        program: tuple[int, int, int],
+        severity: Severity = "error",
+        hint: str | None = None,
+        other_program: tuple[int, int, int] | None = None,
+        other_line: int | None = None,
+        load_line: int | None = None,
+        read_only: bool = False,
+        times: int = 1,
+    ) -> None:
+        """Record a finding of so many programs, or count one that is known."""
+        self.occurrences += times
+        line = at.line if at else None
+        key = (self.kernel, kind, severity if kind != "race" else None, access, tensor, line)
+        known = self.found.get(key)
+        if known is not None:
+            known.count += times
+            # Programs that store the same in one place may store different values in another.
+            if known.severity == severity or severity == "warning":
+                return
+            times = known.count
+        elif len(self.found) >= MOST_FINDINGS:
+            return
+        self.found[key] = Finding(
+            kind=kind,
+            severity=severity,
+            message=message,
+            hint=hint or _HINTS[kind],
+            kernel=self.kernel,
+            access=access,
+            file=at.file if at else None,
+            line=line,
+            column=at.column if at else None,
+            tensor=tensor,
+            element=element,
+            program=program,
+            other_program=other_program,
+            other_line=other_line,
+            load_line=load_line,
+            read_only=read_only,
+            count=times,
+        )
+
+    def words(self, program: tuple[int, int, int]) -> str:
+        """Return "program 3" in a grid of one dimension, "program (3, 1, 0)" otherwise."""
+        if self.grid[1] == self.grid[2] == 1:
+            return f"program {program[0]}"
+        return f"program ({', '.join(map(str, program))})"
+
+
+def elements(number: int) -> str:
+    """Return "1 element" or "24 elements"."""
+    return f"{number:,} element{'' if number == 1 else 's'}"
+
+
+def outside(access: Access, name: str, numbers: tuple[int, int, int], has: int) -> str:
+    """Say that lanes are outside; `numbers` are lanes, first and last offset in elements."""
+    lanes, first, last = numbers
+    where = "past the end" if first >= 0 else "before the start" if last < 0 else "on both sides"
+    index = f"element {first:,}" if first == last else f"elements {first:,} to {last:,}"
+    last_one = f"the last is {has - 1:,}" if has else "it is empty"
+    return f"{_VERBS[access]} {elements(lanes)} {where} of `{name}` ({index}; {last_one})"
+
+
+def between(access: Access, name: str, lanes: int) -> str:
+    """Say that lanes fall between the rows of a view."""
+    return (
+        f"{_VERBS[access]} {elements(lanes)} between the rows of the view `{name}`, "
+        "which do not belong to it"
+    )
+
+
+def wild(access: Access, lanes: int) -> str:
+    """Say that addresses belong to nothing."""
+    return f"{_VERBS[access]} {elements(lanes)} at addresses that belong to no tensor argument"
+
+
+def read_only(name: str, lanes: int) -> str:
+    """Say that an input is written to."""
+    return f"writes {elements(lanes)} of `{name}`, which is an input and must not change"
+
+
+def misaligned(access: Access, name: str, size: int, remainder: int) -> str:
+    """Say that an address is no multiple of the access's size."""
+    return (
+        f"{_VERBS[access]} {size} bytes of `{name}` at an address that is {remainder} beyond "
+        f"a multiple of {size}: a GPU stops there"
+    )
+
+
+def uneven_descriptor(name: str, what: str, number: int) -> str:
+    """Say that a descriptor's address or stride is none that a GPU's hardware takes."""
+    return (
+        f"describes `{name}` with {what} that is {number % 16} bytes beyond a multiple of 16: "
+        "a descriptor's address and strides must be multiples of 16 bytes"
+    )
+
+
+def unwritten(name: str, lanes: int, first: int) -> str:
+    """Say that memory is read which nothing has written."""
+    return f"reads {elements(lanes)} of `{name}` that nothing has written yet, the first {first:,}"
+
+
+def lanes_collide(name: str, lanes: int, first: int, *, same: bool) -> str:
+    """Say that lanes of one store meet in one element."""
+    values = "the same value" if same else "different values"
+    return (
+        f"several lanes of one store write {values} to the same element of `{name}` "
+        f"({elements(lanes)}, the first {first:,})"
+    )
+
+
+def programs_collide(
+    verbs: tuple[Access, Access], name: str, first: int, programs: tuple[str, str]
+) -> str:
+    """Say that two programs of a launch meet in one element with no order between them.
+
+    `verbs` are the accesses of this and of the other program.
+    """
+    mine, others = (_VERBS[verb] for verb in verbs)
+    also = " as well" if mine == others else ""
+    return (
+        f"{programs[0]} {mine} element {first:,} of `{name}`, which {programs[1]} {others}{also} "
+        "in the same launch: nothing says which comes first"
+    )
+
+
+def garbage_stored(name: str, lanes: int, line: int | None) -> str:
+    """Say that a value of a lane that was masked off went into a result."""
+    return (
+        f"stores {elements(lanes)} of `{name}` computed from lanes that the mask of the load "
+        f"in line {line} switches off: without `other` their value is undefined"
+    )
+
+
+def false_promise(claim: int, value: int) -> str:
+    """Say that `tl.multiple_of` was told an untruth."""
+    return (
+        f"tl.multiple_of promises a multiple of {claim}, the value is {value:,}: the compiler "
+        "relies on it and may use accesses that a GPU stops as misaligned"
+    )
+
+
+def garbage_decides(what: str, line: int | None) -> str:
+    """Say that an undefined value decides where or whether something happens."""
+    return (
+        f"{what} comes from lanes that the mask of the load in line {line} switches off: "
+        "without `other` their value is undefined"
+    )

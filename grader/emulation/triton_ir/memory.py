@@ -1,0 +1,615 @@
+"""Memory of a launch: storages, views of them, shadows, and the checks of one access.
+
+    address ─→ the view it belongs to ─→ inside, aligned, not a store to an input?  else a finding
+                                          written before it is read?                else a finding
+                                          touched by one program only?              else a finding
+
+Every view that a kernel gets lies in a window of 2^44 bytes of its own, so that an address tells
+its view however far an index goes astray. Addresses that come from elsewhere (a tensor of
+pointers) are looked up by the storages' real addresses.
+
+Races between programs need no order: for each cell of memory the least and the greatest program
+that read, wrote and updated it in this launch are kept. Programs that meet at a lock are ordered
+by it; see `Order`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from grader.emulation.triton_ir import findings
+from grader.emulation.triton_ir.findings import Access, Findings
+from grader.emulation.triton_ir.ir import Location
+from grader.emulation.triton_ir.traffic import Traffic
+
+_WINDOW = 44
+_MIDDLE = 1 << (_WINDOW - 1)
+_FIRST = 1 << 17  # windows begin above every real address
+_NOBODY = torch.iinfo(torch.int32).max
+
+# What never-written memory is filled with: a NaN of every float type.
+PATTERN = b"\xf5\x7f"
+
+
+class Trace:
+    """Who did one kind of access to each cell in this launch, and at which place last."""
+
+    def __init__(self, cells: int) -> None:
+        self.least = torch.full((cells,), _NOBODY, dtype=torch.int32)
+        self.most = torch.full((cells,), -1, dtype=torch.int32)
+        self.place = torch.zeros(cells, dtype=torch.int32)
+
+    def mark(self, cells: torch.Tensor, programs: torch.Tensor, place: int) -> None:
+        """Programs touch cells."""
+        self.least.scatter_reduce_(0, cells, programs, "amin")
+        self.most.scatter_reduce_(0, cells, programs, "amax")
+        self.place[cells] = place
+
+
+@dataclass(slots=True)
+class Order:
+    """Which programs' work this one may rely on, by a scalar atomic that acquires and releases.
+
+    Only a program that runs by itself has one.
+    """
+
+    acquired: set[int] = field(default_factory=set)
+    released: dict[int, set[int]] = field(default_factory=dict)
+
+    def meet(self, address: int, program: int, *, acquire: bool, release: bool) -> None:
+        """A program has done a scalar atomic on an address."""
+        if acquire:
+            self.acquired |= self.released.get(address, set())
+        if release:
+            self.released.setdefault(address, set()).update(self.acquired | {program})
+
+
+class Storage:
+    """One allocation: its bytes, and what is known about them."""
+
+    def __init__(
+        self,
+        data: torch.Tensor,
+        *,
+        address: int,
+        writable: bool,
+        bare: bool,
+        granule: int = 4,
+        pattern: bytes = PATTERN,
+    ) -> None:
+        self.data = data  # uint8, one dimension
+        self.address = address
+        self.writable = writable
+        self.size = data.numel()
+        self.granule = granule
+        # Which cells a kernel has written; None where everything was written before.
+        self.written = torch.zeros(-(-self.size // granule), dtype=torch.bool) if bare else None
+        self.traces: dict[Access, Trace] = {}
+        self.pattern = pattern  # what `bare` memory is filled with
+        self.touched = False  # a kernel has written here in this launch
+
+    def begin_launch(self) -> None:
+        """Forget who touched what: launches are ordered."""
+        self.traces = {}
+        self.touched = False
+
+    def refine(self, size: int) -> None:
+        """Make cells as small as an access of `size` bytes."""
+        if size >= self.granule:
+            return
+        factor = self.granule // size
+        cells = -(-self.size // size)
+        if self.written is not None:
+            self.written = self.written.repeat_interleave(factor)[:cells]
+        for trace in self.traces.values():
+            for name in ("least", "most", "place"):
+                finer = getattr(trace, name).repeat_interleave(factor)[:cells]
+                setattr(trace, name, finer)
+        self.granule = size
+
+    def cells(self, offsets: torch.Tensor, size: int) -> torch.Tensor:
+        """Return the cells of accesses at byte offsets, one row for each."""
+        self.refine(size)
+        first = offsets >> self.granule.bit_length() - 1  # a power of two: a division is slow
+        if size == self.granule:
+            return first
+        return first[:, None] + torch.arange(size // self.granule)
+
+    def trace(self, access: Access) -> Trace:
+        """Return the trace of one kind of access in this launch."""
+        if access not in self.traces:
+            self.traces[access] = Trace(-(-self.size // self.granule))
+        return self.traces[access]
+
+    def typed(self, kind: torch.dtype, shift: int) -> torch.Tensor:
+        """Return the bytes from `shift` on as elements of a type."""
+        size = torch.empty(0, dtype=kind).element_size()
+        whole = (self.size - shift) // size * size
+        return self.data[shift : shift + whole].view(kind)
+
+
+@dataclass(slots=True, kw_only=True)
+class View:
+    """A tensor that a kernel gets: part of a storage. Offsets and sizes in bytes."""
+
+    name: str
+    storage: Storage
+    offset: int
+    size: int
+    item: int
+    read_only: bool
+    # Which elements from the first on belong to it; None if all do.
+    members: torch.Tensor | None = None
+    address: int = 0
+
+
+class Memory:
+    """All storages and views of a launch."""
+
+    def __init__(self, found: Findings, *, checked: bool = True) -> None:
+        self.found = found
+        # Without it only bounds and inputs are checked, not who touches what.
+        self.checked = checked
+        self.loaded_bytes = self.stored_bytes = 0
+        self.traffic: Traffic | None = None
+        self.views: list[View] = []
+        self.order: Order | None = None
+        self.grid = (1, 1, 1)
+        self.places: dict[Location | None, int] = {}
+
+    def begin_launch(self, grid: tuple[int, int, int]) -> None:
+        """Start a launch: it has the views that are added from now on."""
+        self.views = []
+        self.grid = grid
+        self.order = None
+        self.places = {}
+
+    def add(self, view: View) -> int:
+        """Give a view its window; return the address of its first element."""
+        window = _FIRST + len(self.views)
+        # The low bits are the storage's, for alignment.
+        low = (view.storage.address + view.offset) & 255
+        view.address = (window << _WINDOW) + _MIDDLE + low
+        self.views.append(view)
+        return view.address
+
+    def place(self, at: Location | None) -> int:
+        """Return a number that stands for a location in traces."""
+        return self.places.setdefault(at, len(self.places))
+
+    def location(self, place: int) -> Location | None:
+        """Return the location that a number in a trace stands for."""
+        return next(at for at, number in self.places.items() if number == place)
+
+    def program(self, number: int) -> tuple[int, int, int]:
+        """Return a program's place in the grid."""
+        x, y, _ = self.grid
+        return number % x, number // x % y, number // (x * y)
+
+    def access(self, one: OneAccess) -> list[tuple[View, torch.Tensor, torch.Tensor]]:
+        """Check one access.
+
+        Returns (view, lanes, byte offsets in the storage) of the lanes that may go on.
+        """
+        addresses = one.addresses
+        if not addresses.numel():
+            return []
+        windows = addresses >> _WINDOW
+        first = int(windows[0])
+        if bool((windows == first).all()):
+            view = self._view(first)
+            if view is not None:
+                return one.in_view(view, None)
+        return self._several(one, windows)
+
+    def view_of(self, address: int) -> View | None:
+        """Return the view that an address was made from."""
+        return self._view(address >> _WINDOW)
+
+    def _view(self, window: int) -> View | None:
+        index = window - _FIRST
+        return self.views[index] if 0 <= index < len(self.views) else None
+
+    def _several(
+        self, one: OneAccess, windows: torch.Tensor
+    ) -> list[tuple[View, torch.Tensor, torch.Tensor]]:
+        parts: list[tuple[View, torch.Tensor, torch.Tensor]] = []
+        lost: list[torch.Tensor] = []
+        for window in torch.unique(windows).tolist():
+            lanes = torch.nonzero(windows == window).reshape(-1)
+            view = self._view(window)
+            if view is not None:
+                parts += one.in_view(view, lanes)
+                continue
+            addresses = one.addresses[lanes]
+            for real in self.views:
+                start = real.storage.address + real.offset
+                here = (addresses >= start) & (addresses < start + real.size)
+                if bool(here.any()):
+                    one.addresses[lanes[here]] += real.address - start
+                    parts += one.in_view(real, lanes[here])
+                    lanes, addresses = lanes[~here], addresses[~here]
+            if len(lanes):
+                lost.append(lanes)
+        if lost:
+            mine, times = one.offender(torch.cat(lost).sort().values)
+            words = findings.wild(one.access, len(mine))
+            one.report("out_of_bounds", words, None, None, int(mine[0]), times=times)
+        return parts
+
+
+@dataclass(slots=True, kw_only=True)
+class OneAccess:
+    """An access of a batch: its active lanes, each with its address and its program."""
+
+    memory: Memory
+    access: Access
+    size: int
+    addresses: torch.Tensor
+    programs: torch.Tensor
+    at: Location | None
+    wrapped: Location | None = None
+    reads: bool = False
+    writes: bool = False
+    # By the lanes of a store to one view: (least program, greatest program, place) of the stores
+    # before it to each lane's cell.
+    earlier: dict[int, tuple[torch.Tensor, ...]] = field(default_factory=dict)
+
+    def report(
+        self,
+        kind: findings.Kind,
+        message: str,
+        view: View | None,
+        element: int | None,
+        lane: int,
+        *,
+        severity: findings.Severity = "error",
+        hint: str | None = None,
+        read_only: bool = False,
+        times: int = 1,
+    ) -> None:
+        """Add a finding of a lane."""
+        memory = self.memory
+        memory.found.add(
+            kind,
+            message,
+            access=self.access,
+            at=self.at,
+            tensor=view.name if view else None,
+            element=element,
+            program=memory.program(int(self.programs[lane])),
+            severity=severity,
+            hint=hint,
+            read_only=read_only,
+            times=times,
+        )
+
+    def offender(self, lanes: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Return those of some lanes that are the first program's, and of how many they are."""
+        programs = self.programs[lanes]
+        mine = programs == programs[0]
+        return lanes[mine], 1 if bool(mine.all()) else len(torch.unique(programs))
+
+    def in_view(
+        self, view: View, lanes: torch.Tensor | None
+    ) -> list[tuple[View, torch.Tensor, torch.Tensor]]:
+        """Check lanes that belong to one view; None means all lanes."""
+        addresses = self.addresses if lanes is None else self.addresses[lanes]
+        if lanes is None:
+            lanes = torch.arange(len(addresses))
+        offsets = addresses - view.address
+        low, high = (int(bound) for bound in torch.aminmax(offsets))
+        good = None
+        if low < 0 or high > view.size - self.size:
+            good = self._outside(view, offsets, lanes)
+        uneven = (addresses & (self.size - 1)) != 0
+        if self.size > 1 and bool(uneven.any()):
+            place = int(torch.nonzero(uneven)[0])
+            at = int(offsets[place]) // view.item
+            words = findings.misaligned(
+                self.access, view.name, self.size, int(addresses[place]) % self.size
+            )
+            _, times = self.offender(lanes[uneven])
+            self.report("misaligned", words, view, at, int(lanes[place]), times=times)
+            good = ~uneven if good is None else good & ~uneven
+        if view.members is not None:
+            good = self._members(view, offsets, lanes, good)
+        if view.read_only and self.writes:
+            self._read_only(view, offsets, lanes, good)
+            return []
+        if good is not None:
+            lanes, offsets = lanes[good], offsets[good]
+            if not len(lanes):
+                return []
+        offsets = offsets + view.offset
+        self._shadow(view, offsets, lanes)
+        return [(view, lanes, offsets)]
+
+    def _outside(self, view: View, offsets: torch.Tensor, lanes: torch.Tensor) -> torch.Tensor:
+        good = (offsets >= 0) & (offsets <= view.size - self.size)
+        mine, times = self.offender(lanes[~good])
+        bad = offsets[torch.isin(lanes, mine)]
+        low, high = int(bad.min()) // view.item, int(bad.max()) // view.item
+        far = low if low < 0 else high  # the element that is farthest outside
+        numbers = len(bad), low, high
+        hint = findings.BEFORE_HINT if low < 0 else None
+        if self.wrapped is not None:
+            hint = findings.overflow_hint(self.wrapped.line)
+        words = findings.outside(self.access, view.name, numbers, view.size // view.item)
+        self.report("out_of_bounds", words, view, far, int(mine[0]), hint=hint, times=times)
+        return good
+
+    def _members(
+        self, view: View, offsets: torch.Tensor, lanes: torch.Tensor, good: torch.Tensor | None
+    ) -> torch.Tensor | None:
+        assert view.members is not None
+        inside = torch.ones_like(offsets, dtype=torch.bool) if good is None else good
+        gap = inside.clone()
+        gap[inside] = ~view.members[offsets[inside] // view.item]
+        if not bool(gap.any()):
+            return good
+        at = int(offsets[gap][0]) // view.item
+        mine, times = self.offender(lanes[gap])
+        words = findings.between(self.access, view.name, len(mine))
+        # Reading a gap is memory of the same storage: no harm, and no GPU tool sees it.
+        severity: findings.Severity = "error" if self.writes else "warning"
+        self.report("out_of_bounds", words, view, at, int(mine[0]), severity=severity, times=times)
+        return inside & ~gap if self.writes else good
+
+    def _read_only(
+        self, view: View, offsets: torch.Tensor, lanes: torch.Tensor, good: torch.Tensor | None
+    ) -> None:
+        if good is not None:
+            offsets, lanes = offsets[good], lanes[good]
+        if len(offsets):
+            mine, times = self.offender(lanes)
+            words = findings.read_only(view.name, len(mine))
+            at, lane = int(offsets[0]) // view.item, int(mine[0])
+            self.report("out_of_bounds", words, view, at, lane, read_only=True, times=times)
+
+    def _shadow(self, view: View, offsets: torch.Tensor, lanes: torch.Tensor) -> None:
+        """Check good lanes against what others did, and remember them."""
+        storage = view.storage
+        memory = self.memory
+        if self.reads:
+            memory.loaded_bytes += len(lanes) * self.size
+        if self.writes:
+            memory.stored_bytes += len(lanes) * self.size
+            storage.touched = True
+        if memory.traffic is not None:
+            line = self.at.line if self.at else None
+            programs = self.programs[lanes]
+            memory.traffic.count(line, self.access, programs, offsets, self.size)
+        if not storage.writable or not memory.checked:
+            return
+        cells = storage.cells(offsets, self.size)
+        if self.reads and storage.written is not None:
+            self._unwritten(view, offsets, cells, lanes)
+        if self.memory.grid != (1, 1, 1):
+            programs = self.programs[lanes]
+            if cells.dim() == 2:
+                programs = programs[:, None].expand(cells.shape).reshape(-1)
+            self._races(view, cells.reshape(-1), programs, lanes)
+        if self.writes and storage.written is not None:
+            storage.written[cells.reshape(-1)] = True
+
+    def _unwritten(
+        self, view: View, offsets: torch.Tensor, cells: torch.Tensor, lanes: torch.Tensor
+    ) -> None:
+        storage = view.storage
+        assert storage.written is not None
+        fresh = ~storage.written[cells]
+        if fresh.dim() == 2:
+            fresh = fresh.any(1)
+        if not bool(fresh.any()):
+            return
+        # torch's own operations (`zero_`, `copy_`) write without being watched.
+        places = torch.nonzero(fresh).reshape(-1)
+        untouched = _is_pattern(storage, offsets[places], self.size)
+        fresh[places] = untouched
+        storage.written[cells[places[~untouched]]] = True
+        if not bool(fresh.any()):
+            return
+        at = (int(offsets[fresh][0]) - view.offset) // view.item
+        mine, times = self.offender(lanes[fresh])
+        words = findings.unwritten(view.name, len(mine), at)
+        self.report("uninitialized", words, view, at, int(mine[0]), times=times)
+
+    def _races(
+        self, view: View, cells: torch.Tensor, programs: torch.Tensor, lanes: torch.Tensor
+    ) -> None:
+        storage = view.storage
+        against: Sequence[Access] = {
+            "load": ("store", "atomic"),
+            "store": ("load", "atomic"),  # other stores: `stored`, which sees the values
+            "atomic": ("store", "load") if self.writes else ("store",),
+        }[self.access]
+        for kind in against:
+            if kind in storage.traces:
+                self._meet(view, kind, cells, programs)
+        if self.access == "atomic" and not self.writes:
+            return
+        if self.access == "store" and "store" in storage.traces:
+            trace, first = storage.traces["store"], cells[:: len(cells) // len(lanes)]
+            most = trace.most[first]
+            if bool((most >= 0).any()):
+                self.earlier[id(lanes)] = trace.least[first], most, trace.place[first]
+        storage.trace(self.access).mark(cells, programs, self.memory.place(self.at))
+
+    def _meet(self, view: View, kind: Access, cells: torch.Tensor, programs: torch.Tensor) -> None:
+        """Compare with another kind of access, as if programs ran one after the other.
+
+        What meets is then the later program's finding, whichever came first in the batch.
+        """
+        trace = view.storage.traces[kind]
+        least, most = trace.least[cells], trace.most[cells]
+        before = self.unordered(least < programs, least)
+        if bool(before.any()):
+            self._collide(view, kind, cells, programs, least, int(torch.nonzero(before)[0]))
+        elif self.memory.order is not None:
+            before = self.unordered((most >= 0) & (most < programs), most)
+            if bool(before.any()):
+                self._collide(view, kind, cells, programs, most, int(torch.nonzero(before)[0]))
+        after = most > programs
+        if bool(after.any()):
+            self._collide(view, kind, cells, programs, most, int(torch.nonzero(after)[0]))
+
+    def unordered(self, foreign: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+        """Leave out the programs that a lock orders before this one."""
+        order = self.memory.order
+        if order is None or not order.acquired or not bool(foreign.any()):
+            return foreign
+        return foreign & ~torch.isin(others, torch.tensor(sorted(order.acquired)))
+
+    def _collide(
+        self,
+        view: View,
+        kind: Access,
+        cells: torch.Tensor,
+        programs: torch.Tensor,
+        others: torch.Tensor,
+        where: int,
+        *,
+        severity: findings.Severity = "error",
+        place: int | None = None,
+    ) -> None:
+        """Report that a program meets another one in a cell, at the access of the later one."""
+        storage, memory = view.storage, self.memory
+        cell = cells[where]
+        element = (int(cell) * storage.granule - view.offset) // view.item
+        if place is None:
+            place = int(storage.traces[kind].place[cell])
+        accesses = [
+            (int(programs[where]), self.access, self.at),
+            (int(others[where]), kind, memory.location(place)),
+        ]
+        accesses.sort(key=lambda one: -one[0])
+        (late, verb, at), (early, other_verb, other_at) = accesses
+        triples = memory.program(late), memory.program(early)
+        words = (memory.found.words(triples[0]), memory.found.words(triples[1]))
+        memory.found.add(
+            "race",
+            findings.programs_collide((verb, other_verb), view.name, element, words),
+            access=verb,
+            at=at,
+            tensor=view.name,
+            element=element,
+            program=triples[0],
+            severity=severity,
+            other_program=triples[1],
+            other_line=other_at.line if other_at else None,
+        )
+
+    def stored(
+        self,
+        view: View,
+        lanes: torch.Tensor,
+        offsets: torch.Tensor,
+        differs_before: torch.Tensor,
+        differs_after: torch.Tensor,
+    ) -> None:
+        """Judge lanes of a store that meet other lanes, or other programs' stores.
+
+        `differs_before` and `differs_after` say where memory held, and holds, another value than
+        the lane has stored.
+        """
+        if not self.memory.checked:
+            return
+        storage = view.storage
+        cells = storage.cells(offsets, self.size)
+        first = cells if cells.dim() == 1 else cells[:, 0]
+        programs = self.programs[lanes]
+        if self.memory.grid != (1, 1, 1):
+            earlier = self.earlier.get(id(lanes))
+            if earlier is not None:
+                self._stored_before(view, first, programs, earlier, differs_before)
+        # Which of the lanes that meet in a cell has it; the others are here.
+        winner = torch.empty(int(first.max()) + 1, dtype=torch.int64)
+        numbers = torch.arange(len(first))
+        winner[first] = numbers
+        with_lane = winner[first]
+        lost = torch.nonzero(with_lane != numbers).reshape(-1)
+        if not len(lost):
+            return
+        differ = differs_after[lost] | differs_after[with_lane[lost]]
+        same = programs[lost] == programs[with_lane[lost]]
+        if bool(same.any()):
+            self._lanes_collide(view, lanes[lost[same]], offsets[lost[same]], differ[same])
+        if not bool(same.all()):
+            bad = bool(differ[~same].any())
+            which = int(torch.nonzero(differ & ~same if bad else ~same)[0])
+            others = programs[with_lane]
+            self._collide(
+                view, "store", first, programs, others, int(lost[which]),
+                severity="error" if bad else "warning", place=self.memory.place(self.at),
+            )  # fmt: skip
+
+    def _stored_before(
+        self,
+        view: View,
+        cells: torch.Tensor,
+        programs: torch.Tensor,
+        earlier: tuple[torch.Tensor, ...],
+        differs: torch.Tensor,
+    ) -> None:
+        """Judge lanes of a store against earlier stores of this launch to their cells."""
+        least, most, places = earlier
+        low = self.unordered(least < programs, least)
+        high = (most >= 0) & (most != programs)
+        if self.memory.order is not None:
+            high = self.unordered(high, most)
+        met = low | high
+        if not bool(met.any()):
+            return
+        bad = bool((met & differs).any())
+        where = int(torch.nonzero(met & differs if bad else met)[0])
+        others = torch.where(low, least, most)
+        self._collide(
+            view, "store", cells, programs, others, where,
+            severity="error" if bad else "warning", place=int(places[where]),
+        )  # fmt: skip
+
+    def _lanes_collide(
+        self, view: View, lanes: torch.Tensor, offsets: torch.Tensor, differ: torch.Tensor
+    ) -> None:
+        """Report lanes of one program that meet in a cell."""
+        bad = bool(differ.any())
+        if bad:
+            lanes, offsets = lanes[differ], offsets[differ]
+        mine, times = self.offender(lanes)
+        at = (int(offsets[0]) - view.offset) // view.item
+        words = findings.lanes_collide(view.name, len(mine), at, same=not bad)
+        severity: findings.Severity = "error" if bad else "warning"
+        self.report("race", words, view, at, int(mine[0]), severity=severity, times=times)
+
+
+def is_filled(data: torch.Tensor, pattern: bytes) -> torch.Tensor:
+    """Return which bytes are those of a repeated pattern."""
+    expected = torch.frombuffer(bytearray(pattern), dtype=torch.uint8)
+    return data == expected.repeat(-(-data.numel() // len(pattern)))[: data.numel()]
+
+
+def _is_pattern(storage: Storage, offsets: torch.Tensor, size: int) -> torch.Tensor:
+    """Return where memory still holds the pattern of never-written memory.
+
+    A byte or two may hold it by chance: four are compared at least.
+    """
+    width, period = max(size, 4), len(storage.pattern)
+    first = offsets if size >= 4 else offsets // width * width
+    if not len(first):
+        return torch.zeros(0, dtype=torch.bool)
+    shift = int(first[0]) % width
+    if width % period == 0 and (storage.size - shift) % width == 0:
+        # As whole numbers: accesses that got here are aligned alike.
+        expected = (storage.pattern * (width + 1))[shift % period :][:width]
+        kind = torch.int32 if width == 4 else torch.int64
+        number = int.from_bytes(expected, sys.byteorder, signed=True)
+        return storage.typed(kind, shift)[(first - shift) >> width.bit_length() - 1] == number
+    width = min(width, storage.size)
+    at = first.clamp(max=storage.size - width)[:, None] + torch.arange(width)
+    pattern = torch.frombuffer(bytearray(storage.pattern), dtype=torch.uint8)
+    return (storage.data[at] == pattern[at % period]).all(1)

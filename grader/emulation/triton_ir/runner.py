@@ -1,0 +1,618 @@
+"""Run the operations of a kernel on a batch of programs: values, calls, branches and loops.
+
+Where programs of a batch differ (a branch, a loop's end, an early return), each part of the batch
+goes on in a frame of its own, and the values are put together afterwards.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import torch
+
+from grader.emulation.triton_ir import arithmetic, blocks, libdevice
+from grader.emulation.triton_ir.accesses import Accesses
+from grader.emulation.triton_ir.blocks import Unsupported
+from grader.emulation.triton_ir.ir import Block, Function, Location, Module, Operation, Region
+from grader.emulation.triton_ir.memory import Memory
+from grader.emulation.triton_ir.parser import IRError
+from grader.emulation.triton_ir.propagation import elementwise
+from grader.emulation.triton_ir.types import (
+    Descriptor,
+    Pointer,
+    Tensor,
+    Type,
+    dtype_of,
+    element_of,
+    shape_of,
+)
+from grader.emulation.triton_ir.values import (
+    BlockPointer,
+    Item,
+    Value,
+    any_undefined,
+    combine,
+    origin,
+    select,
+    wrapped,
+)
+
+# Elements of the largest block, times programs: what the caches of a core hold.
+_BATCH_ELEMENTS = 1 << 18
+_MOST_PROGRAMS = 4096
+_MOST_DEPTH = 64  # of calls
+_MOST_ELEMENTS = 1 << 21  # of a value, all programs together
+# What torch and Python raise where operands do not fit: of a compiler's IR they always do.
+_NONSENSE = (
+    RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError, AssertionError,
+    ArithmeticError, MemoryError, NotImplementedError,
+)  # fmt: skip
+
+
+class TimeLimitError(Exception):
+    """The launch took longer than it may; `endless` if its first programs did not end."""
+
+    def __init__(self, at: Location | None = None) -> None:
+        super().__init__()
+        self.at = at
+        self.endless = False
+
+
+class KernelError(Exception):
+    """The kernel itself stopped: a device_assert."""
+
+    def __init__(self, message: str, at: Location | None) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+class _Frame:
+    """The values of one function's names, for the programs of a batch or of a part of it."""
+
+    __slots__ = ("_index", "_outer", "accesses", "depth", "programs", "values")
+
+    def __init__(
+        self,
+        programs: torch.Tensor,
+        accesses: Accesses,
+        depth: int,
+        outer: _Frame | None = None,
+        index: torch.Tensor | None = None,
+    ) -> None:
+        self.programs = programs
+        self.accesses = accesses
+        self.depth = depth
+        self.values: dict[str, Item] = {}
+        self._outer = outer
+        self._index = index
+
+    def part(self, index: torch.Tensor) -> _Frame:
+        """Return a frame for some programs of this one."""
+        programs = self.programs[index]
+        accesses = Accesses(self.accesses.memory, programs)
+        return _Frame(programs, accesses, self.depth, self, index)
+
+    def get(self, name: str) -> Item:
+        """Return a value."""
+        found = self.values.get(name)
+        if found is None:
+            if self._outer is None or self._index is None:
+                raise Unsupported(f"the value {name}, which nothing defines")
+            found = self.values[name] = select(self._outer.get(name), self._index)
+        return found
+
+    def value(self, name: str) -> Value:
+        """Return a value that is no block pointer."""
+        found = self.get(name)
+        if not isinstance(found, Value):
+            raise Unsupported("arithmetic on a block pointer")
+        return found
+
+    def bind(self, block: Block, items: Sequence[Item]) -> None:
+        """Give a block its arguments."""
+        for (name, _), item in zip(block.arguments, items, strict=True):
+            self.values[name] = item
+
+
+class Runner:
+    """Runs a module's functions on batches; `operations` counts what it has run."""
+
+    def __init__(self, module: Module, memory: Memory, deadline_s: float | None) -> None:
+        self._module = module
+        self._memory = memory
+        self._deadline_s = deadline_s
+        self._combining = 0
+        self.operations = 0
+
+    # ---- functions and regions ----
+
+    def function(
+        self, function: Function, given: Sequence[Item], programs: torch.Tensor, depth: int
+    ) -> list[Item]:
+        """Run a function; return what it returns."""
+        if depth > _MOST_DEPTH:
+            raise Unsupported("calls are nested too deeply")
+        frame = _Frame(programs, Accesses(self._memory, programs), depth)
+        for (name, _), item in zip(function.arguments, given, strict=True):
+            frame.values[name] = item
+        return self._blocks(frame, function.body, function.body.entry)
+
+    def _blocks(self, frame: _Frame, region: Region, block: Block) -> list[Item]:
+        """Run a block and those that it branches to, up to a return."""
+        while True:
+            last = self._block(frame, block)
+            if last.name == "cf.br":
+                name, arguments = last.successors[0]
+                block = self._target(frame, region, name, arguments)
+                continue
+            if last.name == "cf.cond_br":
+                chosen = self._choice(frame, last)
+                if isinstance(chosen, bool):
+                    name, arguments = last.successors[0 if chosen else 1]
+                    block = self._target(frame, region, name, arguments)
+                    continue
+                parts = []
+                for index, (name, arguments) in zip(chosen, last.successors, strict=True):
+                    part = frame.part(index)
+                    target = self._target(part, region, name, arguments)
+                    parts.append((index, self._blocks(part, region, target)))
+                return self._together(frame, parts)
+            return [frame.get(name) for name in last.operands]
+
+    def _target(self, frame: _Frame, region: Region, name: str, arguments: Sequence[str]) -> Block:
+        block = next((block for block in region.blocks if block.name == name), None)
+        if block is None:
+            raise Unsupported(f"the block {name}, which is not there")
+        frame.bind(block, [frame.get(argument) for argument in arguments])
+        return block
+
+    def _together(
+        self, frame: _Frame, parts: Sequence[tuple[torch.Tensor, list[Item]]]
+    ) -> list[Item]:
+        count = len(parts[0][1])
+        return [
+            combine(len(frame.programs), [(index, items[i]) for index, items in parts])
+            for i in range(count)
+        ]
+
+    def _choice(self, frame: _Frame, op: Operation) -> bool | tuple[torch.Tensor, torch.Tensor]:
+        """Return a condition: one truth value, or the programs for which it is true and false."""
+        condition = frame.value(op.operands[0])
+        frame.accesses.branch(condition, op.location)
+        data = condition.data.reshape(-1)
+        if bool(data.all()):
+            return True
+        if not bool(data.any()):
+            return False
+        return torch.nonzero(data).reshape(-1), torch.nonzero(~data).reshape(-1)
+
+    def _block(self, frame: _Frame, block: Block) -> Operation:
+        """Run the operations of a block; return its last one, a yield, return or branch."""
+        if self._deadline_s is not None and time.monotonic() > self._deadline_s:
+            raise TimeLimitError(block.operations[0].location if block.operations else None)
+        operations = block.operations
+        if not operations:
+            raise Unsupported("an empty block")
+        for op in operations[:-1]:
+            self.operations += 1
+            try:
+                self._operation(frame, op)
+            except (Unsupported, IRError) as problem:
+                if problem.at is None:
+                    problem.at = op.location
+                raise
+            except _NONSENSE as error:
+                refused = IRError(f"{op.name}: {type(error).__name__}: {error}"[:300])
+                refused.at = op.location
+                raise refused from error
+        return operations[-1]
+
+    def _region(self, frame: _Frame, region: Region, items: Sequence[Item]) -> list[Item]:
+        """Run a region of one block on its arguments; return what it yields."""
+        frame.bind(region.entry, items)
+        last = self._block(frame, region.entry)
+        return [frame.get(name) for name in last.operands]
+
+    # ---- operations ----
+
+    def _operation(self, frame: _Frame, op: Operation) -> None:
+        results = self._results(frame, op)
+        for name, item, kind in zip(op.results, results, op.result_types, strict=True):
+            if isinstance(item, Value):
+                self._check(frame, item, kind)
+            frame.values[name] = item
+        for name in op.dying:
+            frame.values.pop(name, None)
+        if "tt.divisibility" in op.attributes:
+            frame.accesses.promise(op, results)
+
+    def _check(self, frame: _Frame, item: Value, kind: Type) -> None:
+        """Raise IRError if a result is not of its type: in hostile text it need not be."""
+        shape = item.data.shape
+        if item.data.numel() > _MOST_ELEMENTS:
+            raise IRError(f"a value of {item.data.numel():,} elements")
+        if self._combining:
+            return  # a block stands for each scalar
+        if shape[1:] != shape_of(kind) or item.data.dtype is not dtype_of(kind):
+            raise IRError(f"a value of {tuple(shape[1:])} {item.data.dtype}, declared as {kind}")
+        if shape[0] not in (1, len(frame.programs)):
+            raise IRError(f"a value of {shape[0]} programs of {len(frame.programs)}")
+
+    def _results(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        name = op.name
+        if name == "arith.constant":
+            cached = self._constants.get(id(op))
+            if cached is None:
+                cached = self._constants[id(op)] = blocks.constant(op)
+            return [cached]
+        handler = _HANDLERS.get(name)
+        if handler is not None:
+            return handler(self, frame, op)
+        values = [frame.value(operand) for operand in op.operands]
+        if name in blocks.RESHAPES:
+            return blocks.reshape(op, values)
+        values = _alike(values)
+        data = arithmetic.compute(op, [value.data for value in values])
+        if data is None:
+            raise Unsupported(name)
+        return [elementwise(op, values, data)]
+
+    @property
+    def _constants(self) -> dict[int, Value]:
+        found: dict[int, Value] = self.__dict__.setdefault("_kept", {})
+        return found
+
+    def _program_id(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        x, y, _ = self._memory.grid
+        axis, numbers = op.words[0], frame.programs
+        if axis == "x":
+            return [Value(numbers % x)]
+        numbers = torch.div(numbers, x, rounding_mode="floor")
+        if axis == "y":
+            return [Value(numbers % y)]
+        return [Value(torch.div(numbers, y, rounding_mode="floor"))]
+
+    def _num_programs(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        count = self._memory.grid["xyz".index(op.words[0])]
+        return [Value(torch.tensor([count], dtype=torch.int32))]
+
+    def _range(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        return [blocks.make_range(op)]
+
+    def _poison(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        kind = op.result_types[0]
+        if isinstance(kind, Descriptor):
+            raise Unsupported("an undefined descriptor")
+        return [Value(torch.zeros((1, *shape_of(kind)), dtype=dtype_of(kind)))]
+
+    def _add_pointer(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        pointer, offset = (frame.value(operand) for operand in op.operands)
+        element = element_of(op.given[0])
+        assert isinstance(element, Pointer)
+        width = torch.empty(0, dtype=dtype_of(element.element)).element_size()
+        data = pointer.data + offset.data.to(torch.int64) * width
+        values = [pointer, offset]
+        return [Value(data, any_undefined(values), origin(values), wrapped(values))]
+
+    def _call(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        function = self._callee(op.words[0])
+        given = [frame.get(operand) for operand in op.operands]
+        return self.function(function, given, frame.programs, frame.depth + 1)
+
+    def _callee(self, name: str) -> Function:
+        function = self._module.functions.get(name)
+        if function is None:
+            raise Unsupported(f"a call of {name}, which is not there")
+        return function
+
+    def _reduce(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        values = [frame.value(operand) for operand in op.operands]
+        return blocks.reduce(op, values, self._combiner(frame), lambda n: self._callee(n).body)
+
+    def _scan(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        values = [frame.value(operand) for operand in op.operands]
+        return blocks.scan(op, values, self._combiner(frame))
+
+    def _combiner(self, frame: _Frame) -> blocks.Combine:
+        def combined(region: Region, values: list[Value]) -> list[Value]:
+            # Whole blocks stand where the region has scalars: all pairs at once.
+            self._combining += 1
+            try:
+                found = self._region(frame, region, values)
+            finally:
+                self._combining -= 1
+            return [item for item in found if isinstance(item, Value)]
+
+        return combined
+
+    def _map(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        return self._region(frame, op.regions[0], [frame.get(o) for o in op.operands])
+
+    def _dot(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        return [blocks.dot(op, *(frame.value(operand) for operand in op.operands[:3]))]
+
+    def _histogram(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        return [blocks.histogram(op, [frame.value(operand) for operand in op.operands])]
+
+    def _gather(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        return [blocks.gather(op, *(frame.value(operand) for operand in op.operands))]
+
+    def _extern(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        symbol = op.attributes.get("symbol", "").strip('"')
+        function = libdevice.function(symbol)
+        if function is None:
+            raise Unsupported(f"the library function {symbol}")
+        values = _alike([frame.value(operand) for operand in op.operands])
+        return [elementwise(op, values, function(*(value.data for value in values)))]
+
+    def _assert(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        condition = frame.value(op.operands[0])
+        if not bool((condition.data != 0).all()):
+            words = next((word for word in op.words if word.startswith('"')), '""')
+            raise KernelError(f"device_assert failed: {words[1:-1]}", op.location)
+        return []
+
+    def _nothing(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        return []
+
+    # ---- accesses ----
+
+    def _load(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        pointer, *rest = (frame.get(operand) for operand in op.operands)
+        if isinstance(pointer, BlockPointer):
+            return [frame.accesses.load_block(op, pointer, _block_type(op.given[0]))]
+        mask, other = _values(rest, 2)
+        _alike([one for one in (pointer, mask, other) if one is not None])
+        return [frame.accesses.load(op, pointer, mask, other)]
+
+    def _store(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        pointer, value, *rest = (frame.get(operand) for operand in op.operands)
+        assert isinstance(value, Value)
+        if isinstance(pointer, BlockPointer):
+            frame.accesses.store_block(op, pointer, value, _block_type(op.given[0]))
+            return []
+        mask = _values(rest, 1)[0]
+        _alike([one for one in (pointer, value, mask) if one is not None])
+        frame.accesses.store(op, pointer, value, mask)
+        return []
+
+    def _atomic(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        pointer, value, *rest = _alike([frame.value(operand) for operand in op.operands])
+        return [frame.accesses.update(op, pointer, value, rest[0] if rest else None)]
+
+    def _compare_and_swap(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        values = _alike([frame.value(operand) for operand in op.operands])
+        return [frame.accesses.compare_and_swap(op, *values)]
+
+    def _make_block(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        """`tt.make_tensor_ptr`, `tt.make_tensor_descriptor`: base, shape, strides, offsets."""
+        base, *rest = (frame.value(operand) for operand in op.operands)
+        kind = op.result_types[0]
+        block = kind.block if isinstance(kind, Descriptor) else _block_type(kind)
+        assert isinstance(block, Tensor)
+        rank = len(block.shape)
+        shape, strides = tuple(rest[:rank]), tuple(rest[rank : 2 * rank])
+        if isinstance(kind, Descriptor):
+            frame.accesses.describe(op, base, strides[:-1], block)
+        nan = isinstance(kind, Descriptor) and op.attributes.get("padding") == "2"
+        return [BlockPointer(base, shape, strides, tuple(rest[2 * rank : 3 * rank]), nan)]
+
+    def _advance(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        block, *steps = (frame.get(operand) for operand in op.operands)
+        assert isinstance(block, BlockPointer)
+        offsets = tuple(
+            Value(old.data + step.data)
+            for old, step in zip(block.offsets, steps, strict=True)
+            if isinstance(step, Value)
+        )
+        return [BlockPointer(block.base, block.shape, block.strides, offsets, block.nan)]
+
+    def _at(
+        self, frame: _Frame, op: Operation, places: Sequence[str]
+    ) -> tuple[BlockPointer, Tensor]:
+        """Return the block of a descriptor at the offsets of an operation."""
+        descriptor = frame.get(op.operands[0])
+        kind = op.given[0]
+        if not isinstance(descriptor, BlockPointer) or not isinstance(kind, Descriptor):
+            raise Unsupported(op.name)
+        offsets = tuple(frame.value(operand) for operand in places)
+        rank = len(descriptor.shape)
+        if len(offsets) != rank:
+            raise Unsupported(f"{op.name} of {len(offsets)} offsets")
+        shape = (1,) * (rank - len(kind.block.shape)) + kind.block.shape
+        block = BlockPointer(
+            descriptor.base, descriptor.shape, descriptor.strides, offsets, descriptor.nan
+        )
+        return block, Tensor(shape, kind.block.element)
+
+    def _descriptor_load(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        block, kind = self._at(frame, op, op.operands[1:])
+        loaded = frame.accesses.load_block(op, block, kind)
+        shape = shape_of(op.result_types[0])
+        return [blocks.like(lambda d: d.reshape(d.shape[0], *shape), loaded)]
+
+    def _descriptor_store(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        value = frame.value(op.operands[-1])
+        block, kind = self._at(frame, op, op.operands[1:-1])
+        value = blocks.like(lambda d: d.reshape(d.shape[0], *kind.shape), value)
+        if op.name == "tt.descriptor_store":
+            frame.accesses.store_block(op, block, value, kind)
+        else:
+            frame.accesses.reduce_block(op, block, value, kind, op.words[0])
+        return []
+
+    # ---- control flow ----
+
+    def _if(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        chosen = self._choice(frame, op)
+        if isinstance(chosen, bool):
+            if not chosen and len(op.regions) < 2:
+                return []
+            return self._region(frame, op.regions[0 if chosen else 1], [])
+        parts = []
+        for index, region in zip(chosen, op.regions, strict=False):
+            parts.append((index, self._region(frame.part(index), region, [])))
+        return self._together(frame, parts) if op.results else []
+
+    def _for(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        low, high, step, *first = (frame.get(operand) for operand in op.operands)
+        assert isinstance(low, Value) and isinstance(high, Value) and isinstance(step, Value)
+        for bound in (low, high, step):
+            frame.accesses.branch(bound, op.location)
+        body = op.regions[0]
+        if all(_uniform(value) for value in (low, high, step)):
+            start, end, by = (int(value.data.reshape(-1)[0]) for value in (low, high, step))
+            dtype = low.data.dtype
+            carried: list[Item] = list(first)
+            if by <= 0:
+                raise KernelError(f"a loop's step is {by}", op.location)
+            for number in range(start, end, by):
+                index = Value(torch.tensor([number], dtype=dtype))
+                carried = self._region(frame, body, [index, *carried])
+            return carried
+        return self._uneven_for(frame, op, low, high, step, first)
+
+    def _uneven_for(
+        self,
+        frame: _Frame,
+        op: Operation,
+        low: Value,
+        high: Value,
+        step: Value,
+        first: Sequence[Item],
+    ) -> Sequence[Item]:
+        """A loop that programs leave at different times."""
+        size = len(frame.programs)
+        ends, steps = (value.data.expand(size) for value in (high, step))
+        if bool((steps <= 0).any()):
+            raise KernelError("a loop's step is not positive", op.location)
+
+        def stays(items: list[Item], index: torch.Tensor) -> torch.Tensor:
+            assert isinstance(items[0], Value)
+            return items[0].data.expand(len(index)) < ends[index]
+
+        def once(part: _Frame, items: list[Item], index: torch.Tensor) -> list[Item]:
+            done = self._region(part, op.regions[0], items)
+            counter = items[0]
+            assert isinstance(counter, Value)
+            return [Value(counter.data.expand(len(index)) + steps[index]), *done]
+
+        start: list[Item] = [Value(low.data.expand(size)), *first]
+        return self._loop(frame, start, stays, once)[1:]
+
+    def _while(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+        before, after = op.regions
+        given = [frame.get(operand) for operand in op.operands]
+        size = len(frame.programs)
+        index = torch.arange(size)
+        finished: list[tuple[torch.Tensor, list[Item]]] = []
+        part = frame
+        while True:
+            part.bind(before.entry, given)
+            last = self._block(part, before.entry)
+            forwarded = [part.get(name) for name in last.operands[1:]]
+            chosen = self._choice(part, last)
+            if chosen is False:
+                finished.append((index, forwarded))
+                break
+            if not isinstance(chosen, bool):
+                on, off = chosen
+                finished.append((index[off], [select(item, off) for item in forwarded]))
+                forwarded = [select(item, on) for item in forwarded]
+                index = index[on]
+                part = frame.part(index)
+            given = self._region(part, after, forwarded)
+        if len(finished) == 1:
+            return finished[0][1]
+        return self._together(frame, finished)
+
+    def _loop(self, frame: _Frame, items: list[Item], stays, once) -> list[Item]:  # type: ignore[no-untyped-def]
+        index = torch.arange(len(frame.programs))
+        finished: list[tuple[torch.Tensor, list[Item]]] = []
+        part = frame
+        while True:
+            on = stays(items, index)
+            if not bool(on.all()):
+                off = torch.nonzero(~on).reshape(-1)
+                finished.append((index[off], [select(item, off) for item in items]))
+                kept = torch.nonzero(on).reshape(-1)
+                if not len(kept):
+                    break
+                items = [select(item, kept) for item in items]
+                index = index[kept]
+                part = frame.part(index)
+            items = once(part, items, index)
+        return self._together(frame, finished)
+
+
+def _alike(values: list[Value]) -> list[Value]:
+    """Return operands of one shape, except for scalars: a condition, or a combine's constant."""
+    shapes = [value.data.shape[1:] for value in values]
+    if all(shape == shapes[-1] for shape in shapes):
+        return values
+    full = [shape for shape in shapes if shape]
+    if all(shape == full[0] for shape in full):
+        rank = len(full[0])
+        return [
+            value if value.data.dim() > 1 else blocks.like(lambda d: d.view(-1, *[1] * rank), value)
+            for value in values
+        ]
+    raise IRError(f"operands of the shapes {', '.join(str(tuple(shape)) for shape in shapes)}")
+
+
+def _uniform(value: Value) -> bool:
+    data = value.data.reshape(-1)
+    return len(data) == 1 or bool((data == data[0]).all())
+
+
+def _values(items: Sequence[Item], count: int) -> list[Value | None]:
+    found: list[Value | None] = [item for item in items if isinstance(item, Value)]
+    return found + [None] * (count - len(found))
+
+
+def _block_type(kind: Type) -> Type:
+    """Return the block that a block pointer points to."""
+    if isinstance(kind, Pointer) and isinstance(kind.element, Tensor):
+        return kind.element
+    raise Unsupported("a block pointer of another form")
+
+
+_HANDLERS = {
+    "scf.for": Runner._for,
+    "scf.if": Runner._if,
+    "scf.while": Runner._while,
+    "tt.addptr": Runner._add_pointer,
+    "tt.advance": Runner._advance,
+    "tt.assert": Runner._assert,
+    "tt.atomic_cas": Runner._compare_and_swap,
+    "tt.atomic_rmw": Runner._atomic,
+    "tt.call": Runner._call,
+    "tt.descriptor_load": Runner._descriptor_load,
+    "tt.descriptor_reduce": Runner._descriptor_store,
+    "tt.descriptor_store": Runner._descriptor_store,
+    "tt.dot": Runner._dot,
+    "tt.extern_elementwise": Runner._extern,
+    "tt.gather": Runner._gather,
+    "tt.get_num_programs": Runner._num_programs,
+    "tt.get_program_id": Runner._program_id,
+    "tt.histogram": Runner._histogram,
+    "tt.load": Runner._load,
+    "tt.make_range": Runner._range,
+    "tt.make_tensor_descriptor": Runner._make_block,
+    "tt.make_tensor_ptr": Runner._make_block,
+    "tt.map_elementwise": Runner._map,
+    "tt.print": Runner._nothing,
+    "tt.reduce": Runner._reduce,
+    "tt.scan": Runner._scan,
+    "tt.store": Runner._store,
+    "ub.poison": Runner._poison,
+    "gpu.barrier": Runner._nothing,
+    "ttg.barrier": Runner._nothing,
+    "llvm.intr.assume": Runner._nothing,
+}
+
+
+def operations() -> list[str]:
+    """Return the names of all operations that can be executed."""
+    return sorted({*_HANDLERS, *blocks.RESHAPES, *arithmetic.names(), "arith.constant"})

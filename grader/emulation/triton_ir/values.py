@@ -1,0 +1,113 @@
+"""What a name of the IR stands for while a batch of programs runs.
+
+The first dimension of every tensor is the batch: of its length, or 1 where all programs have the
+same value. Behind it come the dimensions of the block, none for a scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from grader.emulation.triton_ir.ir import Location
+
+
+@dataclass(slots=True)
+class Value:
+    """Numbers or addresses of a batch, `(batch, *block)`.
+
+    `undefined` marks elements that a GPU leaves undefined (lanes that a mask switched off), with
+    the load they come from in `origin`. `wrapped` is where an int32 overflowed on the way here.
+    """
+
+    data: torch.Tensor
+    undefined: torch.Tensor | None = None
+    origin: Location | None = None
+    wrapped: Location | None = None
+
+
+@dataclass(slots=True)
+class BlockPointer:
+    """A block pointer or a descriptor: a base, a shape and strides in elements, and offsets."""
+
+    base: Value
+    shape: tuple[Value, ...]
+    strides: tuple[Value, ...]
+    offsets: tuple[Value, ...]
+    nan: bool = False  # what a descriptor loads from outside of the shape
+
+
+Item = Value | BlockPointer
+
+
+def _map(function: Callable[..., Value], *items: Item) -> Item:
+    """Apply a function to the values of items of one kind."""
+    first = items[0]
+    if isinstance(first, Value):
+        return function(*items)
+    pointers = [item for item in items if isinstance(item, BlockPointer)]
+    shape, strides, offsets = (
+        tuple(
+            function(*values) for values in zip(*(getattr(p, name) for p in pointers), strict=True)
+        )
+        for name in ("shape", "strides", "offsets")
+    )
+    base = function(*(pointer.base for pointer in pointers))
+    return BlockPointer(base, shape, strides, offsets, first.nan)
+
+
+def select(item: Item, programs: torch.Tensor) -> Item:
+    """Return the value of some programs of the batch."""
+
+    def chosen(tensor: torch.Tensor | None) -> torch.Tensor | None:
+        if tensor is None or tensor.shape[0] == 1:
+            return tensor
+        return tensor.index_select(0, programs)
+
+    def one(value: Value) -> Value:
+        data = chosen(value.data)
+        assert data is not None
+        return Value(data, chosen(value.undefined), value.origin, value.wrapped)
+
+    return _map(one, item)
+
+
+def combine(size: int, parts: Sequence[tuple[torch.Tensor, Item]]) -> Item:
+    """Put the values of parts of a batch together; every part has the programs that it is of."""
+    indexes = [index for index, _ in parts]
+
+    def one(*values: Value) -> Value:
+        block = values[0].data.shape[1:]
+        data = values[0].data.new_empty((size, *block))
+        for index, value in zip(indexes, values, strict=True):
+            data[index] = value.data
+        undefined = None
+        if any(value.undefined is not None for value in values):
+            undefined = torch.zeros((size, *block), dtype=torch.bool)
+            for index, value in zip(indexes, values, strict=True):
+                if value.undefined is not None:
+                    undefined[index] = value.undefined
+        return Value(data, undefined, origin(values), wrapped(values))
+
+    return _map(one, *(item for _, item in parts))
+
+
+def origin(values: Sequence[Value]) -> Location | None:
+    """Return the load that left lanes of one of these values undefined."""
+    return next((value.origin for value in values if value.origin is not None), None)
+
+
+def wrapped(values: Sequence[Value]) -> Location | None:
+    """Return where an int32 overflowed on the way to one of these values."""
+    return next((value.wrapped for value in values if value.wrapped is not None), None)
+
+
+def any_undefined(values: Sequence[Value]) -> torch.Tensor | None:
+    """Return where any of these values is undefined."""
+    found: torch.Tensor | None = None
+    for value in values:
+        if value.undefined is not None:
+            found = value.undefined if found is None else found | value.undefined
+    return found

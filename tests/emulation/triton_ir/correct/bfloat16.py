@@ -1,0 +1,21 @@
+"""Doubles in bfloat16."""
+# mypy: ignore-errors
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    value = tl.load(x + offsets, mask=mask).to(tl.bfloat16)
+    tl.store(out + offsets, (value * 2).to(tl.float32), mask=mask)
+
+
+def entry(input, output, n):
+    kernel[(4,)](input, output, n, BLOCK=256)
+
+
+def expected(input):
+    return (input.bfloat16() * 2).float()

@@ -1,0 +1,22 @@
+"""The last program reads the others' sums; a relaxed counter does not order them."""
+# mypy: ignore-errors
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, partial, counter, out, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    offsets = pid * BLOCK + tl.arange(0, BLOCK)
+    tl.store(partial + pid, tl.sum(tl.load(x + offsets, mask=offsets < n, other=0.0), axis=0))
+    done = tl.atomic_add(counter, 1, sem="relaxed")
+    if done == tl.num_programs(0) - 1:
+        all = tl.load(partial + tl.arange(0, 4))  # ! race error load partial 0
+        tl.store(out, tl.sum(all, axis=0))
+
+
+def entry(input, output, n):
+    partial, counter = torch.empty(4), torch.zeros(1, dtype=torch.int32)
+    kernel[(4,)](input, partial, counter, output, n, BLOCK=256)

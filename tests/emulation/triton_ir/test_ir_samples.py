@@ -1,0 +1,111 @@
+"""References and samples give the verdicts of their folders, executed from their IR."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import torch
+from grader.assignment.cases import Case
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.emulation.triton_ir.executor import TimeLimitError
+from grader.judge.compare import accepts
+from grader.judge.oracle import CaseData, Oracle
+from grader.vocabulary import Device, Language
+from ir_kernels import Calls, load, unwritten
+from paths import REPOSITORY
+from slow import slow_unless
+
+REFERENCE = REPOSITORY / "reference"
+# Of these folders the launches decide; elsewhere Triton's compiler does, or the host's code.
+DECIDED = ("accepted", "too_slow", "wrong_answer", "memory_error", "time_limit")
+# torch does the work, or nobody.
+NO_LAUNCH = ("v0_torch.py",)
+# The host loops for ever.
+ENDLESS_HOST = (
+    Path("silu/samples/time_limit/endless-loop/silu.py"),
+    Path("rms_norm_matrix/samples/time_limit/endless-loop/rms_norm_matrix.py"),
+)
+# What a sample replaces.
+CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns")
+LIMIT_S = 0.5
+QUICK = ("silu", "gemm/v4_autotuned", "transpose/v3_shared_tile", "rms_norm_vector/rms_norm_vector")
+
+
+def samples() -> Iterator[Path]:
+    for file in sorted(REFERENCE.glob("*/*.py")):
+        if file.name not in NO_LAUNCH:
+            yield file.relative_to(REFERENCE)
+    for file in sorted(REFERENCE.glob("*/samples/*/*/*.py")):
+        name = file.relative_to(REFERENCE)
+        decided = file.parent.parent.name in DECIDED and file.name not in NO_LAUNCH
+        if decided and name not in ENDLESS_HOST:
+            yield name
+
+
+def is_quick(file: Path) -> bool:
+    reference = len(file.parts) == 2
+    return "silu" in file.parts if not reference else str(file.with_suffix("")).startswith(QUICK)
+
+
+@functools.cache
+def prepared(name: str) -> tuple[Assignment, tuple[tuple[Case, CaseData], ...]]:
+    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    oracle = Oracle(assignment)
+    drawn = assignment.draw_cases(Device.CPU, Language.TRITON, public_seed=0, secret_seed=0)
+    return assignment, tuple((case, oracle.data(case, Language.TRITON)) for case in drawn)
+
+
+def called(file: Path) -> tuple[bool, Calls]:
+    """Call a file's entry in every case; return whether all are right, and what was found."""
+    assignment, cases = prepared(file.parts[0])
+    module = load(REFERENCE / file)
+    calls, right = Calls(), True
+    deadline_s = time.monotonic() + LIMIT_S if "time_limit" in file.parts else None
+    for case, data in cases:
+        calls = Calls(found=calls.found, deadline_s=deadline_s)
+        given: dict[str, object] = {}
+        outputs: dict[str, torch.Tensor] = {}
+        for argument in assignment.signature.arguments:
+            name = argument.name
+            if name in data.expected:
+                kind = data.inputs[assignment.signature.arrays[0].name].dtype
+                outputs[name] = given[name] = unwritten(
+                    torch.empty(data.expected[name].shape, dtype=kind)
+                )
+                calls.give(name, outputs[name], bare=True)
+            elif name in data.inputs:
+                tensor = given[name] = data.inputs[name].clone()
+                calls.give(name, tensor, writable=False)
+            else:
+                given[name] = assignment.signature.scalar(argument, case.sizes)
+        with calls.patched():
+            getattr(module, assignment.signature.entry)(*given.values())
+        for name, output in outputs.items():
+            tolerance = assignment.tolerance(case, Language.TRITON)
+            right &= bool(accepts(output, data.expected[name], tolerance).all())
+    return right, calls
+
+
+@pytest.mark.parametrize("file", slow_unless(is_quick, samples()), ids=str)
+def test_verdict_of_the_folder(file: Path) -> None:
+    verdict = file.parts[2] if len(file.parts) > 2 else "accepted"
+    if verdict == "time_limit":
+        with pytest.raises(TimeLimitError):
+            called(file)
+        return
+    with mock.patch.multiple(time, **{name: getattr(time, name) for name in CLOCKS}):
+        right, calls = called(file)
+    found = [(finding.line, finding.severity, finding.message) for finding in calls.findings]
+    if verdict == "wrong_answer":
+        assert not right or found  # a store to an input changes nothing
+    elif verdict == "memory_error":
+        assert found
+    else:
+        assert right
+        assert found == []
