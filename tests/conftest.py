@@ -71,8 +71,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if is_flood(item):
             item.add_marker(pytest.mark.xdist_group("floods"))
         elif item.get_closest_marker("xdist_group") is None:
-            shared = item.path.parent if item.path.parent.name == "interpreter" else item.path
-            item.add_marker(pytest.mark.xdist_group(str(shared.relative_to(item.config.rootpath))))
+            item.add_marker(
+                pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath)))
+            )
     items.sort(key=is_flood)
 
 

@@ -15,8 +15,9 @@ from grader.vocabulary import Device, Language
 class Built:
     """Something that a worker can run: a shared library, or a Python file.
 
-    `flags` are notes for staff about its source. `compiled` holds the kernels that its workers on a
-    GPU have compiled so far.
+    `flags` are notes for staff about its text; with `torch_allowed` host code may compute
+    outputs. `compiled` holds the kernels that its workers on
+    a GPU have compiled so far.
     """
 
     language: Language
@@ -26,6 +27,7 @@ class Built:
     entry: str
     evidence: BuildEvidence
     flags: tuple[str, ...] = ()
+    torch_allowed: bool = False
     compiled: CompiledKernels = field(default_factory=CompiledKernels, compare=False, repr=False)
 
 

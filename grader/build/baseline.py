@@ -41,4 +41,5 @@ def build_baseline(assignment: Assignment, device: Device, scratch: Path) -> Bui
         file=path.name,
         entry=_ENTRY,
         evidence=BuildEvidence(tool="torch", cached=False),
+        torch_allowed=True,
     )

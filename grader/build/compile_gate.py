@@ -1,8 +1,8 @@
-"""The compile gate for Triton: compile the launches that the interpreter ran, for a GPU.
+"""The compile gate for Triton: compile the launches that the executor ran, for a GPU.
 
-The interpreter is more lenient than the compiler: it accepts types that do not fit, `break`, a
-tile that is no power of two. So the launches that it recorded are compiled, which needs no GPU,
-and the compiler decides, as nvcc does for CUDA C++.
+The executor runs the IR of Triton's front end. Whether the rest of the compiler takes it, and
+whether a GPU has the shared memory for it, the compiler decides, as nvcc does for CUDA C++: that
+needs no GPU.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -30,24 +29,23 @@ from grader.system.cache import cached_folder, content_key
 _WALL_S = 120.0
 _MOST_LAUNCHES = 12
 _MOST_WARNINGS = 10
-_MOST_LINES = 10_000_000  # no file has a larger line number
 _RUN = 'exec "$@" < launches.json'
+_KEPT = ("kernel", "text", "options")
 
 
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
     """Compile each distinct launch; return `built`, or why a launch is rejected.
 
     The result for a file and its launches is cached if all of them compile. If a launch cannot be
-    compiled here, because an argument cannot be rebuilt or the compiler crashes, the result has a
-    warning.
+    compiled here, because the compiler does not read its IR or crashes, the result has a warning.
     """
-    distinct = list({json.dumps(launch, sort_keys=True): launch for launch in launches}.values())
+    kept = ({name: launch.get(name) for name in _KEPT} for launch in launches)
+    distinct = list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
     chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
-    text = built.path.read_bytes()
     reports: list[dict[str, Any]] = []
 
     def make(folder: Path) -> None:
-        reports.append(_compile(built, chosen))
+        reports.append(_compile(chosen))
         results = reports[0].get("results", [])
         if not results or any(result.get("error") for result in results):
             raise _NotAcceptedError
@@ -55,7 +53,7 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
         (folder / "report.json").write_text(json.dumps(reports[0]))
 
     try:
-        entry = cached_folder("triton-gate", content_key(_version(), text, chosen), make)
+        entry = cached_folder("triton-gate", content_key(_version(), chosen), make)
         report = json.loads((entry / "report.json").read_text())
     except _NotAcceptedError:
         report = reports[0]
@@ -82,8 +80,6 @@ def _not_compiled(launches: list[dict[str, Any]], report: dict[str, Any]) -> lis
     why = "the compiler's program ended early"
     if results:
         why = f"no more than {_MOST_LAUNCHES} launches are compiled"
-    elif report.get("load"):
-        why = f"the file does not load without the interpreter: {report['load']}"
     reasons = [
         (str(result.get("kernel")), str(result.get("problem")))
         for result in results
@@ -125,12 +121,11 @@ def _version() -> str:
         return "none"
 
 
-def _compile(built: Built, launches: str) -> dict[str, Any]:
+def _compile(launches: str) -> dict[str, Any]:
     """Compile the launches, a JSON list, and return the report of `worker.triton_compile`."""
     with scratch_folder("grade-gate-") as folder:
         (folder / "launches.json").write_text(launches)
-        shutil.copyfile(built.path, folder / built.path.name)
-        program = [sys.executable, "-I", str(programs.TRITON_COMPILE), built.path.name]
+        program = [sys.executable, "-I", str(programs.TRITON_COMPILE)]
         ended = spawn.run(
             ["/bin/sh", "-c", _RUN, "sh", *program],
             cwd=folder,
@@ -143,7 +138,7 @@ def _compile(built: Built, launches: str) -> dict[str, Any]:
 def _report(output: str) -> dict[str, Any]:
     """Return the program's JSON, the last in the output; {} if there is none.
 
-    The submission runs in the same process: it may print before, end the process, or forge this.
+    The compiler may print before it.
     """
     for line in reversed(output.splitlines()):
         try:
@@ -161,16 +156,12 @@ def _is_result(result: object) -> bool:
 
 
 def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
-    line = error.get("line")
-    line = line if type(line) is int and 0 < line < _MOST_LINES else None
     text = str(error.get("message", "")).strip().splitlines() or ["no reason was given"]
     reason = _reason(text)[:500]
-    place = f"{built.file}:{line}" if line else built.file
-    diagnostic = Diagnostic(file=built.file, line=line, message=reason)
+    diagnostic = Diagnostic(file=built.file, line=None, message=reason)
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
-        message=f"{place}: the interpreter runs it, but it does not compile for a GPU: {reason}",
-        hint=str(error.get("hint", ""))[:500],
+        message=f"{built.file}: the kernel does not compile for a GPU: {reason}",
         evidence=BuildEvidence(
             tool=f"triton {version}",
             cached=False,

@@ -54,7 +54,8 @@ class CheckOutcome(Generic[E]):
     """The result of a check: a diagnosis and the evidence for it.
 
     `share` is the part of the points that is won, None for all or nothing. If a check has several
-    outcomes, each has a `label` for its line and a `weight` in the points.
+    outcomes, each has a `label` for its line and a `weight` in the points. `host_wrote` tells later
+    checks that host code wrote results into an output; it is in no report.
     """
 
     diagnosis: Diagnosis
@@ -64,6 +65,7 @@ class CheckOutcome(Generic[E]):
     label: str = ""
     weight: int = 1
     visibility: Visibility = Visibility.VISIBLE
+    host_wrote: bool = False
 
     @property
     def verdict(self) -> Verdict:

@@ -15,7 +15,7 @@ import random
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -287,7 +287,10 @@ class FileContext:
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
         """Return the setup of a worker for this build; `private` overrides the transport."""
-        return self._grading.setup(built or self.built, private=private)
+        built = built or self.built
+        if self.file.kernel.rules.torch_allowed:
+            built = replace(built, torch_allowed=True)
+        return self._grading.setup(built, private=private)
 
     @property
     def can_share(self) -> bool:

@@ -133,14 +133,19 @@ class Buffer:
             return int((low != self._guards[0]).nonzero()[-1]) - GUARD_BYTES
         return None
 
-    def message(self, slot: int, *, uninitialised: bool = False) -> bytes:
-        """Return the payload of ATTACH; `uninitialised` marks outputs as such."""
-        uninitialised = uninitialised and not self.role.read
-        flags = wire.WRITABLE * self.role.written | wire.UNINITIALISED * uninitialised
+    def message(self, slot: int, *, uninitialised: bool = False, local: bool = False) -> bytes:
+        """Return the payload of ATTACH.
+
+        `uninitialised` marks outputs as such; with `local`, the worker has memory of its own.
+        """
+        flags = wire.WRITABLE * self.role.written | wire.UNINITIALISED * (
+            uninitialised and not self.role.read
+        )
+        flags |= wire.READ * self.role.read
         shape = (*self.shape, 0, 0, 0, 0)[:4]
         return wire.BUFFER.pack(
             slot,
-            self.where,
+            wire.LOCAL if local else self.where,
             flags,
             self.wire_dtype,
             len(self.shape),

@@ -8,7 +8,6 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,18 +27,21 @@ _START_S = 120.0  # importing torch from a cold network file system
 class Request:
     """A request to fork a worker for `file` in the folder `cwd`.
 
-    `checks` are the arguments of `worker.interpreter.checks.install`, None to leave it out. With
-    `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
-    configuration. With `idle`, launches are left out.
+    With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
+    configuration. With `idle`, launches are left out. A process that `executes` is the executor of
+    a worker's launches, and runs no submission; `checked` makes it find races and the
+    like, `host_writes` lets host code compute outputs.
     """
 
     file: Path
     entry: str
     device: Device
     cwd: Path
-    checks: Mapping[str, float] | None = None
     tuning: bool = False
     idle: bool = False
+    executes: bool = False
+    checked: bool = False
+    host_writes: bool = False
 
 
 class PythonServer:
@@ -90,38 +92,47 @@ class PythonServer:
         assert self._versions is not None
         return self._versions
 
-    def fork(self, request: Request, *, channel: int, limits: spawn.Limits) -> spawn.Program:
+    def fork(
+        self, request: Request, *, channel: int, limits: spawn.Limits, link: int | None = None
+    ) -> spawn.Program:
         """Fork a confined worker whose channel is the descriptor `channel`.
+
+        `link` connects a worker and the executor of its launches.
 
         Raises ToolError if the server died twice.
         """
         for _ in range(2):
             self.ready()
-            program = self._fork(request, channel, limits)
+            program = self._fork(request, channel, limits, link)
             if program is not None:
                 return program
             self._undo.close()
             self._start()
         raise ToolError("the server process that runs Python kernels was killed twice")
 
-    def _fork(self, request: Request, channel: int, limits: spawn.Limits) -> spawn.Program | None:
+    def _fork(
+        self, request: Request, channel: int, limits: spawn.Limits, link: int | None
+    ) -> spawn.Program | None:
         """Request a worker from the server; None if it does not answer."""
         confined = limits.confine(request.cwd, gpu=request.device is Device.CUDA)
+        kept = 2 if link is None else 3  # descriptors of the worker besides the standard ones
         message = json.dumps(
             {
                 "file": str(request.file),
                 "entry": request.entry,
                 "device": request.device.value,
-                "checks": None if request.checks is None else dict(request.checks),
                 "tuning": request.tuning,
                 "idle": request.idle,
+                "executes": request.executes,
+                "checked": request.checked,
+                "host_writes": request.host_writes,
                 "environment": spawn.clean_environment(request.cwd),
-                "settings": limits.settings((3, 4), confined),
+                "settings": limits.settings(tuple(range(3, 3 + kept)), confined),
             }
         )
         output, output_writing = os.pipe2(os.O_CLOEXEC)
         report, report_writing = os.pipe2(os.O_CLOEXEC)
-        passed = [channel, report_writing, output_writing]
+        passed = [channel, report_writing, output_writing, *([] if link is None else [link])]
         try:
             with process_tree.delay_sweeps():
                 socket.send_fds(self._socket, [message.encode()], passed)

@@ -19,6 +19,7 @@ from grader.assignment.model import Limits
 from grader.build.artifact import Built
 from grader.errors import GraderError
 from grader.judge.channel import Answer, Channel, StrayAnswerError
+from grader.judge.launch_executor import LaunchExecutor
 from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
 from grader.judge.tool_command import ToolCommand
@@ -31,8 +32,6 @@ from grader.vocabulary import Device, Language
 if TYPE_CHECKING:
     from grader.judge.buffers import Buffer  # it imports torch
 
-_OPERATION_S = 15e-6  # one operation of triton's interpreter
-_SHARE = 0.8  # of a call's time limit, after which the interpreter itself reports that it is slow
 _PROCESSES_S = 1.0  # how long a count of the submission's processes stays valid
 _EXIT_S = 1.0  # from the end of the channel to the end of the process
 _TOOL_EXIT_S = 30.0  # the same for a tool, which writes its report meanwhile
@@ -47,10 +46,10 @@ _CHANNEL_CLOSED = "closed its channel to the grader"
 class Session:
     """A worker process for one built submission; use it as a context manager.
 
-    `tool_command` runs the worker under a tool. `watch_memory` makes the interpreter check every
-    address of a Triton submission on the CPU. `host_settings` configure the emulation's runtime for
-    a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as outside the
-    grader; with `idle`, its launches are left out.
+    `tool_command` runs the worker under a tool. `watch_memory` makes the executor of a Triton
+    submission's launches look for races and the like. `host_settings` configure the emulation's
+    runtime for a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as
+    outside the grader; with `idle`, its launches are left out.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -76,7 +75,7 @@ class Session:
         self._contributes = contributes and compiles
         self._limits = limits
         self._tool = tool_command
-        self._watch_memory = watch_memory
+        self._executor: LaunchExecutor | None = None
         self._host_settings = host_settings
         self._tuning = tuning
         self._idle = idle
@@ -91,13 +90,28 @@ class Session:
             # A copy, so that the worker does not learn the cache's path.
             self._copy = self._folder / Path(built.file).with_suffix(built.path.suffix).name
             shutil.copyfile(built.path, self._copy)
-            self._program = self._start(built, server)
+            link = None
+            if built.language is Language.TRITON and built.device is Device.CPU:
+                if server is None:
+                    raise GraderError("a Python hand-in needs the Python server")
+                self._executor = LaunchExecutor(
+                    server,
+                    limits,
+                    checked=watch_memory,
+                    host_writes=built.torch_allowed,
+                    idle=idle,
+                )
+                undo.callback(self._executor.close)
+                link = self._executor.link
+            self._program = self._start(built, server, link)
             undo.callback(self._program.kill)
+            if self._executor is not None:
+                self._executor.linked()
             self._channel.started()
             self.pid = self._program.pid
             self._undo = undo.pop_all()
 
-    def _start(self, built: Built, server: PythonServer | None) -> spawn.Program:
+    def _start(self, built: Built, server: PythonServer | None, link: int | None) -> spawn.Program:
         limits = spawn.Limits(
             memory_mib=self._limits.memory_mib, output_kib=self._limits.output_kib
         )
@@ -109,11 +123,11 @@ class Session:
                 entry=built.entry,
                 device=built.device,
                 cwd=self._folder,
-                checks=self._interpreter_checks(built),
                 tuning=self._tuning,
                 idle=self._idle,
             )
-            return server.fork(request, channel=self._channel.worker_end.fileno(), limits=limits)
+            channel = self._channel.worker_end.fileno()
+            return server.fork(request, channel=channel, limits=limits, link=link)
         command = self._worker_command(built)
         environment = spawn.clean_environment(self._folder)
         if self._tool is not None:
@@ -139,12 +153,6 @@ class Session:
         if self._tool is None:
             return [*command, self._host_settings]
         return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
-
-    def _interpreter_checks(self, built: Built) -> dict[str, float] | None:
-        """Return the interpreter's checks and its budget for a call, None on a GPU."""
-        call_s = self._limits.call_s
-        budget = {"operations": int(call_s / _OPERATION_S), "seconds": _SHARE * call_s}
-        return {**budget, "memory": self._watch_memory} if built.device is Device.CPU else None
 
     def __enter__(self) -> Session:
         return self
@@ -204,7 +212,12 @@ class Session:
         if self._uses_compiled:
             self._compiled.copy_to(self._folder)
         self._program.mark_memory()
-        return self._command(wire.LOAD, wall_s=self._limits.load_s)
+        if self._executor is None:
+            return self._command(wire.LOAD, wall_s=self._limits.load_s)
+        begun = self._executor.begin(self._limits.load_s)
+        if not begun.done:
+            return begun
+        return self._executor.end(self._command(wire.LOAD, wall_s=self._limits.load_s))
 
     def attach(self, buffers: Sequence[Buffer], *, uninitialised: bool = False) -> Outcome:
         """Map the buffers in the worker, slot by slot.
@@ -212,9 +225,15 @@ class Session:
         With `uninitialised`, a read of an output before its first write is a fault.
         """
         self._program.grant_memory(sum(buffer.whole.numel() for buffer in buffers) / 2**20)
+        if self._executor is not None:
+            outcome = self._executor.attach(buffers, uninitialised=uninitialised)
+            if not outcome.done:
+                return outcome
         for slot, buffer in enumerate(buffers):
-            message = buffer.message(slot, uninitialised=uninitialised)
-            outcome = self._command(wire.ATTACH, message, (buffer.descriptor,), wall_s=COMMAND_S)
+            local = self._executor is not None and buffer.role.written
+            message = buffer.message(slot, uninitialised=uninitialised, local=local)
+            descriptors = () if local else (buffer.descriptor,)
+            outcome = self._command(wire.ATTACH, message, descriptors, wall_s=COMMAND_S)
             if not outcome.done:
                 return outcome
         return Outcome(status=Status.DONE)
@@ -223,7 +242,14 @@ class Session:
         """Call the entry once; with private buffers, copy in before and out after."""
         if private and not (copied := self._command(wire.COPY_IN, wall_s=COMMAND_S)).done:
             return copied
+        if (
+            self._executor is not None
+            and not (begun := self._executor.begin(self._limits.call_s)).done
+        ):
+            return begun
         outcome = self._command(wire.CALL, arguments, wall_s=self._limits.call_s)
+        if self._executor is not None:
+            outcome = self._executor.end(outcome)
         if outcome.done and private:
             return self._command(wire.COPY_OUT, wall_s=COMMAND_S)
         return outcome
@@ -238,6 +264,8 @@ class Session:
 
     def detach(self) -> Outcome:
         """Make the worker unmap all buffers."""
+        if self._executor is not None and not (outcome := self._executor.detach()).done:
+            return outcome
         return self._command(wire.DETACH, wall_s=COMMAND_S)
 
     def finish(self, wall_s: float) -> spawn.Ended:

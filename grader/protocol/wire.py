@@ -33,11 +33,14 @@ DETACH = 6  # forget all buffers
 FINISH = 7  # free all resources and exit normally, for a tool that watches the worker
 PREPARE = 8  # lay out the arguments of calls on many buffer sets
 RUN = 9  # make the prepared calls, one after the other, and synchronise once
+BEGIN = 10  # to the executor of Triton's launches: a call begins; the seconds that it may take
+END = 11  # the call has ended: report what was found
 
 # Where an attached buffer lies.
 HOST = 0  # ordinary memory of the worker
 DEVICE = 1  # device memory, shared with the judge
 PRIVATE = 2  # device memory of the worker alone, exact size, filled by copies
+LOCAL = 3  # memory of the worker alone; the executor has the buffer
 
 # The status of an answer.
 OK: int = 0
@@ -55,6 +58,7 @@ ANSWER = struct.Struct("<QIi")  # number, status, code
 # Flags of a buffer.
 WRITABLE = 1
 UNINITIALISED = 2  # uninitialised: a read before the first write is a fault
+READ = 4  # its contents are an input
 
 # slot, where, flags, dtype, dimensions, file bytes, data offset, data bytes, shape, name
 BUFFER = struct.Struct("<IIIIIQQQ4q32s")

@@ -28,7 +28,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
-    """One message of a compiler or interpreter, at the student's own line."""
+    """One message of a compiler, or of Python's parser, at the student's own line."""
 
     file: str
     line: int | None

@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+from typing import Any
 
 
 def map_file(descriptor: int, size: int, *, writable: bool) -> int:
@@ -32,3 +33,11 @@ def unmap(address: int, size: int) -> None:
     """Undo `map_file`."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
+
+
+def bytes_at(address: int, size: int) -> Any:
+    """Return memory as a tensor of bytes."""
+    import torch
+
+    array = (ctypes.c_uint8 * size).from_address(address)
+    return torch.frombuffer(array, dtype=torch.uint8)

@@ -14,7 +14,7 @@ from pathlib import Path
 _MOST_CALLS = 5
 _TRITON = "triton"
 _DECORATORS = ("jit", "constexpr_function")
-_TILE_ARRAY = "handle"  # the attribute in which the interpreter keeps a tile's numpy array
+_TILE_ARRAY = "handle"  # the attribute in which a tile has its value, in Triton's own code
 
 
 def inspect(source: bytes, entry: str) -> dict:  # type: ignore[type-arg] # plain JSON
@@ -89,8 +89,8 @@ def _parameters(node: ast.FunctionDef) -> dict:  # type: ignore[type-arg] # plai
 def _foreign(tree: ast.Module) -> list:  # type: ignore[type-arg] # plain JSON
     """Return up to five {"line", "what"} of calls in kernels that are not Triton's.
 
-    In the interpreter, a kernel is Python and can use numpy; the compiler refuses that. Names can
-    be bound to anything, so a call is only a hint.
+    Triton's compiler refuses most of them. Names can be bound to anything, so a call is only a
+    hint.
     """
     kernels = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and _is_kernel(f)]
     names = _foreign_names(tree) if kernels else set()

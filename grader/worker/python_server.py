@@ -14,8 +14,10 @@ worker confines itself before it reads the submission. CUDA is not initialised h
 context does not survive a fork.
 """
 
+import contextlib
 import ctypes
 import errno
+import importlib
 import json
 import os
 import socket
@@ -27,7 +29,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
-from grader.protocol import wire
+from grader.protocol import launches, wire
 from grader.worker import confine
 
 _FORK_S = 5.0
@@ -35,10 +37,7 @@ _FORK_S = 5.0
 
 def prepare(device: str) -> dict[str, str]:
     """Import what workers need and return the versions."""
-    if device == "cpu":
-        # triton reads this at import.
-        os.environ["TRITON_INTERPRET"] = "1"
-        os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    os.environ.pop("TRITON_INTERPRET", None)  # kernels are compiled here
     import torch
     import triton
     import triton.language
@@ -47,20 +46,13 @@ def prepare(device: str) -> dict[str, str]:
     torch.set_num_threads(1)
     versions = {"torch": str(torch.__version__), "triton": str(triton.__version__)}
     if device == "cpu":
-        import numpy
-        import triton.runtime.interpreter
+        from grader.worker import triton_executor, triton_host, triton_launches
 
-        from grader.worker import triton_host
-        from grader.worker.interpreter import canary, checks
-
-        try:
-            canary.check()
-        except canary.CanaryError as error:
-            raise SystemExit(str(error)) from error  # the judge shows the last line
-        assert checks and triton_host  # imported once here, not in every worker
-        # No warnings about infinities from the interpreter's numpy: a GPU gives none.
-        numpy.seterr(all="ignore")
-        versions["numpy"] = numpy.__version__
+        # Imported here once, not in every worker: with what the first launch would import.
+        assert triton_executor and triton_host and triton_launches
+        for name in ("triton.compiler.code_generator", "triton.experimental.gluon.nvidia"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
     return versions
 
 
@@ -105,8 +97,8 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
         # "Die with the parent" must mean the judge, not the intermediate process.
         while os.getppid() == parent:
             time.sleep(0.0002)
-        # Move them to high numbers first: one of them may have a target's number.
-        channel, report, output = (os.dup2(fd, 100 + i) for i, fd in enumerate(descriptors))
+        # To high numbers first: one of them may have a number that is a target below.
+        channel, report, output, *link = (os.dup2(fd, 100 + i) for i, fd in enumerate(descriptors))
         null = os.open(os.devnull, os.O_RDONLY)
         for source, target in (
             (null, 0),
@@ -114,6 +106,7 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
             (output, 2),
             (channel, wire.CHANNEL_FD),
             (report, wire.REPORT_FD),
+            *((fd, launches.LINK_FD) for fd in link),
         ):
             os.dup2(source, target)
         # Triton reads its variables again at every kernel.
@@ -121,13 +114,22 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
         os.environ.clear()
         os.environ.update({**kept, **request["environment"]})
         confine.confine(request["settings"])
+        if request["executes"]:
+            from grader.worker import triton_executor
+
+            triton_executor.serve(
+                launches.LINK_FD,
+                checked=request["checked"],
+                host_writes=request["host_writes"],
+                idle=request["idle"],
+            )
+            return
         from grader.worker import python_worker
 
         python_worker.serve(
             request["file"],
             request["entry"],
             request["device"],
-            request.get("checks"),
             tuning=request["tuning"],
             idle=request["idle"],
         )
@@ -145,7 +147,7 @@ def main() -> None:
     versions = prepare(sys.argv[1])
     channel.send(json.dumps(versions).encode())
     while True:
-        data, descriptors, _, _ = socket.recv_fds(channel, wire.MESSAGE_BYTES * 4, 3)
+        data, descriptors, _, _ = socket.recv_fds(channel, wire.MESSAGE_BYTES * 4, 4)
         if not data:
             return
         pid, pidfd = fork_worker(json.loads(data), descriptors)

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
-from grader.protocol import cuda_driver, wire
+from grader.protocol import cuda_driver, launches, wire
 from grader.worker import host_memory, worker_log
 
 
@@ -31,7 +31,6 @@ class Worker:
         file: str,
         entry: str,
         device: str,
-        checks: dict[str, Any] | None = None,
         *,
         tuning: bool = False,
         idle: bool = False,
@@ -47,17 +46,13 @@ class Worker:
         self._files: dict[int, Any] = {}
         self._mapped: list[tuple[str, int, int]] = []
         self._driver: Any = None
-        self._buffers: dict[int, tuple[str, Any, bool, bool]] = {}
-        self._checks: Any = None
+        self._buffers: list[Any] = []
+        self._launches: Any = None
         self._prepared: list[list[Any]] = []
         self._host_mode: Any = contextlib.nullcontext
         self._torch_log: Any = contextlib.nullcontext
-        # Import here only what is needed: these modules are slow to import or patch triton.
-        if checks is not None:
-            from grader.worker.interpreter import checks as interpreter_checks
-
-            self._checks = interpreter_checks.install(file, **checks)
-        elif not tuning:
+        # Each import is here because it is slow or patches triton.
+        if not tuning:
             from grader.worker import triton_autotune
 
             triton_autotune.install()
@@ -66,9 +61,11 @@ class Worker:
 
             triton_cache_key.install()
         else:
-            from grader.worker import triton_host
+            from grader.worker import triton_host, triton_launches
 
             self._host_mode = triton_host.install(file)
+            link = socket.socket(fileno=launches.LINK_FD)
+            self._launches = triton_launches.install(link)
         if idle:
             from grader.worker import triton_no_launch
 
@@ -123,6 +120,9 @@ class Worker:
         slot, where, flags, dtype, dimensions, file_bytes, offset, size, *rest = (
             wire.BUFFER.unpack_from(payload)
         )
+        if where == wire.LOCAL:
+            self._attach_local(slot, flags, dtype, rest[:dimensions])
+            return
         shape = rest[:dimensions]
         writable = bool(flags & wire.WRITABLE)
         torch_type = getattr(self._torch, wire.DTYPES[dtype])
@@ -141,14 +141,26 @@ class Worker:
             self._files[slot] = (tensor, writable, bool(flags & wire.UNINITIALISED))
             tensor = self._torch.empty_like(tensor, device=self._device)
         self._tensors[slot] = tensor
-        name = rest[4].rstrip(b"\0").decode(errors="replace")
-        self._buffers[slot] = name, tensor, writable, bool(flags & wire.UNINITIALISED)
+        if self._launches is not None:
+            self._keep(slot, tensor, local=False, read=True)
+
+    def _attach_local(self, slot: int, flags: int, dtype: int, shape: list[int]) -> None:
+        """Make memory of this process's own where the executor has the judge's buffer."""
+        kind = getattr(self._torch, wire.DTYPES[dtype])
+        tensor = self._torch.zeros(shape, dtype=kind)
+        self._tensors[slot] = tensor
+        self._keep(slot, tensor, local=True, read=bool(flags & wire.READ))
+
+    def _keep(self, slot: int, tensor: Any, *, local: bool, read: bool) -> None:
+        from grader.worker.triton_launches import Buffer
+
+        self._buffers.append(Buffer(slot, tensor, local=local, read=read))
 
     def call(self, payload: bytes) -> int:
         """Call the entry with tensors and numbers in the signature's order."""
         arguments = [self._argument(*pair) for pair in wire.ARGUMENT.iter_unpack(payload)]
-        if self._checks is not None:
-            self._checks.begin(self._buffers.values())
+        if self._launches is not None:
+            self._launches.begin(self._buffers)
         try:
             with self._host_mode(), self._torch_log():
                 returned = self._function(*arguments)
@@ -160,8 +172,8 @@ class Worker:
             worker_log.tell_exception(error, self._file)
             return wire.EXCEPTION
         finally:
-            if self._checks is not None:
-                self._checks.end()
+            if self._launches is not None:
+                self._launches.end()
             for stream in (sys.stdout, sys.stderr):
                 try:
                     stream.flush()
@@ -233,7 +245,6 @@ def serve(
     file: str,
     entry: str,
     device: str,
-    checks: dict[str, Any] | None = None,
     *,
     tuning: bool = False,
     idle: bool = False,
@@ -246,7 +257,7 @@ def serve(
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash writes its stack, which has the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
-    worker = Worker(file, entry, device, checks, tuning=tuning, idle=idle)
+    worker = Worker(file, entry, device, tuning=tuning, idle=idle)
     if prestart:
         worker.open_device()
     poll_s = 0.0
@@ -260,7 +271,7 @@ def serve(
         if command == wire.LOAD:
             status = worker.load()
         elif command == wire.ATTACH:
-            worker.attach(payload, descriptors[0])
+            worker.attach(payload, descriptors[0] if descriptors else -1)
         elif command == wire.CALL:
             status = worker.call(payload)
         elif command == wire.PREPARE:

@@ -1,8 +1,8 @@
 """Lets a program of this package run as a file, without the rest of the grader.
 
 A worker program starts as `python -I …/worker/PROGRAM.py`. Importing this module defines a `grader`
-package with `grader.protocol` and `grader.worker` only: whatever the program can import, the
-student code in its process can import too.
+package with `grader.protocol`, `grader.worker` and the executor of Triton's IR only: whatever the
+program can import, the student code in its process can import too.
 """
 
 import sys
@@ -14,6 +14,8 @@ _PARTS = {
     "grader": [],
     "grader.protocol": [str(_WORKER.with_name("protocol"))],
     "grader.worker": [str(_WORKER)],
+    "grader.emulation": [],
+    "grader.emulation.triton_ir": [str(_WORKER.parent / "emulation" / "triton_ir")],
 }
 
 for _name, _path in _PARTS.items():

@@ -1,7 +1,7 @@
 """Emulates the GPU that host code queries, on a machine without one.
 
 Triton's tutorials query the active device and the number of multiprocessors before they launch, and
-set a device guard around the launch. The interpreter needs none of that, but without an answer a
+set a device guard around the launch. Executing a launch needs none of that, but without an answer a
 correct submission would fail before its first launch. The answers describe an imaginary A100
 (sm_80, for which the compile gate compiles) with 8 multiprocessors, so that a persistent kernel has
 a grid of 8 programs instead of 108.
@@ -11,12 +11,12 @@ a grid of 8 programs instead of 108.
     torch.cuda.synchronize, Event   no waiting; an event is a point in time
     get_device_properties, …        the figures below
     device="cuda", tensor.device    see `triton_device`
-    the result of a launch          a compiled kernel, see `triton_launch_result`
+    the result of a launch          a compiled kernel, see `triton_launches`
     torch.compile                   its argument, unchanged
     an operator's CUDA kernel       called for tensors on the CPU
 
-The emulation is installed in the process that runs the submission, and in the compile gate's
-process, but never if a GPU's driver is used.
+The emulation is installed in the process that runs the submission, but never if a GPU's driver is
+used.
 """
 
 import functools
@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from grader.worker import triton_device, triton_launch_result
+from grader.worker import triton_device
 
 MULTIPROCESSORS = 8
 _CAPABILITY = (8, 0)
@@ -225,8 +225,8 @@ def _replacements() -> dict[str, Any]:
 def _unchanged(function: Any = None, *_: object, **__: object) -> Any:
     """Return the function uncompiled.
 
-    torch's compiler would compile GPU code for the CPU, and cannot follow a launch into the
-    interpreter. Its first exclusion of a function, as for a custom operator, takes a second.
+    torch's compiler would compile GPU code for the CPU, and cannot follow a
+    launch. Its first exclusion of a function, as for a custom operator, takes a second.
     """
     return function if function is not None else lambda function: function
 
@@ -270,7 +270,6 @@ def install(file: str) -> Callable[[], AbstractContextManager[object]]:
     from triton.runtime import driver
 
     driver.set_active(Driver())
-    triton_launch_result.install()
     for name, replacement in _replacements().items():
         setattr(torch.cuda, name, replacement)
     # torch's own function needs an accelerator.

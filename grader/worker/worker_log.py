@@ -47,10 +47,15 @@ def tell_exception(error: BaseException, student_file: str) -> None:
         frames = _own_frames(link, student_file)
         if frames and line is None:
             line, function = frames[-1].lineno, frames[-1].name
+    kind, message = type(cause).__name__, _words(cause)
+    for link in chain:
+        words = getattr(link, "grader_words", None)  # of an error of Triton's compiler
+        if words is not None:
+            kind, message, line = words[0], words[1][:_MOST_CHARACTERS], words[2]
     tell(
         "exception",
-        type=type(cause).__name__[:_MOST_CHARACTERS],
-        message=_words(cause),
+        type=kind[:_MOST_CHARACTERS],
+        message=message,
         line=line,
         function=function,
         **_missing_module(cause),

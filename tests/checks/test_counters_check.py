@@ -32,7 +32,7 @@ from grader.checks.counters.count import (
     not_built,
     not_counted,
 )
-from grader.checks.counters.totals import AccessCounts, read_host, read_interpreter
+from grader.checks.counters.totals import AccessCounts, read_host, read_triton
 from grader.gpu.nvml import Gpu
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
@@ -487,7 +487,7 @@ INTERPRETED = {"record": "counters", "kernel": "k", "launches": 1, "lines": [LIN
 
 
 def test_an_interpreters_records_are_read() -> None:
-    counted = read_interpreter([{"record": "launch"}, INTERPRETED], "turn.py")
+    counted = read_triton([{"record": "launch"}, INTERPRETED], "turn.py")
     (line,) = counted.lines
     assert (line.line, line.access_bytes, line.ratio, counted.launches) == (4, 4, 1.0, 1)
 
@@ -507,7 +507,7 @@ def test_an_interpreters_records_are_read() -> None:
 )
 def test_what_the_interpreter_cannot_have_written_is_refused(records: list[Any]) -> None:
     with pytest.raises(ValueError):
-        read_interpreter(records, "turn.py")
+        read_triton(records, "turn.py")
 
 
 def test_every_submission_is_used() -> None:

@@ -487,13 +487,12 @@ def test_gpu_that_torch_no_longer_supports() -> None:
     assert "<2.11" in row(facts, "torch").fix
 
 
-def test_old_triton_with_new_numpy_is_a_mismatch() -> None:
-    canary = Trial(problem="InterpreterError: TypeError('only 0-dimensional arrays …')")
+def test_triton_that_does_not_compile_is_broken() -> None:
+    canary = Trial(problem="PTXASError: ptxas is missing")
     facts = changed(CPU_MACHINE, "packages", triton="3.6.0", triton_canary=canary)
     one = row(facts, "triton")
-    assert one.state is RowState.MISMATCHED
-    assert "with numpy 2.4.6" in one.found
-    assert one.fix.endswith("pip install 'numpy<2.4'")
+    assert one.state is RowState.BROKEN
+    assert "its compiler failed a test kernel (PTXASError" in one.found
     assert not doctor.diagnose(facts).ability.triton_on_cpu
     on_gpu = changed(GPU_MACHINE, "packages", triton="3.6.0", triton_canary=canary)
     assert doctor.diagnose(on_gpu).ability.triton_on_gpu

@@ -30,7 +30,7 @@ import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("python_worker", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-module.Worker("silu.py", "silu", "cuda", None, tuning=sys.argv[2] == "tuning")
+module.Worker("silu.py", "silu", "cuda", tuning=sys.argv[2] == "tuning")
 import triton
 from triton.runtime.autotuner import Autotuner
 

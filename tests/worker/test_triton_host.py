@@ -271,7 +271,7 @@ def test_a_compiled_kernel_has_figures_and_launches(bench: Bench) -> None:
         # The rules see through the stand-ins, and so does the compiler's gate.
         (TORCH_DOES_THE_WORK, "forbidden", "in a kernel of your own"),
         (TORCH_COMPILES_THE_WORK, "forbidden", "in a kernel of your own"),
-        (DOES_NOT_COMPILE, "compile_error", "does not compile for a GPU"),
+        (DOES_NOT_COMPILE, "compile_error", "unsupported AST node type: Break"),
     ],
     ids=[
         "warms_up_only",

@@ -177,17 +177,9 @@ def _from_stack(number: int, stack: str, built: Built) -> Crash:
         elif number == signal.SIGSEGV and built.device is Device.CUDA:
             hint = "host code must not dereference device pointers: copy with cudaMemcpy"
         return Crash(what=what, hint=hint)
-    inner = frames[: frames.index(own)]
-    # True for a load or store of Triton's interpreter, false for any other call.
-    in_kernel = any(f["file"].endswith("triton/runtime/interpreter.py") for f in inner)
     return Crash(
         what=what,
-        hint="an address is outside its tensor: look for a missing mask, or a store to an input"
-        if in_kernel
-        else "",
         place=f"{built.file}:{own['line']}",
-        kernel=own["name"] if in_kernel else "",
-        in_kernel=in_kernel,
         bad_access=number in (signal.SIGSEGV, signal.SIGBUS),
     )
 

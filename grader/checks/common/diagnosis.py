@@ -176,7 +176,7 @@ def _reported_failure(
         return _no_gpu(_text(closed, "message"), built)
     limit = _last(outcome, "not_measured")
     if limit is not None:
-        return _beyond_interpreter(limit, built, limits, subject)
+        return _not_executed(limit, built, limits, subject)
     raised = _last(outcome, "exception")
     if raised is not None:
         return _exception(raised, built, phase, subject)
@@ -205,10 +205,8 @@ def _no_gpu(reason: str, built: Built) -> Diagnosis:
     )
 
 
-def _beyond_interpreter(
-    record: dict[str, Any], built: Built, limits: Limits, subject: str
-) -> Diagnosis:
-    """Explain where the interpreter gave up: at a limit of its own, or in a loop without end."""
+def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject: str) -> Diagnosis:
+    """Explain where the executor gave up: at what it cannot run, or in a loop without end."""
     place = _place_of(record, built)
     if record.get("reason") == "endless":
         return Diagnosis(
@@ -223,8 +221,10 @@ def _beyond_interpreter(
     )
 
 
-# Exceptions of Triton's compiler, and exceptions of Python that mean the file cannot be loaded.
-_COMPILE_ERRORS = frozenset({"CompilationError", "UnsupportedLanguageConstruct"})
+# Triton's compiler names its errors so; Python's say that there is nothing to run.
+_COMPILE_ERRORS = frozenset(
+    {"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"}
+)
 _IMPORT_ERRORS = frozenset(
     {"ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationError", "TabError"}
 )
@@ -243,6 +243,9 @@ def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str)
     hint = advice(text, gpu=built.device is Device.CUDA)
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put all code into it, and import installed packages"
+    if kind in _COMPILE_ERRORS and text:
+        where = _place_of(record, built)
+        return Diagnosis(Verdict.COMPILE_ERROR, f"{where}: {text}", hint=hint)
     return Diagnosis(
         Verdict.COMPILE_ERROR if compiling else Verdict.RUNTIME_ERROR,
         f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",

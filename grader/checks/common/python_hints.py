@@ -1,4 +1,4 @@
-"""Hints for the messages of exceptions in Python and in Triton's interpreter.
+"""Hints for the messages of exceptions of Python and of Triton's compiler.
 
 An exception whose message matches no pattern is shown without a hint.
 """

@@ -23,24 +23,27 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
     needs_correct = False
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[CorrectnessEvidence]]:
-        """Run every case; compile what Triton's interpreter accepted for a GPU."""
+        """Run every case; compile the Triton launches that were executed, for a GPU."""
         from grader.checks.correctness.judging import check_correctness
 
         launches: list[dict[str, Any]] = []
+        host_wrote: list[dict[str, Any]] = []
 
-        def keep_launch(record: dict[str, Any]) -> None:
+        def keep(record: dict[str, Any]) -> None:
             if record.get("record") == "launch":
                 launches.append(record)
+            elif record.get("record") == "host_wrote":
+                host_wrote.append(record)
 
         context.set_steps(len(context.cases))
         verified = check_correctness(
-            context.setup(), context.cases, context.data, context.advance, keep_launch
+            context.setup(), context.cases, context.data, context.advance, keep
         )
         outcomes = by_visibility(verified)
         right = all(outcome.verdict.earns_points for outcome in outcomes)
         if right and launches and context.file.language is Language.TRITON:
             context.replace_build(compile_launches(context.built, launches))
-        return outcomes
+        return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]
 
 
 def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[CorrectnessEvidence]]:

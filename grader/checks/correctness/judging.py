@@ -28,6 +28,7 @@ from grader.assignment.model import Limits
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
+from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
@@ -300,7 +301,9 @@ class _CaseRun:
             self._on_record(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.records)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        violation = _guard_violation(buffers, self._setup.built.language)
+        violation = fault(outcome.records, self._setup.built.file) or _guard_violation(
+            buffers, self._setup.built.language
+        )
         if violation is not None:
             return _failed(violation), snapshots
         if not outcome.done:

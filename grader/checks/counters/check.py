@@ -52,7 +52,7 @@ class CountersCheck(Check[CountersEvidence]):
         case = count.counting_case(context.assignment, kernel, language, context.public_seed)
         prepared = case, context.data(case)
         if language is Language.TRITON:
-            return count.check_interpreter_counters(context.setup(private=False), prepared, kernel)
+            return count.check_triton_counters(context.setup(private=False), prepared, kernel)
         scoring = count.CounterScoring.of(kernel, context.device)
         checked = context.checked_build()
         if isinstance(checked, Rejected):

@@ -1,11 +1,11 @@
 """Count the memory accesses of one small case and compare them with the assignment's bounds.
 
     CUDA C++, on any device   the checked host build counts every block
-    Triton, on a CPU          the interpreter counts; figures are shown, bounds do not apply
+    Triton, on a CPU          the executor of launches counts; bounds do not apply
 
-The figures come from the process that ran the submission and are not trusted by themselves. They
-win points only if the judge saw right outputs in the same run, and if the counted accesses are
-enough to read and write every array once. A broken bound always costs the points.
+In CUDA C++ the figures come from the process that ran the submission and are not trusted by
+themselves. They win points only if the judge saw right outputs in the same run, and if the counted
+accesses are enough to read and write every array once. A broken bound always costs the points.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from grader.assignment.counter_bounds import CounterBounds, FigureName, FigureUn
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.checks.check import CheckOutcome
-from grader.checks.common import interpreter_findings
+from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
-from grader.checks.counters.totals import AccessCounts, read_host, read_interpreter
+from grader.checks.counters.totals import AccessCounts, read_host, read_triton
 from grader.judge.session import Session
 from grader.report.evidence import CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
@@ -149,15 +149,15 @@ def not_built(rejected: Rejected, scoring: CounterScoring) -> CheckOutcome[Count
     return CheckOutcome(diagnosis=Diagnosis(verdict, rejected.message))
 
 
-def check_interpreter_counters(
+def check_triton_counters(
     setup: RunSetup, case: Prepared, kernel: Kernel
 ) -> CheckOutcome[CountersEvidence]:
-    """Run a Triton submission on one case in the interpreter; bounds do not apply."""
+    """Run a Triton submission on one case; bounds do not apply."""
     started_s = time.monotonic()
     limits = setup.assignment.limits
     with Session(setup.built, limits, setup.server, watch_memory=True) as session:
         outcome = run_under_tool(setup, session, [case], limits)
-    diagnosis, evidence = _interpreter_outcome(setup, case[0], outcome)
+    diagnosis, evidence = _triton_outcome(setup, case[0], outcome)
     if diagnosis.verdict is not Verdict.TAMPERED and CheckName.COUNTERS in kernel.points:
         message = f"{messages.CUDA_ONLY}; {diagnosis.message}"
         diagnosis = Diagnosis(Verdict.ACCEPTED, message)
@@ -175,17 +175,17 @@ def not_counted(kernel: Kernel) -> CheckOutcome[CountersEvidence]:
     return CheckOutcome(diagnosis=diagnosis)
 
 
-def _interpreter_outcome(
+def _triton_outcome(
     setup: RunSetup, case: Case, outcome: ToolOutcome
 ) -> tuple[Diagnosis, CountersEvidence | None]:
     if outcome.failure is not None:
         return _unproven(outcome.failure, CounterScoring()), None
     try:
-        counted = read_interpreter(outcome.records, setup.built.file)
+        counted = read_triton(outcome.records, setup.built.file)
     except ValueError:
         return Diagnosis(Verdict.TAMPERED, messages.TAMPERED), None
     least = sum(_least_bytes(setup, case))
-    evidence = _evidence(interpreter_findings.TOOL, case, counted, least, None)
+    evidence = _evidence(executor_findings.TOOL, case, counted, least, None)
     if outcome.wrong or not counted.lines:
         message = messages.WRONG_OUTPUTS if outcome.wrong else messages.NO_ACCESSES
         diagnosis = Diagnosis(Verdict.WRONG_ANSWER, message)

@@ -154,10 +154,10 @@ def _host_line(found: LineCounters, file: str) -> CounterLine:
     )
 
 
-def read_interpreter(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts:
-    """Read the records that the checked interpreter wrote about one call.
+def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts:
+    """Read the records that the executor of launches wrote about one call.
 
-    Raises ValueError if the interpreter cannot have written a record.
+    Raises ValueError if the executor cannot have written a record.
     """
     launches = 0
     lines: list[CounterLine] = []
@@ -174,11 +174,11 @@ def read_interpreter(records: Sequence[Mapping[str, Any]], file: str) -> AccessC
         for entry in record["lines"]:
             if not isinstance(entry, dict):
                 raise ValueError("not the counters of a line")
-            lines.append(_interpreter_line(entry, name, file))
+            lines.append(_triton_line(entry, name, file))
     return AccessCounts(launches=launches, lines=tuple(lines))
 
 
-def _interpreter_line(entry: Mapping[str, Any], kernel: str, file: str) -> CounterLine:
+def _triton_line(entry: Mapping[str, Any], kernel: str, file: str) -> CounterLine:
     _check_numbers(entry, "requests", "elements", "bytes", "sectors", "least_sectors")
     line, access = entry.get("line"), entry.get("access")
     if access not in ("load", "store", "atomic"):

@@ -34,7 +34,7 @@ class MemoryCheck(Check[MemoryEvidence]):
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[MemoryEvidence]]:
         """Run the visible small cases under the tools for the device and language."""
-        from grader.checks.memory.on_cpu import check_host_memory, check_interpreter_memory
+        from grader.checks.memory.on_cpu import check_host_memory, check_triton_memory
         from grader.checks.memory.on_gpu import check_gpu_memory
 
         cases = [
@@ -52,7 +52,7 @@ class MemoryCheck(Check[MemoryEvidence]):
             return [check_gpu_memory(setup, tool, cases, context.advance, context.prestarted())]
         if context.file.language is Language.TRITON:
             setup = context.setup(private=False)
-            return [check_interpreter_memory(setup, cases, context.advance)]
+            return [check_triton_memory(setup, cases, context.advance)]
         checked = context.checked_build()
         if isinstance(checked, Rejected):
             return [_without_tool(checked.verdict, checked.message)]

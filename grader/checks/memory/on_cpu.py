@@ -1,11 +1,11 @@
 """The memory check without a GPU: small cases again, with every access checked.
 
     CUDA C++   the checked host build checks every access
-    Triton     the checked interpreter checks every address
+    Triton     the executor of launches checks every address
 
-compute-sanitizer does the same on a GPU (`on_gpu`). A report without findings comes from the worker
-and is not trusted by itself: it counts only if the judge saw right outputs in every case of the
-run, and if accesses were counted. Findings always cost points.
+compute-sanitizer does the same on a GPU (`on_gpu`). A report without findings does not count by
+itself, because in CUDA C++ it comes from the worker: the judge must have seen right outputs in
+every case of the run, and accesses must have been counted. Findings always cost points.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from grader.checks.check import CheckOutcome
-from grader.checks.common import interpreter_findings
+from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.emulation_findings import HostRun, read_run
@@ -106,10 +106,10 @@ def _unproven(setup: RunSetup, run: HostRun) -> str | None:
     return None if run.accesses else "no kernel accessed any memory in this run"
 
 
-def check_interpreter_memory(
+def check_triton_memory(
     setup: RunSetup, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run a Triton submission in the interpreter with every address checked."""
+    """Run a Triton submission; the executor of its launches checks every address."""
     started_s = time.monotonic()
     limits = setup.assignment.limits
     with Session(setup.built, limits, setup.server, watch_memory=True) as session:
@@ -118,13 +118,13 @@ def check_interpreter_memory(
     tampered = unproven = None
     findings: tuple[Finding, ...] = ()
     try:
-        findings, accesses = interpreter_findings.read_run(outcome.records, setup.built.file)
+        findings, accesses = executor_findings.read_run(outcome.records, setup.built.file)
         unproven = None if accesses else "no kernel accessed any memory in this run"
     except ValueError:
         tampered = "the submission wrote into the memory checker's report"
-    advance(interpreter_findings.TOOL)
+    advance(executor_findings.TOOL)
     tool = ToolRun(
-        tool=interpreter_findings.TOOL,
+        tool=executor_findings.TOOL,
         findings=sum(finding.count for finding in findings),
         wall_s=round(time.monotonic() - started_s, 3),
     )

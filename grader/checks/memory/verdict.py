@@ -67,8 +67,8 @@ def _judge(results: Sequence[ToolResult], findings: tuple[Finding, ...]) -> Diag
     for result in results:
         if result.run.problem is not None:
             return Diagnosis(Verdict.NOT_MEASURED, result.run.problem)
-    # Before failures: the emulation ends a kernel that writes to an input, and the interpreter
-    # ignores the write; on a GPU the comparison of inputs finds it.
+    # Before failures: the emulation ends a kernel that writes to an input, and the executor of
+    # Triton's launches ignores the write; on a GPU the comparison of inputs finds it.
     written = next((f for f in findings if f.hint == INPUT_HINT), None)
     if written is not None:
         message = describe(written)

@@ -31,7 +31,13 @@ class KernelRulesCheck(Check[RulesEvidence]):
         if context.correct is False and context.file.language is Language.TRITON:
             return ()
         outcome = check_rules(
-            context.setup(), context.file.source.text, context.cases, context.data
+            context.setup(),
+            context.file.source.text,
+            context.cases,
+            context.data,
+            host_wrote=any(
+                outcome.host_wrote for outcome in context.outcomes(CheckName.CORRECTNESS)
+            ),
         )
         return reported(outcome)
 

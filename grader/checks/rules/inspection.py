@@ -18,6 +18,7 @@ from grader.assignment.cases import Case
 from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.executor_findings import NOT_OWN, NOT_OWN_HINT
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, broken_rules, suspicious_text
 from grader.judge.buffers import Buffer
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
@@ -27,23 +28,29 @@ from grader.report.evidence import BrokenRule, RulesEvidence
 from grader.report.verdict import Verdict
 from grader.vocabulary import Device, Language, Memory, Visibility
 
-NOT_OWN = "the result is computed by torch, not by a kernel of yours"
-NOT_OWN_HINT = (
-    "the output was written even with all launches of your kernels left out: compute and store "
-    "the result in a kernel of your own"
-)
 _HINT = "remove it: this kernel must be written by hand"
 
 
 def check_rules(
-    setup: RunSetup, text: str, cases: Sequence[Case], data: Callable[[Case], CaseData]
+    setup: RunSetup,
+    text: str,
+    cases: Sequence[Case],
+    data: Callable[[Case], CaseData],
+    *,
+    host_wrote: bool = False,
 ) -> CheckOutcome[RulesEvidence]:
-    """Inspect one built submission; `text` is its source file."""
+    """Inspect one built submission; `text` is its source file.
+
+    With `host_wrote`, host code was seen to write results into an output.
+    """
     started_s = time.monotonic()
     arrays = setup.assignment.signature.arrays
     on_device = all(array.memory is Memory.DEVICE for array in arrays)
     flags = [*suspicious_text(text, all_on_device=on_device), *setup.built.flags]
-    if setup.built.language is Language.TRITON:
+    if host_wrote:
+        broken = BrokenRule(rule="own_kernel", message=NOT_OWN)
+        evidence = RulesEvidence(broken=(broken,), flags=tuple(flags))
+    elif setup.built.language is Language.TRITON:
         evidence = _without_launches(setup, cases, data, flags)
     else:
         evidence = _linked(setup, flags)
@@ -98,6 +105,12 @@ def _without_launches(
                     if case.visibility is Visibility.VISIBLE:  # a case's name reveals its sizes
                         run.append(case.name)
                     written += sum(_changed(before[name], after[name]) for name in after)
+                    # Without a GPU the executor holds the outputs, and saw what it did not take.
+                    written += sum(
+                        record["elements"]
+                        for record in outcome.records
+                        if record.get("record") == "host_wrote"
+                    )
                     if written:
                         broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
                     for record in outcome.records:

@@ -61,7 +61,7 @@ def _judge_torch_on_gpu(facts: Facts, imported: TorchImport, fixes: Fixes) -> Ro
 
 
 def judge_triton(facts: Facts, fixes: Fixes) -> Row:
-    """Report whether triton is installed, and whether its interpreter works."""
+    """Report whether triton is installed, and whether its compiler works."""
     version, canary = facts.packages.triton, facts.packages.triton_canary
     if not facts.packages.triton_has_wheels:
         found = f"there are no packages for {facts.system.name} on {facts.system.architecture}"
@@ -77,13 +77,7 @@ def judge_triton(facts: Facts, fixes: Fixes) -> Row:
         return note("triton", f"{version}, not tried (it needs torch)", cost=NO_TRITON)
     if canary.problem is not None:
         cost = "Triton kernels cannot be graded on the CPU"
-        failure = f"its interpreter failed a test kernel ({canary.problem})"
-        numpy = facts.packages.numpy
-        # Before 3.7 the interpreter cannot run loops with numpy 2.4 and newer.
-        if numbers(version) < (3, 7) and numbers(numpy) >= (2, 4):
-            # Not a newer triton: torch's CUDA builds pin the version of triton.
-            found, fix = f"{version} with numpy {numpy}: {failure}", fixes.pip("numpy<2.4")
-            return mismatched("triton", found, cost=cost, fix=fix)
+        failure = f"its compiler failed a test kernel ({canary.problem})"
         fix = fixes.pip(wanted, force=True)
         return broken("triton", f"{version}: {failure}", cost=cost, fix=fix)
     if facts.graphics.visible and (package := launcher_missing(facts)):

@@ -1,0 +1,81 @@
+"""What the executor of Triton's launches reported → findings in the common wording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast, get_args
+
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.findings import INPUT_HINT
+from grader.report.evidence import Finding, FindingKind, Severity
+from grader.report.verdict import Verdict
+
+TOOL = "checked interpreter"  # its name in reports
+
+NOT_OWN = "the result is computed by torch, not by a kernel of yours"
+NOT_OWN_HINT = (
+    "the output was written even with all launches of your kernels left out: compute and store "
+    "the result in a kernel of your own"
+)
+
+_ACCESS = {"load": "read", "store": "write", "atomic": "atomic"}
+
+
+def read_run(records: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Finding, ...], int]:
+    """Return the findings and how many bytes kernels loaded and stored.
+
+    Raises ValueError if a record is not one of the executor's.
+    """
+    findings: list[Finding] = []
+    touched = 0
+    for record in records:
+        kind = record.get("record")
+        try:
+            if kind == "finding":
+                findings.append(_finding(record, file))
+            elif kind == "counters":
+                touched += int(record["loaded_bytes"]) + int(record["stored_bytes"])
+        except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+            raise ValueError(f"not a record of the executor: {error}") from error
+    return tuple(findings), touched
+
+
+def _finding(record: Mapping[str, Any], file: str) -> Finding:
+    if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
+        raise ValueError("an unknown kind of finding")
+    line, offset = record["line"], record["offset"]
+    program = [int(index) for index in record["program"]]
+    return Finding(
+        kind=record["kind"],
+        # No memory error on a GPU; the correctness check reports the changed input.
+        severity="warning" if record.get("read_only") else record["severity"],
+        message=str(record["message"])[:500],
+        hint=INPUT_HINT if record.get("read_only") else str(record["hint"])[:500],
+        file=file,
+        line=line if type(line) is int else None,
+        kernel=str(record["kernel"])[:200] or None,
+        block=cast("tuple[int, int, int]", tuple((*program, 0, 0, 0)[:3])),
+        buffer=None if record["tensor"] is None else str(record["tensor"])[:200],
+        element=offset if type(offset) is int else None,
+        access=cast(Any, _ACCESS.get(str(record["access"]))),
+        count=max(1, int(record["count"])),
+        tool=TOOL,
+    )
+
+
+def fault(told: Iterable[Mapping[str, Any]], file: str) -> Diagnosis | None:
+    """Return what a GPU would have stopped, or the comparison would miss: a store outside.
+
+    Lanes that are outside are left out by the executor, so that outputs may be right.
+    """
+    for record in told:
+        if record.get("record") != "finding" or record["access"] == "load":
+            continue
+        line = f"{file}:{record['line']}" if record["line"] else file
+        if record.get("read_only"):
+            message = f"wrote to `{record['tensor']}`, an input, in the kernel {record['kernel']}"
+            return Diagnosis(Verdict.WRONG_ANSWER, f"{message} ({line})", hint=INPUT_HINT)
+        if record["kind"] in ("out_of_bounds", "misaligned") and record["severity"] == "error":
+            message = f"the kernel {record['kernel']} ({line}) {record['message']}"
+            return Diagnosis(Verdict.MEMORY_ERROR, message, hint=str(record["hint"]))
+    return None

@@ -1,0 +1,102 @@
+"""The messages between a Triton worker and the executor of its launches.
+
+    worker   ── {"launch": …} + memory, IR ──→   executor
+             ←── {"wrote": …} + memory ───────
+
+One stream socket: a frame is the length of a JSON header, the number of blobs and their lengths,
+then the header and the blobs. The worker runs student code, so the executor trusts no frame: sizes
+are bounded, and every field is checked where it is used.
+
+    fetch    {"fetch": [slot, …]}                  the contents of buffers that are inputs too
+    launch   {"launch": {"ir": n, "grid": [x, y, z], "options": {…},
+                         "arguments": [argument, …], "storages": [storage, …]}}
+                                                   n of a new IR: its text is the last blob
+    end      {"end": [slot, …]}                    the worker's copies of the outputs
+    answer   {"wrote": [[slot or null, storage, blob], …]}  |  {}
+             {"failed": why}                       the kernel has stopped: a device_assert
+             {"stopped": why}                      nothing more of this call is executed
+
+    argument {"view": storage, "offset": bytes, "shape": […], "strides": […], "item": bytes,
+              "name": …}  |  {"number": n}  |  {"float": hexadecimal}
+    storage  {"slot": n, "address": n, "blob": n or null}
+             {"size": bytes, "address": n, "blob": n, "fresh": bool}     scratch of the submission
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+LINK_FD = 5  # in the worker and in the executor
+
+# Of the compiler's options, those that go into the compile gate.
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+_HEADER = struct.Struct("<II")
+_LENGTH = struct.Struct("<Q")
+# What never-written memory holds: a NaN of every float type.
+PATTERN = b"\xf5\x7f"
+
+MOST_HEADER = 4 << 20
+MOST_BLOBS = 300
+MOST_BYTES = 4 << 30
+_CHUNK = 16 << 20  # that a frame promises more costs nobody memory
+
+
+class Stream(Protocol):
+    """What frames go through: a socket."""
+
+    def recv_into(self, buffer: memoryview, /) -> int:
+        """Receive bytes; return how many, 0 at the end."""
+
+    def sendall(self, data: Any, /) -> None:
+        """Send all of the bytes."""
+
+
+class ProtocolError(Exception):
+    """The other side sent what is no frame."""
+
+
+def send(link: Stream, header: dict[str, Any], blobs: Sequence[Any] = ()) -> None:
+    """Send a frame; blobs are bytes or memory."""
+    text = json.dumps(header).encode()
+    views = [memoryview(blob).cast("B") for blob in blobs]
+    lengths = b"".join(_LENGTH.pack(view.nbytes) for view in views)
+    link.sendall(_HEADER.pack(len(text), len(views)) + lengths + text)
+    for view in views:
+        link.sendall(view)
+
+
+def receive(link: Stream) -> tuple[dict[str, Any], list[bytearray]]:
+    """Return a frame; EOFError if the other side is gone, ProtocolError if it is none."""
+    size, count = _HEADER.unpack(_exactly(link, _HEADER.size))
+    if size > MOST_HEADER or count > MOST_BLOBS:
+        raise ProtocolError("a frame that is too large")
+    lengths = [_LENGTH.unpack(_exactly(link, _LENGTH.size))[0] for _ in range(count)]
+    if sum(lengths) > MOST_BYTES:
+        raise ProtocolError("a frame that is too large")
+    text = _exactly(link, size)
+    blobs = [_exactly(link, length) for length in lengths]
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("a header that is no JSON") from error
+    if not isinstance(header, dict):
+        raise ProtocolError("a header that is no object")
+    return header, blobs
+
+
+def _exactly(link: Stream, size: int) -> bytearray:
+    data = bytearray(min(size, _CHUNK))
+    filled = 0
+    while filled < size:
+        if filled == len(data):
+            data.extend(bytes(min(size - filled, max(_CHUNK, filled))))
+        with memoryview(data) as view:
+            got = link.recv_into(view[filled:])
+        if not got:
+            raise EOFError
+        filled += got
+    return data

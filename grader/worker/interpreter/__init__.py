@@ -1,1 +1,0 @@
-"""Triton's interpreter, with every access checked and counted."""

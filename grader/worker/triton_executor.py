@@ -1,0 +1,532 @@
+"""Execute the launches of a Triton worker: a trusted program, confined as a worker is.
+
+    judge  ── ATTACH, BEGIN, END ──→ executor ←── launches ── worker (runs student code)
+                                        │
+                    the judge's buffers, mapped here and in no other process but the judge's
+
+The worker's messages are not trusted: their IR is parsed by `grader.emulation.triton_ir`, and every
+number is checked against what was attached. What is found goes to the judge in this process's own
+report. A launch outside of a call, between END and the next BEGIN, is refused.
+"""
+
+import math
+import os
+import select
+import socket
+import struct
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grader.emulation.triton_ir import executor, findings, memory
+from grader.emulation.triton_ir.blocks import Unsupported
+from grader.emulation.triton_ir.ir import Location, Module
+from grader.emulation.triton_ir.parser import IRError, parse
+from grader.emulation.triton_ir.traffic import Traffic
+from grader.protocol import launches, wire
+from grader.worker import host_memory, worker_log
+
+_MOST_PROGRAMS = (1 << 31) - 1
+_MOST_LAUNCHES_TOLD = 64
+_MOST_LINES_TOLD = 100  # of one kernel, the busiest
+_MOST_TEXTS = 4096
+_MOST_TEXT = 4 << 20  # bytes of IR; a kernel of a thousand lines has some 200,000
+_SHARE = 0.8  # of a call's time, which its launches together may take
+_ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch could end
+
+
+class _RefusedError(Exception):
+    """A message of the worker's that no honest worker sends."""
+
+
+class _Buffer:
+    """A buffer of the judge's: its storage, and what the worker may know."""
+
+    def __init__(self, name: str, data: torch.Tensor, *, writable: bool, bare: bool) -> None:
+        self.name = name
+        self.data = data
+        self.writable = writable
+        self.bare = bare
+        self.storage: memory.Storage | None = None
+        self.item = 1
+        self.shown = False  # to the worker, whose memory holds the pattern until then
+        self.host_value: bytes | None = None  # that host code has written first
+
+    def begin(self, *, checked: bool) -> None:
+        """Start a call: forget what was written."""
+        self.shown, self.host_value = False, None
+        pattern = b""
+        if self.bare and checked and self.data.numel():
+            byte = int(self.data[0])
+            if byte and bool((self.data == byte).all()):
+                pattern = bytes([byte])
+            else:
+                # Zero is a likely value, the pattern is not.
+                pattern = _fill(self.data)
+        self.storage = memory.Storage(
+            self.data,
+            address=0,
+            writable=self.writable,
+            bare=bool(pattern),
+            granule=self.item,
+            pattern=pattern,
+        )
+
+
+def _fill(data: torch.Tensor) -> bytes:
+    """Fill memory with the pattern of never-written memory, and return it."""
+    pattern = launches.PATTERN
+    data[0::2], data[1::2] = pattern[0], pattern[1]
+    return pattern
+
+
+# What a message of another form ends in.
+_MALFORMED = (_RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
+              OverflowError, RuntimeError)  # fmt: skip
+
+
+class Executor:
+    """The buffers of the judge, and the call that is running."""
+
+    def __init__(self, *, checked: bool, host_writes: bool, idle: bool = False) -> None:
+        self._idle = idle
+        self._checked = checked
+        self._host_writes = host_writes
+        self._buffers: dict[int, _Buffer] = {}
+        self._mapped: list[tuple[int, int]] = []
+        self._texts: list[Module | str] = []  # why there is no module
+        self._found = findings.Findings()
+        self._memory = memory.Memory(self._found, checked=checked)
+        self._running = False
+        self._stopped: str | None = None
+        self._left_s = 0.0
+        self._seconds = 0.0
+        self._host_wrote: Counter[str] = Counter()
+        self._launches = 0
+        self._kernels: dict[str, dict[str, Any]] = {}
+        self._told: set[tuple[int, str]] = set()
+
+    # ---- commands of the judge ----
+
+    def attach(self, payload: bytes, descriptor: int) -> None:
+        """Map a buffer."""
+        slot, _, flags, dtype, _, file_bytes, offset, size, *rest = wire.BUFFER.unpack_from(payload)
+        writable = bool(flags & wire.WRITABLE)
+        address = host_memory.map_file(descriptor, file_bytes, writable=writable)
+        self._mapped.append((address, file_bytes))
+        data = host_memory.bytes_at(address, file_bytes)[offset : offset + size]
+        name = rest[4].rstrip(b"\0").decode(errors="replace")
+        buffer = _Buffer(name, data, writable=writable, bare=bool(flags & wire.UNINITIALISED))
+        buffer.item = torch.empty(0, dtype=getattr(torch, wire.DTYPES[dtype])).element_size()
+        self._buffers[slot] = buffer
+
+    def detach(self) -> None:
+        """Forget and unmap all buffers."""
+        self._buffers.clear()
+        for address, size in self._mapped:
+            host_memory.unmap(address, size)
+        self._mapped.clear()
+
+    def begin(self, payload: bytes) -> None:
+        """Start a call, which may take so many seconds."""
+        (self._seconds,) = struct.unpack("<d", payload)
+        self._left_s = _SHARE * self._seconds
+        self._running, self._stopped = True, None
+        self._found.found.clear()
+        self._found.occurrences = 0
+        self._host_wrote.clear()
+        self._launches = 0
+        self._kernels.clear()
+        for buffer in self._buffers.values():
+            buffer.begin(checked=self._checked)
+
+    def end(self) -> None:
+        """End the call: tell what was found."""
+        self._running = False
+        for finding in self._found.found.values():
+            worker_log.tell("finding", **_record(finding))
+        worker_log.tell(
+            "findings",
+            told=len(self._found.found),
+            distinct=len(self._found.found),
+            occurrences=self._found.occurrences,
+        )
+        for kernel in self._kernels.values():
+            lines = sorted(kernel.pop("traffic").lines.values(), key=lambda line: -line.bytes)
+            told = [asdict(line) for line in lines[:_MOST_LINES_TOLD]]
+            worker_log.tell("counters", **kernel, lines=told)
+        for name, elements in self._host_wrote.items():
+            worker_log.tell("host_wrote", buffer=name, elements=elements)
+
+    # ---- messages of the worker ----
+
+    def message(self, header: dict[str, Any], blobs: list[bytearray]) -> tuple[Any, list[Any]]:
+        """Carry out a message; return the answer's header and blobs."""
+        if not self._running:
+            return {"stopped": "no call is running"}, []
+        if self._stopped is not None:
+            return {"stopped": self._stopped}, []
+        try:
+            if "launch" in header:
+                return self._launch(header["launch"], blobs)
+            if "fetch" in header:
+                return self._fetch(header["fetch"])
+            if "end" in header:
+                return self._last(header["end"], blobs)
+            raise _RefusedError("an unknown message")
+        except _MALFORMED as error:
+            return self.forged(f"{type(error).__name__}: {error}"), []
+
+    def forged(self, why: str) -> dict[str, Any]:
+        """Tell that the worker does not speak as its program does, and stop the call."""
+        worker_log.tell("forged", message=why[:300])
+        return self._stop("a message of another form")
+
+    def _stop(self, why: str) -> dict[str, Any]:
+        self._stopped = why
+        return {"stopped": why}
+
+    def _not_measured(self, reason: str, message: str, at: Location | None) -> dict[str, Any]:
+        line = at.line if at else None
+        worker_log.tell("not_measured", reason=reason, message=message, line=line)
+        return self._stop(message)
+
+    def _fetch(self, slots: list[int]) -> tuple[Any, list[Any]]:
+        if len(set(slots)) != len(slots):
+            raise _RefusedError("a buffer twice")
+        blobs = [self._buffers[slot].data.numpy() for slot in slots]
+        for slot in slots:
+            self._buffers[slot].shown = True
+        return {"wrote": [[slot, None, i] for i, slot in enumerate(slots)]}, blobs
+
+    def _last(self, slots: list[int], blobs: list[bytearray]) -> tuple[Any, list[Any]]:
+        for slot, blob in zip(slots, blobs, strict=True):
+            self._from_host(slot, blob)
+        return {}, []
+
+    def _from_host(self, slot: int, blob: bytearray) -> None:
+        """Take over what host code has written to an output, and remember it.
+
+        One value everywhere is no work: a kernel that adds up with atomics needs an output of
+        zeros, and torch may make it so.
+        """
+        buffer = self._buffers[slot]
+        if len(blob) != buffer.data.numel():
+            raise _RefusedError("an output of another size")
+        if not buffer.writable or not blob or len(blob) % buffer.item:
+            return
+        theirs = torch.frombuffer(blob, dtype=torch.uint8).view(-1, buffer.item)
+        ours = buffer.data.view(-1, buffer.item)
+        if buffer.shown:
+            wrote = (theirs != ours).any(1)
+        else:
+            filled = memory.is_filled(theirs.reshape(-1), launches.PATTERN)
+            wrote = ~filled.view(-1, buffer.item).all(1)
+        if not bool(wrote.any()):
+            return
+        values = theirs[wrote]
+        first = buffer.host_value or bytes(values[0].tolist())
+        buffer.host_value = first
+        # The same value as before, or one value in the whole output.
+        same = (values == torch.tensor(list(first), dtype=torch.uint8)).all()
+        if not self._host_writes and not bool(same) and not bool((theirs == theirs[0]).all()):
+            self._host_wrote[buffer.name] += len(values)
+        ours[wrote] = values
+        storage = buffer.storage
+        assert storage is not None
+        if storage.written is not None:
+            at = torch.nonzero(wrote).reshape(-1) * buffer.item
+            storage.written[storage.cells(at, buffer.item).reshape(-1)] = True
+
+    # ---- launches ----
+
+    def _launch(self, launch: dict[str, Any], blobs: list[bytearray]) -> tuple[Any, list[Any]]:
+        began_s = time.monotonic()
+        module = self._module(launch["ir"], blobs)
+        if isinstance(module, str):
+            return self._not_measured("unsupported", f"the executor cannot read {module}", None), []
+        x, y, z = (int(extent) for extent in launch["grid"])
+        if min(x, y, z) < 1 or x * y * z > _MOST_PROGRAMS or max(y, z) > 65535:
+            raise _RefusedError("a grid that no GPU takes")
+        storages = [self._storage(storage, blobs) for storage in launch["storages"]]
+        arguments = [self._argument(argument, storages) for argument in launch["arguments"]]
+        if len(arguments) != len(module.kernel.arguments):
+            message = f"the executor cannot match the arguments of {module.kernel.name}"
+            return self._not_measured("unsupported", message, module.kernel.location), []
+        given = {id(a.storage) for a in arguments if isinstance(a, memory.View)}
+        others = [self._whole(*pair) for pair in storages if id(pair[1]) not in given]
+        if self._idle:
+            return {"wrote": []}, []
+        self._launches += 1
+        self._tell_launch(launch, module)
+        run = executor.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
+        loaded, stored = self._memory.loaded_bytes, self._memory.stored_bytes
+        known = self._kernel(module.kernel.name)
+        self._memory.traffic = known["traffic"] if self._checked else None
+        try:
+            result = executor.execute(
+                run, self._memory, self._found, deadline_s=began_s + self._left_s
+            )
+        except executor.TimeLimitError as error:
+            return self._too_long(error, x * y * z, began_s), []
+        except Unsupported as error:
+            message = f"the executor cannot run {error}"
+            return self._not_measured("unsupported", message, getattr(error, "at", None)), []
+        except executor.KernelError as error:
+            line = error.at.line if error.at else None
+            worker_log.tell(
+                "exception", type="KernelError", message=str(error)[:300], line=line, function=None
+            )
+            return {"failed": str(error)[:300]}, []
+        except Exception as error:  # torch raises many kinds
+            # Not the launch's fault, as far as anybody knows.
+            message = f"the executor failed: {type(error).__name__}: {error}"[:300]
+            return self._not_measured("unsupported", message, None), []
+        self._left_s -= time.monotonic() - began_s
+        known["launches"] += 1
+        known["programs"] += result.programs
+        known["operations"] += result.operations
+        known["loaded_bytes"] += self._memory.loaded_bytes - loaded
+        known["stored_bytes"] += self._memory.stored_bytes - stored
+        return self._written(launch["storages"], storages)
+
+    def _module(self, number: int, blobs: list[bytearray]) -> Module | str:
+        """Return the module of that number, which comes with its first launch, or why not."""
+        if type(number) is not int or not 0 <= number <= min(len(self._texts), _MOST_TEXTS):
+            raise _RefusedError("IR of another number")
+        if number == len(self._texts):
+            self._texts.append(self._parsed(number, blobs.pop()))
+        return self._texts[number]
+
+    def _parsed(self, number: int, given: bytearray) -> Module | str:
+        if len(given) > _MOST_TEXT:
+            return f"IR of {len(given):,} bytes"
+        try:
+            text = given.decode()
+            module = parse(text)
+            assert module.kernel
+        except (IRError, UnicodeDecodeError) as error:
+            return str(error)[:300]
+        except Exception as error:  # a parser of text that anybody may have written
+            return f"its IR ({type(error).__name__}: {error})"[:300]
+        # The compilers of a GPU have the last word: the judge gives them this file.
+        Path(f"{number}.ttir").write_text(text, encoding="utf-8")
+        return module
+
+    def _tell_launch(self, launch: dict[str, Any], module: Module) -> None:
+        options = {name: int(launch["options"][name]) for name in sorted(launch["options"])}
+        if not options.keys() <= set(launches.OPTIONS):
+            raise _RefusedError("an unknown option")
+        key = int(launch["ir"]), str(options)
+        if key not in self._told and len(self._told) < _MOST_LAUNCHES_TOLD:
+            self._told.add(key)
+            worker_log.tell("launch", kernel=module.kernel.name, ir=key[0], options=options)
+
+    def _storage(
+        self, storage: dict[str, Any], blobs: list[bytearray]
+    ) -> tuple[str, memory.Storage]:
+        if "slot" in storage:
+            buffer = self._buffers[storage["slot"]]
+            if storage["blob"] is not None:
+                self._from_host(storage["slot"], blobs[storage["blob"]])
+            assert buffer.storage is not None
+            buffer.storage.address = int(storage["address"])
+            return buffer.name, buffer.storage
+        blob = blobs[storage["blob"]]
+        data = torch.frombuffer(blob, dtype=torch.uint8) if blob else torch.empty(0).byte()
+        if len(blob) != storage["size"]:
+            raise _RefusedError("scratch of another size")
+        fresh = bool(storage["fresh"]) and self._checked
+        return "", memory.Storage(
+            data,
+            address=int(storage["address"]),
+            writable=True,
+            bare=fresh,
+            pattern=launches.PATTERN if fresh else b"",
+        )
+
+    def _argument(
+        self, argument: dict[str, Any], storages: list[tuple[str, memory.Storage]]
+    ) -> executor.Argument:
+        if "number" in argument:
+            return int(argument["number"])
+        if "float" in argument:
+            return float.fromhex(argument["float"])
+        _, storage = storages[argument["view"]]
+        shape = [int(extent) for extent in argument["shape"]]
+        strides = [int(stride) for stride in argument["strides"]]
+        item, offset = int(argument["item"]), int(argument["offset"])
+        if item not in (1, 2, 4, 8, 16) or len(shape) != len(strides) or len(shape) > 16:
+            raise _RefusedError("a tensor of another form")
+        if min([*shape, *strides, offset, 0]) < 0:
+            raise _RefusedError("a tensor outside of its memory")
+        extent = 0
+        if all(shape):
+            extent = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+        if offset + extent * item > storage.size:
+            raise _RefusedError("a tensor outside of its memory")
+        members = None
+        # A stride of 0 repeats elements, as often as it likes.
+        moving = [(n, stride) for n, stride in zip(shape, strides, strict=True) if stride]
+        if extent and math.prod(n for n, _ in moving) < extent:
+            members = torch.zeros(extent, dtype=torch.bool)
+            members.as_strided([n for n, _ in moving], [by for _, by in moving]).fill_(True)
+        view = memory.View(
+            name=str(argument["name"])[:100],
+            storage=storage,
+            offset=offset,
+            size=extent * item,
+            item=item,
+            read_only=not storage.writable,
+            members=members,
+        )
+        if "extents" not in argument:
+            return view
+        return executor.DescriptorArgument(
+            view=view,
+            shape=tuple(int(extent) for extent in argument["extents"]),
+            strides=tuple(int(step) for step in argument["steps"]),
+            nan=bool(argument["nan"]),
+        )
+
+    def _whole(self, name: str, storage: memory.Storage) -> memory.View:
+        return memory.View(
+            name=name or "?",
+            storage=storage,
+            offset=0,
+            size=storage.size,
+            item=storage.granule,
+            read_only=not storage.writable,
+        )
+
+    def _written(
+        self, told: list[dict[str, Any]], storages: list[tuple[str, memory.Storage]]
+    ) -> tuple[Any, list[Any]]:
+        """Return what the launch may have changed."""
+        wrote: list[list[int | None]] = []
+        blobs: list[Any] = []
+        for place, (message, (_, storage)) in enumerate(zip(told, storages, strict=True)):
+            if storage.writable and storage.touched:
+                slot = message.get("slot")
+                if slot is not None:
+                    self._buffers[slot].shown = True
+                wrote.append([slot, place, len(blobs)])
+                blobs.append(storage.data.numpy())
+        return {"wrote": wrote}, blobs
+
+    def _too_long(self, error: BaseException, programs: int, began_s: float) -> dict[str, Any]:
+        at = getattr(error, "at", None)
+        # After many launches the last one may have had no time left.
+        had_time = self._left_s > _ENDLESS_SHARE * self._seconds
+        if getattr(error, "endless", False) and had_time:
+            message = f"a program did not end within {time.monotonic() - began_s:.1f} s"
+            return self._not_measured("endless", message, at)
+        message = (
+            f"too much for the executor: {programs:,} programs did not end within "
+            f"{_SHARE * self._seconds:g} s"
+        )
+        return self._not_measured("budget", message, at)
+
+    def _kernel(self, name: str) -> dict[str, Any]:
+        """Return what is known of a kernel's launches in this call."""
+        return self._kernels.setdefault(
+            name,
+            {
+                "kernel": name,
+                "launches": 0,
+                "programs": 0,
+                "operations": 0,
+                "loaded_bytes": 0,
+                "stored_bytes": 0,
+                "traffic": Traffic(),
+            },
+        )
+
+
+def _record(finding: findings.Finding) -> dict[str, Any]:
+    record = asdict(finding)
+    record["offset"] = record.pop("element")
+    return record
+
+
+class _Link:
+    """The worker's socket, for as long as the judge waits for the call's end.
+
+    Then an honest worker's frames are whole, and its answers taken.
+    """
+
+    def __init__(self, link: socket.socket, channel: socket.socket) -> None:
+        link.setblocking(False)
+        self._socket = link
+        self._channel = channel.fileno()
+
+    def recv_into(self, buffer: memoryview) -> int:
+        self._wait(select.POLLIN)
+        return self._socket.recv_into(buffer)
+
+    def sendall(self, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        while view:
+            self._wait(select.POLLOUT)
+            view = view[self._socket.send(view) :]
+
+    def _wait(self, event: int) -> None:
+        poll = select.poll()
+        poll.register(self._socket, event)
+        poll.register(self._channel, select.POLLIN)
+        ready = {descriptor for descriptor, _ in poll.poll()}
+        if self._socket.fileno() not in ready:
+            raise launches.ProtocolError("a frame that is not whole")
+
+
+def serve(link_fd: int, *, checked: bool, host_writes: bool, idle: bool = False) -> None:
+    """Carry out the judge's commands and the worker's messages until the judge is gone."""
+    torch.set_num_threads(1)
+    channel = socket.socket(fileno=wire.CHANNEL_FD)
+    link = socket.socket(fileno=link_fd)
+    stream = _Link(link, channel)
+    running = Executor(checked=checked, host_writes=host_writes, idle=idle)
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    poll.register(link, select.POLLIN)
+    while True:
+        ready = {descriptor for descriptor, _ in poll.poll()}
+        # The worker's first: what it sent before it answered belongs to the call that is running.
+        if link_fd in ready:
+            try:
+                header, blobs = launches.receive(stream)
+                answer, more = running.message(header, blobs)
+                launches.send(stream, answer, more)
+                continue
+            except (EOFError, OSError):
+                pass  # the worker is gone
+            except launches.ProtocolError as error:
+                running.forged(str(error))
+            poll.unregister(link)
+            link.close()
+            link_fd = -1
+            continue
+        _command(running, channel)
+
+
+def _command(running: Executor, channel: socket.socket) -> None:
+    """Carry out one command of the judge's; end this process if the judge is gone."""
+    try:
+        number, command, payload, descriptors = wire.receive(channel)
+    except EOFError:
+        os._exit(0)
+    if command == wire.ATTACH:
+        running.attach(payload, descriptors[0])
+    elif command == wire.DETACH:
+        running.detach()
+    elif command == wire.BEGIN:
+        running.begin(payload)
+    elif command == wire.END:
+        running.end()
+    for descriptor in descriptors:
+        os.close(descriptor)
+    wire.answer(channel, number)

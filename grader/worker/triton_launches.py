@@ -1,0 +1,471 @@
+"""Record the launches of Triton kernels, and let another process execute them.
+
+    kernel[grid](…) ─→ Triton's own launcher: arguments, specialization, cache
+        compile ─→ Triton's IR as text, which needs no GPU
+        run     ─→ a message to the executor; outputs and scratch memory come back
+
+Only Triton's `compile` is replaced, so a launch is specialized as on a GPU. This process holds no
+output: the executor does. What it has in an output's place is memory of its own, into which the
+executor copies what kernels have written, for host code that reads it. What host code writes there
+goes to the executor as well, which decides whether it may (`zero_`, `fill_`).
+"""
+
+import ast
+import contextlib
+import ctypes
+import gc
+import inspect
+import re
+import socket
+import threading
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from grader.protocol import launches
+
+REGISTERS = 128  # a thread; an ordinary kernel's, for callers that compute a grid from them
+SHARED_BYTES = 16 << 10  # a block; never 0, because callers divide by it
+_THREADS = 1024
+
+# Filling touches memory that may never be used otherwise.
+_LARGEST_FILL = 64 << 20
+_FUNCTIONS = ("empty", "empty_like", "empty_strided", "empty_permuted")
+_METHODS = ("new_empty", "new_empty_strided")
+
+
+class LaunchStopped(BaseException):  # a submission catches `Exception`
+    """The executor cannot go on with this call; it has told the judge why."""
+
+
+class KernelFailedError(RuntimeError):
+    """The kernel itself has failed; the executor has told the judge where."""
+
+
+class Buffer:
+    """An array of the judge's: its slot, and the tensor that this process has in its place."""
+
+    def __init__(self, slot: int, tensor: Any, *, local: bool, read: bool) -> None:
+        self.slot = slot
+        self.tensor = tensor
+        self.local = local
+        self.read = read
+        self.version = _version(tensor)
+        self.low = int(tensor.data_ptr())
+        self.high = self.low + tensor.numel() * tensor.element_size()
+
+
+class Launches:
+    """The launches of this process, and its side of the link to the executor."""
+
+    def __init__(self, link: socket.socket, torch: Any) -> None:
+        self._link = link
+        self._torch = torch
+        self._texts: dict[str, int] = {}
+        self._buffers: dict[int, Buffer] = {}
+        self._fresh: dict[int, Any] = {}
+        self._lock = threading.RLock()  # a submission's threads may launch
+
+    # ---- a call of the entry ----
+
+    def begin(self, buffers: list[Buffer]) -> None:
+        """Start a call with these buffers; those that are inputs too get their contents."""
+        self._buffers = {buffer.slot: buffer for buffer in buffers}
+        local = [buffer for buffer in buffers if buffer.local]
+        for buffer in local:
+            fill(buffer.low, buffer.high - buffer.low)
+        wanted = [buffer.slot for buffer in local if buffer.read]
+        if wanted:
+            with self._lock:
+                launches.send(self._link, {"fetch": wanted})
+                self._take()
+
+    def end(self) -> None:
+        """End the call, however it went: the executor sees what host code wrote last."""
+        local = [buffer for buffer in self._buffers.values() if buffer.local]
+        if local:
+            blobs = [_memory(buffer.low, buffer.high - buffer.low) for buffer in local]
+            # A call that was stopped has been told of.
+            with contextlib.suppress(LaunchStopped, OSError, EOFError), self._lock:
+                launches.send(self._link, {"end": [buffer.slot for buffer in local]}, blobs)
+                self._take()
+
+    def register(self, storage: Any) -> None:
+        """A storage was just allocated, and filled with the pattern."""
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        self._fresh[storage.data_ptr()] = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+
+    # ---- a launch ----
+
+    def launch(
+        self, kernel: "RecordedKernel", grid: tuple[int, int, int], values: list[Any]
+    ) -> None:
+        """Execute a launch: `values` are the arguments of the IR's function."""
+        with self._lock:
+            self._launch(kernel, grid, values)
+
+    def _launch(
+        self, kernel: "RecordedKernel", grid: tuple[int, int, int], values: list[Any]
+    ) -> None:
+        blobs: list[Any] = []
+        storages: list[dict[str, Any]] = []
+        places: dict[int, int] = {}
+        local: list[Any] = []
+        arguments = []
+        for name, kind, value in zip(kernel.names, kernel.kinds, values, strict=True):
+            arguments += self._argument(name, kind, value, storages, places, blobs, local)
+        # A kernel may know buffers by address, loaded from a tensor of pointers.
+        for buffer in self._buffers.values():
+            self._storage(buffer.tensor, storages, places, blobs, local)
+        ir = self._texts.setdefault(kernel.text, len(self._texts))
+        if ir == len(self._texts) - 1:
+            blobs.append(kernel.text.encode())
+        message = {
+            "ir": ir,
+            "grid": list(grid),
+            "options": kernel.options,
+            "arguments": arguments,
+            "storages": storages,
+        }
+        launches.send(self._link, {"launch": message}, blobs)
+        self._take(local)
+
+    def _argument(
+        self,
+        name: str,
+        kind: Any,
+        value: Any,
+        storages: list[dict[str, Any]],
+        places: dict[int, int],
+        blobs: list[Any],
+        local: list[Any],
+    ) -> list[dict[str, Any]]:
+        if isinstance(kind, tuple):
+            parts = []
+            for i, (inner, item) in enumerate(zip(kind, value, strict=True)):
+                if inner != "constexpr":
+                    parts += self._argument(
+                        f"{name}[{i}]", inner, item, storages, places, blobs, local
+                    )
+            return parts
+        if hasattr(value, "block_shape") and hasattr(value, "base"):  # a tensor descriptor
+            (view,) = self._argument(name, "*", value.base, storages, places, blobs, local)
+            extents, steps = (list(map(int, numbers)) for numbers in (value.shape, value.strides))
+            nan = getattr(value, "padding", "zero") == "nan"
+            descriptor = {**view, "extents": extents, "steps": steps, "nan": nan}
+            return [descriptor, *({"number": number} for number in (*extents, *steps))]
+        tensor = getattr(value, "base", value) if not hasattr(value, "untyped_storage") else value
+        if not hasattr(tensor, "untyped_storage"):
+            if isinstance(value, float):
+                return [{"float": value.hex()}]
+            return [{"number": int(value)}]
+        storage = self._storage(tensor, storages, places, blobs, local)
+        return [
+            {
+                "view": storage,
+                "offset": tensor.data_ptr() - storages[storage]["address"],
+                "shape": list(tensor.shape),
+                "strides": list(tensor.stride()),
+                "item": tensor.element_size(),
+                "name": name,
+            }
+        ]
+
+    def _storage(
+        self,
+        tensor: Any,
+        storages: list[dict[str, Any]],
+        places: dict[int, int],
+        blobs: list[Any],
+        local: list[Any],
+    ) -> int:
+        """Return the number of a tensor's storage in the message, added if it is new."""
+        address = int(tensor.data_ptr())
+        for buffer in self._buffers.values():
+            if buffer.low <= address < max(buffer.high, buffer.low + 1):
+                if buffer.low not in places:
+                    places[buffer.low] = len(storages)
+                    storages.append(self._buffer(buffer, blobs))
+                return places[buffer.low]
+        storage = tensor.untyped_storage()
+        base, size = int(storage.data_ptr()), int(storage.nbytes())
+        if base not in places:
+            places[base] = len(storages)
+            known = self._fresh.get(base)
+            fresh = known is not None and not known.expired()
+            storages.append(
+                {"size": size, "address": base, "blob": len(blobs), "fresh": bool(fresh)}
+            )
+            blobs.append(_memory(base, size))
+            local.append((len(storages) - 1, base, size))
+        return places[base]
+
+    def _buffer(self, buffer: Buffer, blobs: list[Any]) -> dict[str, Any]:
+        blob = None
+        if buffer.local and _version(buffer.tensor) != buffer.version:
+            # torch has written there since: the executor decides whether it may.
+            blob = len(blobs)
+            blobs.append(_memory(buffer.low, buffer.high - buffer.low))
+            buffer.version = _version(buffer.tensor)
+        return {"slot": buffer.slot, "address": buffer.low, "blob": blob}
+
+    def _take(self, local: list[Any] | None = None) -> None:
+        """Wait for the executor, and copy what it has written."""
+        header, blobs = launches.receive(self._link)
+        if "stopped" in header:
+            raise LaunchStopped(str(header["stopped"]))
+        if "failed" in header:
+            raise KernelFailedError(str(header["failed"]))
+        scratch = {place: (base, size) for place, base, size in local or []}
+        for slot, place, blob in header.get("wrote", []):
+            if slot is not None:
+                buffer = self._buffers[slot]
+                base, size = buffer.low, buffer.high - buffer.low
+            else:
+                base, size = scratch[place]
+            data = blobs[blob]
+            ctypes.memmove(
+                base, (ctypes.c_char * len(data)).from_buffer(data), min(size, len(data))
+            )
+        for buffer in self._buffers.values():
+            buffer.version = _version(buffer.tensor)
+
+
+class _Texts(dict[str, str]):
+    """The texts of the compilation stages; those after Triton's IR are empty."""
+
+    def __missing__(self, _stage: str) -> str:
+        return ""
+
+
+class RecordedKernel:
+    """What a compilation returns in place of Triton's compiled kernel: the IR, and a `run`."""
+
+    n_regs = REGISTERS
+    n_spills = 0
+    n_max_threads = _THREADS
+    function = 0
+    module = 0
+    packed_metadata = ()
+    kernel = b""
+    hash = ""
+
+    def __init__(self, recorder: Launches, source: Any, text: str, options: Any) -> None:
+        self._recorder = recorder
+        self.name = str(source.name)
+        self.text = text
+        self._source = source
+        self._all = list(source.signature.items())
+        kept = [(name, kind) for name, kind in self._all if kind != "constexpr"]
+        self.names = [name for name, _ in kept]
+        self.kinds = [kind for _, kind in kept]
+        self.options = {
+            name: getattr(options, name)
+            for name in launches.OPTIONS
+            if isinstance(getattr(options, name, None), int)
+        }
+        fields = {**vars(options), "name": self.name, "shared": SHARED_BYTES}
+        self.metadata = SimpleNamespace(**fields)
+        self.asm = _Texts(ttir=text)
+
+    def _init_handles(self) -> None:
+        """Do nothing: there is no module to load."""
+
+    def launch_metadata(self, *_: Any) -> None:
+        """Return nothing: it is for profilers."""
+
+    def run(self, *arguments: Any) -> None:
+        """Launch: the grid, five things of the driver's, two hooks, then the arguments."""
+        grid = arguments[:3]
+        values = arguments[len(arguments) - len(self._all) :]
+        self.execute(grid, values)
+
+    def execute(self, grid: Any, values: Any) -> None:
+        """Execute on a grid with the arguments of the kernel, compile-time constants included."""
+        whole = tuple(int(extent) for extent in grid)
+        if min(whole) <= 0:
+            return  # a GPU launches nothing
+        pairs = zip(self._all, values, strict=True)
+        kept = [value for (_, kind), value in pairs if kind != "constexpr"]
+        self._recorder.launch(self, whole, kept)  # type: ignore[arg-type] # three of them
+
+    def __getitem__(self, grid: Any) -> Callable[..., None]:
+        """Return a function that launches on a grid of three numbers."""
+
+        def launch(*values: Any, stream: object = None) -> None:
+            del stream
+            if len(values) != len(self._all):
+                raise TypeError(
+                    f"a compiled kernel takes all {len(self._all)} arguments of `{self.name}`, "
+                    f"constexpr ones too ({len(values)} given)"
+                )
+            self.execute((grid[0], grid[1], grid[2]), values)
+
+        return launch
+
+
+def install(link: socket.socket) -> Launches:
+    """Replace Triton's compiler in this process, and have allocations filled with the pattern."""
+    import torch
+    import triton.compiler
+    from triton.runtime import jit
+
+    recorder = Launches(link, torch)
+
+    def compile_to_ir(src: Any, target: Any = None, options: Any = None, *_: Any, **__: Any) -> Any:
+        return _compile(recorder, src, target, options or {})
+
+    triton.compiler.compile = triton.compiler.compiler.compile = compile_to_ir
+    create_binder = jit.JITFunction.create_binder
+
+    def binder(kernel: Any, *arguments: Any) -> Any:
+        made = create_binder(kernel, *arguments)
+        kernel.compile = compile_to_ir  # taken from its module when that was imported
+        return made
+
+    jit.JITFunction.create_binder = binder
+    for name in _FUNCTIONS:
+        if hasattr(torch, name):
+            setattr(torch, name, _watched(getattr(torch, name), torch, recorder.register))
+    for name in _METHODS:
+        method = getattr(torch.Tensor, name)
+        setattr(torch.Tensor, name, _watched(method, torch, recorder.register))
+    return recorder
+
+
+def _compile(recorder: Launches, source: Any, target: Any, options: dict[str, Any]) -> Any:
+    """Compile to Triton's IR. Raises Triton's own errors."""
+    from triton._C.libtriton import ir
+    from triton.compiler.compiler import make_backend
+    from triton.runtime import driver
+
+    target = target or driver.active.get_current_target()
+    backend = make_backend(target)
+    parsed = backend.parse_options({**dict(options), **source.parse_options()})
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    given = {
+        "target": target,
+        "options": parsed,
+        "codegen_fns": backend.get_codegen_implementation(parsed),
+        "module_map": backend.get_module_map(),
+        "context": context,
+    }
+    # `target` is a parameter since Triton 3.5.
+    names = inspect.signature(source.make_ir).parameters
+    try:
+        module = source.make_ir(**{name: given[name] for name in names})
+    except Exception as error:
+        _place(error, source)
+        raise
+    return RecordedKernel(recorder, source, str(module), parsed)
+
+
+def _place(error: BaseException, source: Any) -> None:
+    """Leave the line and the plain message of a compiler's error on the error, for the log."""
+    innermost, cause = error, error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+        if hasattr(cause, "node") and hasattr(cause, "src"):
+            innermost = cause
+    node, text = getattr(innermost, "node", None), getattr(innermost, "src", None)
+    message = str(getattr(innermost, "error_message", None) or cause)
+    # Triton wraps some of its own exceptions as text.
+    message = re.sub(r"^\w+\((['\"])(.*)\1\)$", r"\2", message, flags=re.DOTALL)
+    hint = _constant_hint(message, node, source)
+    line = None
+    function = _function_of(text, source.fn)
+    if node is not None and function is not None:
+        line = _definition_line(function) + node.lineno - 1
+    # As on a GPU: what Python raised inside the compiler is the student's own exception.
+    words = type(cause).__name__, f"{message} ({hint})" if hint else message, line
+    error.grader_words = words  # type: ignore[attr-defined] # `worker_log` reads it
+
+
+def _function_of(text: str | None, kernel: Any) -> Any:
+    """Return the kernel, or the device function of the file, that has this source."""
+    from triton.runtime.jit import JITFunction
+
+    if text is None or text == kernel.src:
+        return kernel
+    live = (thing for thing in gc.get_objects() if issubclass(type(thing), JITFunction))
+    file = kernel.fn.__code__.co_filename
+    return next(
+        (one for one in live if one.src == text and one.fn.__code__.co_filename == file), None
+    )
+
+
+def _definition_line(function: Any) -> int:
+    """Return the line of a function's `def`, which is line 1 to the compiler."""
+    lines, first = inspect.getsourcelines(function.fn)
+    for number, line in enumerate(lines):
+        if re.match(r"\s*def\s", line):
+            return first + number
+    return first
+
+
+def _constant_hint(message: str, node: Any, source: Any) -> str:
+    """Explain an error whose cause is an argument that is 1; "" for other errors."""
+    missing = re.search(r"'(?:int|constexpr)' object has no attribute '(\w+)'", message)
+    annotated = {p.name for p in source.fn.params if p.is_constexpr}
+    ones = [
+        name
+        for name, kind in source.signature.items()
+        if kind == "constexpr" and name not in annotated
+    ]
+    if missing is None or not ones:
+        return ""
+    named = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)] if node else []
+    # In a helper function the argument has another name.
+    name = next((name for name in named if name in ones), ones[0])
+    return (
+        f"an integer argument that is 1 becomes a compile-time constant, as `{name}` did: "
+        f"use @triton.jit(do_not_specialize=[{name!r}]), or do not use .{missing[1]} on it"
+    )
+
+
+def fill(address: int, size: int) -> None:
+    """Fill memory with the pattern."""
+    if size:
+        text = launches.PATTERN * (size // 2 + 1)
+        ctypes.memmove(address, text, size)
+
+
+def _watched(allocate: Any, torch: Any, register: Any) -> Any:
+    """Return a function of torch that promises nothing about its memory, filling it."""
+
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        tensor = allocate(*args, **kwargs)
+        if kwargs.get("out") is None and _plain(tensor, torch):
+            storage = tensor.untyped_storage()
+            if 0 < storage.nbytes() <= _LARGEST_FILL:
+                fill(storage.data_ptr(), storage.nbytes())
+                register(storage)
+        return tensor
+
+    watched.__name__ = allocate.__name__
+    watched.__doc__ = allocate.__doc__
+    return watched
+
+
+def _plain(tensor: Any, torch: Any) -> bool:
+    # A bool is 0 or 1 and nothing else; subclasses may forbid looking inside.
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.layout is torch.strided
+        and tensor.device.type == "cpu"
+        and tensor.dtype is not torch.bool
+    )
+
+
+def _memory(address: int, size: int) -> Any:
+    return (ctypes.c_char * size).from_address(address)
+
+
+def _version(tensor: Any) -> int:
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # tensors of inference mode have none
+        return 0
