@@ -1,4 +1,4 @@
-"""Exceptions of Python and of Triton's interpreter have hints for beginners."""
+"""Exceptions of Python and of Triton have hints for beginners."""
 
 from __future__ import annotations
 

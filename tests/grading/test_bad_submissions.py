@@ -139,11 +139,11 @@ PYTHON = [
     ("aborts.py", "runtime_error", "aborted (silu.py:17)", ""),
     ("endless_loop.py", "time_limit", "calling silu did not end within 1 s", "loop"),
     ("endless_loop_in_kernel.py", "time_limit", "calling silu did not end", "loop"),
+    ("computes_too_much.py", "not_measured", ": too much for the executor: 1,073,", "a GPU"),
     ("claims_not_to_be_measured.py", "runtime_error", "raised ValueError (silu.py:22)", ""),
     ("answers_first.py", "tampered", "sent a forged answer", "descriptor"),
     ("answers_with_the_right_number.py", "tampered", "wrote on the grader's channel", "descriptor"),
     ("closes_the_channel.py", "runtime_error", "silu closed its channel", "close no descriptor"),
-    ("child_writes_after_done.py", "tampered", "was written to after the call", "end every"),
     ("kills_the_server.py", "runtime_error", "crashed: killed", ""),
     ("prints_for_ever.py", "output_limit", "printed more than 64 KiB", "remove the printing"),
     ("uses_gigabytes.py", "memory_limit", "used more than 256 MiB of memory", "allocation"),
@@ -172,6 +172,8 @@ RIGHT = [
     "right.py",
     "closes_its_output.cu",
     "leaves_a_daemon.py",
+    # Without a GPU it writes to memory of its own.
+    "child_writes_after_done.py",
 ]
 
 
@@ -198,8 +200,9 @@ def bench(
     return Bench(tmp_path, capsys)
 
 
-# A thread that never stops is caught writing, or crashes because the memory was unmapped:
-# that depends on the scheduler.
+# A thread that never stops is caught writing, or crashes because the memory was unmapped, or
+# (Triton without a GPU) has spoiled what host code says that it has written: that depends on the
+# scheduler.
 SCRIBBLERS = ["thread_writes_after_done.cu", "thread_writes_after_done.py"]
 
 
@@ -208,7 +211,8 @@ SCRIBBLERS = ["thread_writes_after_done.cu", "thread_writes_after_done.py"]
 def test_a_thread_that_goes_on_writing_wins_nothing(bench: Bench, scratch: Path, file: str) -> None:
     with nothing_left(scratch):
         graded = bench.grade_file(HAND_INS / file)
-    assert graded.verdict in ("tampered", "memory_error", "runtime_error"), graded.failed
+    wrong = ("tampered", "memory_error", "runtime_error", "wrong_answer")
+    assert graded.verdict in wrong, graded.failed
     assert (graded.exit_code, graded.report["score"], graded.report["pending"]) == (1, 0, 0)
 
 

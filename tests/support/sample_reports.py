@@ -536,14 +536,14 @@ def memory_warning() -> Report:
         hint=describe(warning),
         evidence=memory_evidence(warning, output="block 0\n"),
     )
-    reason = "the interpreter cannot run tl.dot_scaled"
+    reason = "the executor cannot run tt.dot_scaled"
     unseen = memory(
         verdict=Verdict.NOT_MEASURED,
         score=0.0,
         pending=25.0,
         message=reason,
         evidence=memory_evidence(
-            tools=(ToolRun(tool="interpreter", findings=0, wall_s=0.1, problem=reason),)
+            tools=(ToolRun(tool="executor", findings=0, wall_s=0.1, problem=reason),)
         ),
     )
     cuda = kernel(build(), visible(), warned, verdict=Verdict.ACCEPTED)

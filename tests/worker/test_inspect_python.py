@@ -80,7 +80,7 @@ def silu(input, output, n):
 """
 
 
-def test_code_for_the_interpreter_only_is_reported(tmp_path: Path) -> None:
+def test_what_is_not_of_tritons_language_is_reported(tmp_path: Path) -> None:
     built = build_python(
         SIGNATURE, SourceFile(path="silu.py", text=NUMPY_IN_A_KERNEL), Device.CPU, tmp_path
     )
@@ -105,7 +105,7 @@ def test_no_kernel_of_the_course_is_reported(path: Path) -> None:
 
 
 def test_staff_see_the_findings(tmp_path: Path) -> None:
-    """Neither the compile gate nor the interpreter proves anything here."""
+    """It compiles, if the compiler computes the call: then nothing else shows it."""
     assignment = read_assignment(small_silu(tmp_path))
     right = (HAND_INS / "right.py").read_text()
     text = "import numpy as np\n" + right.replace("    tl.store(", "    np.abs(1)\n    tl.store(")

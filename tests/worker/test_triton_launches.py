@@ -26,8 +26,7 @@ QUICK = {
     "two_kernel_reduction",
     "views",
 }
-# The promise of an argument leaves no trace in the IR: the compiler does not rely on it.
-FAULTS = [file for file in files("faults") if file.stem != "false_multiple_of"]
+FAULTS = files("faults")
 QUICK_FAULTS = {"beyond_the_view", "scratch_never_written", "store_to_input", "pointer_in_a_tensor"}
 
 
@@ -61,6 +60,20 @@ def test_planted_fault_is_found(file: Path) -> None:
         assert record["count"] > 0
         assert len(record["program"]) == 3
         assert record["kernel"] and record["hint"]
+
+
+def test_accesses_are_counted_by_line() -> None:
+    (file,) = files("counted")
+    counted = [
+        (
+            line["line"],
+            f"{line['access']} requests {line['requests']} bytes {line['bytes']} "
+            f"sectors {line['sectors']} least {line['least_sectors']}",
+        )
+        for record in records(run([file])[file.stem], "counters")
+        for line in record["lines"]
+    ]
+    assert sorted(counted) == marks(file)
 
 
 def test_every_configuration_is_taken() -> None:

@@ -23,7 +23,7 @@ from triton_samples import Told, files, findings, marks, records, run
 FOLDERS = [folder for folder in os.environ.get("GRADE_TRITON_VERSIONS", "").split(":") if folder]
 GATE = REPOSITORY / "grader" / "worker" / "triton_compile.py"
 CORRECT = [file for file in files("correct") if file.stem != "one_program_per_element"]
-FAULTS = [file for file in files("faults") if file.stem != "false_multiple_of"]
+FAULTS = files("faults")
 COMPILED = {"arguments_of_all_sorts", "autotuned", "kernels_anywhere", "row_softmax"}
 
 pytestmark = [

@@ -14,8 +14,6 @@ GUARD = 1024
 
 # It asks for the compiled kernel: what the worker does around the launches.
 ELSEWHERE = {"grid_from_what_was_compiled"}
-# The promise of an argument leaves no trace in the IR: the compiler does not rely on it.
-NO_FAULT = {"false_multiple_of"}
 
 
 @functools.cache
@@ -49,7 +47,7 @@ def told(finding: Finding) -> tuple[int | None, str]:
     return finding.line, " ".join(map(str, words))
 
 
-FAULTS = [file for file in files("faults") if file.stem not in NO_FAULT]
+FAULTS = files("faults")
 CORRECT = [file for file in files("correct") if file.stem not in ELSEWHERE]
 
 
