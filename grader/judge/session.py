@@ -91,7 +91,9 @@ class Session:
             self._copy = self._folder / Path(built.file).with_suffix(built.path.suffix).name
             shutil.copyfile(built.path, self._copy)
             link = None
-            if built.language is Language.TRITON and built.device is Device.CPU:
+            # Timed calls launch nothing without a GPU: only tests time there.
+            executed = built.device is Device.CPU and not tuning
+            if built.language is Language.TRITON and executed:
                 if server is None:
                     raise GraderError("a Python hand-in needs the Python server")
                 self._executor = LaunchExecutor(

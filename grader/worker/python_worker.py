@@ -61,9 +61,12 @@ class Worker:
 
             triton_cache_key.install()
         else:
-            from grader.worker import triton_host, triton_launches
+            from grader.worker import triton_host
 
             self._host_mode = triton_host.install(file)
+        if device != "cuda" and not tuning:
+            from grader.worker import triton_launches
+
             link = socket.socket(fileno=launches.LINK_FD)
             self._launches = triton_launches.install(link)
         if idle:

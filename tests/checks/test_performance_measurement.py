@@ -146,7 +146,7 @@ def timed(clock: Clock, server: PythonServer, tmp_path: Path) -> Callable[..., M
         bench = RunSetup(assignment=SILU, built=built, server=server, driver=None, private=False)
 
         def start(side: str, what: Built, how: Cost) -> Session:
-            session = Clocked(what, Limits(), server)
+            session = Clocked(what, Limits(), server, tuning=True)
             session.clock, session.cost, session.side = clock, how, side
             clock.sides[session.pid] = side
             return session
