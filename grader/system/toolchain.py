@@ -289,7 +289,7 @@ def _sanitizer_version(path: Path) -> str:
 
 
 def _output(command: list[str], *, accept_failure: bool = False) -> str:
-    """Run a command and return what it printed on both streams; `_UnfitError` if it failed."""
+    """Run a command and return what it printed on both streams; `_UnusableError` if it failed."""
     try:
         done = retry_start(
             lambda: subprocess.run(

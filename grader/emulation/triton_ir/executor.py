@@ -20,7 +20,13 @@ from grader.emulation.triton_ir.findings import Findings
 from grader.emulation.triton_ir.ir import Module, Operation, Region
 from grader.emulation.triton_ir.memory import Memory, Order, View
 from grader.emulation.triton_ir.parser import IRError
-from grader.emulation.triton_ir.runner import KernelError, Runner, TimeLimitError, operations
+from grader.emulation.triton_ir.runner import (
+    NONSENSE,
+    KernelError,
+    Runner,
+    TimeLimitError,
+    operations,
+)
 from grader.emulation.triton_ir.types import (
     Pointer,
     Tensor,
@@ -48,13 +54,6 @@ __all__ = [
 # Elements of the largest block, times programs: what the caches of a core hold.
 _BATCH_ELEMENTS = 1 << 18
 _MOST_PROGRAMS = 4096
-_MOST_DEPTH = 64  # of calls
-_MOST_ELEMENTS = 1 << 21  # of a value, all programs together
-# What torch and Python raise where operands do not fit: of a compiler's IR they always do.
-_NONSENSE = (
-    RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError, AssertionError,
-    ArithmeticError, MemoryError, NotImplementedError,
-)  # fmt: skip
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,7 +127,7 @@ def execute(
                 raise
             except IRError:
                 raise
-            except _NONSENSE as error:
+            except NONSENSE as error:
                 raise IRError(f"{type(error).__name__}: {error}"[:300]) from error
     return Result(programs=programs, operations=runner.operations)
 

@@ -38,13 +38,10 @@ from grader.emulation.triton_ir.values import (
     wrapped,
 )
 
-# Elements of the largest block, times programs: what the caches of a core hold.
-_BATCH_ELEMENTS = 1 << 18
-_MOST_PROGRAMS = 4096
 _MOST_DEPTH = 64  # of calls
 _MOST_ELEMENTS = 1 << 21  # of a value, all programs together
 # What torch and Python raise where operands do not fit: of a compiler's IR they always do.
-_NONSENSE = (
+NONSENSE = (
     RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError, AssertionError,
     ArithmeticError, MemoryError, NotImplementedError,
 )  # fmt: skip
@@ -202,7 +199,7 @@ class Runner:
                 if problem.at is None:
                     problem.at = op.location
                 raise
-            except _NONSENSE as error:
+            except NONSENSE as error:
                 refused = IRError(f"{op.name}: {type(error).__name__}: {error}"[:300])
                 refused.at = op.location
                 raise refused from error
