@@ -120,7 +120,7 @@ def test_a_second_run_grades_only_what_changed(classroom: Path, tmp_path: Path) 
     after = write_times(out)
     assert {name for name in after if after[name] != before[name]} == {"dee"}
     assert score(reports(out)["dee"]) == KERNEL
-    assert "1 to grade" in done.stdout
+    assert "1 graded now" in done.stdout
 
 
 @pytest.mark.slow
