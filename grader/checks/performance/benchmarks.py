@@ -211,7 +211,7 @@ def _measure_one(
                 ),
                 assignment.limits,
             ),
-            (baseline, lambda: Session(baseline, baseline_limits, setup.server, tuning=True)),
+            (baseline, lambda: Session(baseline, baseline_limits, setup.server)),
             budget_s=max(budget_s - setting_up_s, budget_s / 2),
             throttled=monitor.disturbances,
             first=lambda: rng.random() < 0.5,
