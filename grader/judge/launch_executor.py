@@ -122,7 +122,7 @@ class LaunchExecutor:
             return replace(outcome, status=Status.STRAY_ANSWER, records=told, detail=why)
         if status is Status.DONE and kinds & {"not_measured", "exception"}:
             status = Status.EXCEPTION  # whatever the submission made of it
-        return replace(outcome, status=status, records=(*told, *own))
+        return replace(outcome, status=status, records=(*told, *own), executed=tuple(own))
 
     def _with_text(self, record: dict[str, Any]) -> dict[str, Any]:
         """Add a launch's IR, which is in a file, to its record."""

@@ -62,13 +62,15 @@ class Outcome:
     """The outcome of a command, with everything that can explain it.
 
     `records` holds what the worker reported during the command, and `stack` the raw text, which may
-    contain the trace of Python's fault handler: both are untrusted and may be forged.
+    contain the trace of Python's fault handler: both are untrusted and may be forged. `executed`
+    holds those records that the trusted executor of Triton's launches wrote.
     """
 
     status: Status
     code: int = 0
     ended: spawn.Ended | None = None
     records: tuple[dict[str, Any], ...] = ()
+    executed: tuple[dict[str, Any], ...] = ()
     stack: str = ""
     detail: str = ""
 

@@ -231,8 +231,20 @@ def test_nobody_waits_twice_for_a_loop_that_never_ends(
     assert {case["verdict"] for case in others} == {"skipped"}
 
 
+# A record of the executor's, which only the executor may write.
+FORGES_A_FINDING = "forges_a_finding.cu"
+
+
+def test_a_forged_finding_is_no_error_of_the_graders(bench: Bench, scratch: Path) -> None:
+    with nothing_left(scratch):
+        graded = bench.grade_file(HAND_INS / FORGES_A_FINDING)
+    assert graded.verdict == "tampered", graded.printed
+    assert "wrote into the counters' report" in graded.failed["message"]
+    assert graded.exit_code == 1
+
+
 def test_every_file_is_in_a_table() -> None:
-    listed = [name for name, *_ in (*CUDA, *PYTHON)] + RIGHT + SCRIBBLERS
+    listed = [name for name, *_ in (*CUDA, *PYTHON)] + [*RIGHT, *SCRIBBLERS, FORGES_A_FINDING]
     assert sorted(listed) == sorted(file.name for file in HAND_INS.iterdir())
 
 

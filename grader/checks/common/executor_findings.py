@@ -63,12 +63,12 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
     )
 
 
-def fault(told: Iterable[Mapping[str, Any]], file: str) -> Diagnosis | None:
+def fault(executed: Iterable[Mapping[str, Any]], file: str) -> Diagnosis | None:
     """Return what a GPU would have stopped, or the comparison would miss: a store outside.
 
     Lanes that are outside are left out by the executor, so that outputs may be right.
     """
-    for record in told:
+    for record in executed:
         if record.get("record") != "finding" or record["access"] == "load":
             continue
         line = f"{file}:{record['line']}" if record["line"] else file

@@ -61,7 +61,7 @@ def check_correctness(
     advance: Callable[[str], None],
     on_record: Callable[[dict[str, Any]], None] = lambda record: None,
 ) -> CorrectnessEvidence:
-    """Run every case and judge it; `on_record` gets each record of the worker.
+    """Run every case and judge it; `on_record` gets each record of Triton's executor.
 
     Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
@@ -297,11 +297,11 @@ class _CaseRun:
         """Fill, call, take snapshots; return the failure (None if there is none) and snapshots."""
         self._case_run.fill(buffers, poison=poison)
         outcome = self._session.call(self._case_run.arguments(), private=self._setup.private)
-        for record in outcome.records:
+        for record in outcome.executed:
             self._on_record(record)
         self._returned = any(record.get("record") == "returned" for record in outcome.records)
         snapshots = {b.name: b.snapshot() for b in buffers if b.role.written}
-        violation = fault(outcome.records, self._setup.built.file) or _guard_violation(
+        violation = fault(outcome.executed, self._setup.built.file) or _guard_violation(
             buffers, self._setup.built.language
         )
         if violation is not None:

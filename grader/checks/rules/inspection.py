@@ -108,7 +108,7 @@ def _without_launches(
                     # Without a GPU the executor holds the outputs, and saw what it did not take.
                     written += sum(
                         record["elements"]
-                        for record in outcome.records
+                        for record in outcome.executed
                         if record.get("record") == "host_wrote"
                     )
                     if written:
