@@ -51,7 +51,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_OPENING, _CLOSING = "([{<", ")]}>"
+_OPENING = "([{<"
 _TERMINATORS = (
     "scf.yield",
     "scf.condition",
@@ -483,42 +483,11 @@ def _implied(text: str) -> tuple[Type, ...]:
     raise IRError(f"a constant without a type: {text[:80]}")
 
 
-def _partition_arrow(text: str) -> tuple[str, str, str]:
-    """Split at `->` or ` to ` that is in no bracket."""
-    depth = 0
-    for at, character in enumerate(text):
-        if character in "([{<":
-            depth += 1
-        elif character in ")]}" or (character == ">" and text[at - 1] != "-"):
-            depth -= 1
-        elif depth == 0 and text.startswith(("->", " to "), at):
-            width = 2 if character == "-" else 4
-            return text[:at].strip(), "->", text[at + width :].strip()
-    return text, "", ""
+def _marks(text: str, start: int = 0) -> Iterator[tuple[int, str, int]]:
+    """Yield (place, character, depth of brackets) of what is in no string.
 
-
-def _last_colon(text: str) -> int:
-    """Return where the types of an operation begin: its last colon in no bracket, or -1."""
-    depth, found, quoted, at = 0, -1, False, 0
-    while at < len(text):
-        character = text[at]
-        if quoted:
-            at += character == "\\"
-            quoted = character != '"'
-        elif character == '"':
-            quoted = True
-        elif character in _OPENING:
-            depth += 1
-        elif character in ")]}" or (character == ">" and text[at - 1] != "-"):
-            depth -= 1
-        elif character == ":" and depth == 0:
-            found = at
-        at += 1
-    return found
-
-
-def _matching(text: str, start: int) -> int:
-    """Return where the bracket that opens at `start` closes. Raises IRError."""
+    A bracket, opening or closing, has the depth around it.
+    """
     depth, quoted, at = 0, False, start
     while at < len(text):
         character = text[at]
@@ -527,32 +496,39 @@ def _matching(text: str, start: int) -> int:
             quoted = character != '"'
         elif character == '"':
             quoted = True
-        elif character in _OPENING:
-            depth += 1
-        elif character in ")]}" or (character == ">" and text[at - 1] != "-"):
-            depth -= 1
-            if depth == 0:
-                return at
+        else:
+            closes = character in ")]}" or (character == ">" and text[at - 1] != "-")
+            depth -= closes
+            yield at, character, depth
+            depth += character in _OPENING
         at += 1
+
+
+def _partition_arrow(text: str) -> tuple[str, str, str]:
+    """Split at `->` or ` to ` that is in no bracket."""
+    for at, character, depth in _marks(text):
+        if depth == 0 and text.startswith(("->", " to "), at):
+            width = 2 if character == "-" else 4
+            return text[:at].strip(), "->", text[at + width :].strip()
+    return text, "", ""
+
+
+def _last_colon(text: str) -> int:
+    """Return where the types of an operation begin: its last colon in no bracket, or -1."""
+    colons = (at for at, mark, depth in _marks(text) if mark == ":" and depth == 0)
+    return max(colons, default=-1)
+
+
+def _matching(text: str, start: int) -> int:
+    """Return where the bracket that opens at `start` closes. Raises IRError."""
+    for at, _, depth in _marks(text, start):
+        if depth == 0 and at > start:
+            return at
     raise IRError(f"a bracket is not closed: {text[start : start + 80]}")
 
 
 def _split(text: str, separator: str) -> list[str]:
     """Split at separators that are in no bracket."""
-    parts, depth, quoted, start, at = [], 0, False, 0, 0
-    while at < len(text):
-        character = text[at]
-        if quoted:
-            at += character == "\\"
-            quoted = character != '"'
-        elif character == '"':
-            quoted = True
-        elif character in _OPENING:
-            depth += 1
-        elif character in ")]}" or (character == ">" and text[at - 1] != "-"):
-            depth -= 1
-        elif character == separator and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-        at += 1
-    return [*parts, text[start:]]
+    ends = [at for at, mark, depth in _marks(text) if mark == separator and depth == 0]
+    starts = [0, *(at + 1 for at in ends)]
+    return [text[start:end] for start, end in zip(starts, [*ends, len(text)], strict=True)]
