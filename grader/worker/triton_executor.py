@@ -121,7 +121,7 @@ class Executor:
         data = host_memory.bytes_at(address, file_bytes)[offset : offset + size]
         name = rest[4].rstrip(b"\0").decode(errors="replace")
         buffer = _Buffer(name, data, writable=writable, bare=bool(flags & wire.UNINITIALISED))
-        buffer.item = torch.empty(0, dtype=getattr(torch, wire.DTYPES[dtype])).element_size()
+        buffer.item = getattr(torch, wire.DTYPES[dtype]).itemsize
         self._buffers[slot] = buffer
 
     def detach(self) -> None:

@@ -58,9 +58,8 @@ class Buffer:
 class Launches:
     """The launches of this process, and its side of the link to the executor."""
 
-    def __init__(self, link: socket.socket, torch: Any) -> None:
+    def __init__(self, link: socket.socket) -> None:
         self._link = link
-        self._torch = torch
         self._texts: dict[str, int] = {}
         self._buffers: dict[int, Buffer] = {}
         self._fresh: dict[int, Any] = {}
@@ -118,11 +117,11 @@ class Launches:
         # A kernel may know buffers by address, loaded from a tensor of pointers.
         for buffer in self._buffers.values():
             self._storage(buffer.tensor, storages, places, blobs, local)
-        ir = self._texts.setdefault(kernel.text, len(self._texts))
-        if ir == len(self._texts) - 1:
+        if kernel.text not in self._texts:
+            self._texts[kernel.text] = len(self._texts)
             blobs.append(kernel.text.encode())
         message = {
-            "ir": ir,
+            "ir": self._texts[kernel.text],
             "grid": list(grid),
             "options": kernel.options,
             "arguments": arguments,
@@ -255,7 +254,6 @@ class RecordedKernel:
         self._recorder = recorder
         self.name = str(source.name)
         self.text = text
-        self._source = source
         self._all = list(source.signature.items())
         kept = [(name, kind) for name, kind in self._all if kind != "constexpr"]
         self.names = [name for name, _ in kept]
@@ -311,7 +309,7 @@ def install(link: socket.socket) -> Launches:
     import triton.compiler
     from triton.runtime import jit
 
-    recorder = Launches(link, torch)
+    recorder = Launches(link)
 
     def compile_to_ir(src: Any, target: Any = None, options: Any = None, *_: Any, **__: Any) -> Any:
         return _compile(recorder, src, target, options or {})

@@ -15,6 +15,8 @@ from grader.emulation.triton_ir.types import Pointer, Scalar, Type, dtype_of, el
 from grader.emulation.triton_ir.values import BlockPointer, Item, Value, wrapped
 
 T = torch.Tensor
+# What holds the bits of an element of so many bytes.
+_WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _ACQUIRING, _RELEASING = ("acquire", "acq_rel"), ("release", "acq_rel")
 
 
@@ -153,7 +155,7 @@ class Accesses:
         size = _width(kind)
         one, chosen, shape = self._lanes("load", op, pointer, mask, size)
         one.reads = True
-        loaded = _zeros(one.addresses.shape, dtype)
+        loaded = torch.zeros(one.addresses.shape, dtype=dtype)
         for view, lanes, offsets in self.memory.access(one):
             _put(loaded, lanes, _read(view.storage, offsets, dtype, size))
         if chosen is None:
@@ -162,7 +164,7 @@ class Accesses:
             result = other.data.expand(shape).clone()
             undefined = None if other.undefined is None else other.undefined & ~chosen
         else:
-            result = _zeros(shape, dtype)
+            result = torch.zeros(shape, dtype=dtype)
             undefined = ~chosen
         _fill(result, chosen, loaded)
         if undefined is None:
@@ -343,32 +345,25 @@ def _pointee(kind: Type) -> Type:
 
 
 def _width(kind: Type) -> int:
-    return torch.empty(0, dtype=dtype_of(kind)).element_size()
-
-
-def _zeros(shape: torch.Size, dtype: torch.dtype) -> T:
-    return torch.zeros(shape, dtype=dtype)
+    return dtype_of(kind).itemsize
 
 
 def _bits(value: T) -> T:
     """Return the numbers as integers of the same width: torch cannot index some types."""
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     if value.dtype is torch.bool:
         return value.to(torch.uint8)
-    return value.contiguous().view(kinds[value.element_size()])
+    return value.contiguous().view(_WHOLE[value.element_size()])
 
 
 def _read(storage: Storage, offsets: T, dtype: torch.dtype, size: int) -> T:
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     shift = int(offsets[0]) % size
-    found = storage.typed(kinds[size], shift)[(offsets - shift) >> size.bit_length() - 1]
+    found = storage.typed(_WHOLE[size], shift)[(offsets - shift) >> size.bit_length() - 1]
     return found != 0 if dtype is torch.bool else found.view(dtype)
 
 
 def _write(storage: Storage, offsets: T, numbers: T, size: int) -> None:
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     shift = int(offsets[0]) % size
-    storage.typed(kinds[size], shift)[(offsets - shift) >> size.bit_length() - 1] = _bits(numbers)
+    storage.typed(_WHOLE[size], shift)[(offsets - shift) >> size.bit_length() - 1] = _bits(numbers)
 
 
 def _put(target: T, lanes: T, values: T) -> None:

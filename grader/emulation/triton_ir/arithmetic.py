@@ -12,14 +12,9 @@ from collections.abc import Callable
 import torch
 
 from grader.emulation.triton_ir.ir import Operation
-from grader.emulation.triton_ir.types import Scalar, Type, dtype_of, element_of
+from grader.emulation.triton_ir.types import dtype_of
 
 T = torch.Tensor
-
-
-def _bits(kind: Type) -> int:
-    element = element_of(kind)
-    return element.bits if isinstance(element, Scalar) else 64
 
 
 def unsigned(value: T) -> T:
@@ -168,7 +163,7 @@ def _to_integer(value: T, kind: torch.dtype) -> T:
 
 
 def _to_unsigned(value: T, kind: torch.dtype) -> T:
-    width = 8 * torch.empty(0, dtype=kind).element_size()
+    width = 8 * kind.itemsize
     if width == 64:
         return _to_integer(value, kind)
     wide = value.to(torch.float64).nan_to_num(nan=0.0).clamp(0.0, float((1 << width) - 1))
@@ -230,10 +225,6 @@ def _widened(function: Callable[[T], T]) -> Callable[[T], T]:
         return function(a.float()).to(a.dtype) if a.element_size() < 4 else function(a)
 
     return wide
-
-
-def _logical(of_bool: Callable[[T, T], T]) -> Callable[[T, T], T]:
-    return of_bool
 
 
 UNARY: dict[str, Callable[[T], T]] = {

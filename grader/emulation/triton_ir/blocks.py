@@ -37,7 +37,7 @@ def _number(text: str, dtype: torch.dtype) -> T:
     if text in ("true", "false"):
         return torch.tensor(text == "true").to(dtype)
     if text.startswith("0x") and dtype.is_floating_point:
-        width = torch.empty(0, dtype=dtype).element_size()
+        width = dtype.itemsize
         bits = int(text, 16)
         return torch.tensor(list(bits.to_bytes(width, "little")), dtype=torch.uint8).view(dtype)[0]
     if dtype.is_floating_point:
@@ -45,7 +45,7 @@ def _number(text: str, dtype: torch.dtype) -> T:
     number = int(text, 0)
     if dtype is torch.bool:
         return torch.tensor(bool(number))
-    width = 8 * torch.empty(0, dtype=dtype).element_size()
+    width = 8 * dtype.itemsize
     number &= (1 << width) - 1
     return torch.tensor(number - (1 << width) if number >> (width - 1) else number, dtype=dtype)
 
@@ -116,9 +116,6 @@ RESHAPES = (
     "tt.splat", "tt.unsplat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans",
     "tt.split", "tt.join", "tt.cat",
 )  # fmt: skip
-
-# A combine region of one operation, and what torch has for it.
-_SUMS = {"arith.addf": torch.sum, "arith.addi": torch.sum}
 
 
 def _only_operation(region: Region, called: Callable[[str], Region]) -> str | None:

@@ -127,7 +127,7 @@ class Storage:
 
     def typed(self, kind: torch.dtype, shift: int) -> torch.Tensor:
         """Return the bytes from `shift` on as elements of a type."""
-        size = torch.empty(0, dtype=kind).element_size()
+        size = kind.itemsize
         whole = (self.size - shift) // size * size
         return self.data[shift : shift + whole].view(kind)
 

@@ -7,7 +7,7 @@ goes on in a frame of its own, and the values are put together afterwards.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -120,6 +120,7 @@ class Runner:
         self._memory = memory
         self._deadline_s = deadline_s
         self._combining = 0
+        self._constants: dict[int, Value] = {}
         self.operations = 0
 
     # ---- functions and regions ----
@@ -239,10 +240,9 @@ class Runner:
     def _results(self, frame: _Frame, op: Operation) -> Sequence[Item]:
         name = op.name
         if name == "arith.constant":
-            cached = self._constants.get(id(op))
-            if cached is None:
-                cached = self._constants[id(op)] = blocks.constant(op)
-            return [cached]
+            if id(op) not in self._constants:
+                self._constants[id(op)] = blocks.constant(op)
+            return [self._constants[id(op)]]
         handler = _HANDLERS.get(name)
         if handler is not None:
             return handler(self, frame, op)
@@ -254,11 +254,6 @@ class Runner:
         if data is None:
             raise Unsupported(name)
         return [elementwise(op, values, data)]
-
-    @property
-    def _constants(self) -> dict[int, Value]:
-        found: dict[int, Value] = self.__dict__.setdefault("_kept", {})
-        return found
 
     def _program_id(self, frame: _Frame, op: Operation) -> Sequence[Item]:
         x, y, _ = self._memory.grid
@@ -287,7 +282,7 @@ class Runner:
         pointer, offset = (frame.value(operand) for operand in op.operands)
         element = element_of(op.given[0])
         assert isinstance(element, Pointer)
-        width = torch.empty(0, dtype=dtype_of(element.element)).element_size()
+        width = dtype_of(element.element).itemsize
         data = pointer.data + offset.data.to(torch.int64) * width
         values = [pointer, offset]
         return [Value(data, any_undefined(values), origin(values), wrapped(values))]
@@ -524,7 +519,14 @@ class Runner:
             return finished[0][1]
         return self._together(frame, finished)
 
-    def _loop(self, frame: _Frame, items: list[Item], stays, once) -> list[Item]:  # type: ignore[no-untyped-def]
+    def _loop(
+        self,
+        frame: _Frame,
+        items: list[Item],
+        stays: Callable[[list[Item], torch.Tensor], torch.Tensor],
+        once: Callable[[_Frame, list[Item], torch.Tensor], list[Item]],
+    ) -> list[Item]:
+        """Run `once` for the programs that stay, until none does; items of all, as they left."""
         index = torch.arange(len(frame.programs))
         finished: list[tuple[torch.Tensor, list[Item]]] = []
         part = frame

@@ -84,9 +84,3 @@ def dtype_of(kind: Type) -> torch.dtype:
     """Return the torch type of an element; a pointer is an int64 address."""
     element = element_of(kind)
     return torch.int64 if isinstance(element, Pointer) else element.dtype
-
-
-def scalar_bytes(kind: Type) -> int:
-    """Return the bytes that an element takes in memory."""
-    element = element_of(kind)
-    return 8 if isinstance(element, Pointer) else max(1, element.bits // 8)
