@@ -26,6 +26,7 @@ from grader.emulation.triton_ir import executor, findings, memory
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Location, Module
 from grader.emulation.triton_ir.parser import IRError, parse
+from grader.emulation.triton_ir.storage import Storage, View, is_filled
 from grader.emulation.triton_ir.traffic import Traffic
 from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
@@ -51,7 +52,7 @@ class _Buffer:
         self.data = data
         self.writable = writable
         self.bare = bare
-        self.storage: memory.Storage | None = None
+        self.storage: Storage | None = None
         self.item = 1
         self.shown = False  # to the worker, whose memory holds the pattern until then
         self.host_value: bytes | None = None  # that host code has written first
@@ -67,7 +68,7 @@ class _Buffer:
             else:
                 # Zero is a likely value, the pattern is not.
                 pattern = _fill(self.data)
-        self.storage = memory.Storage(
+        self.storage = Storage(
             self.data,
             address=0,
             writable=self.writable,
@@ -224,7 +225,7 @@ class Executor:
         if buffer.shown:
             wrote = (theirs != ours).any(1)
         else:
-            filled = memory.is_filled(theirs.reshape(-1), launches.PATTERN)
+            filled = is_filled(theirs.reshape(-1), launches.PATTERN)
             wrote = ~filled.view(-1, buffer.item).all(1)
         if not bool(wrote.any()):
             return
@@ -257,7 +258,7 @@ class Executor:
         if len(arguments) != len(module.kernel.arguments):
             message = f"the executor cannot match the arguments of {module.kernel.name}"
             return self._not_measured("unsupported", message, module.kernel.location), []
-        given = {id(a.storage) for a in arguments if isinstance(a, memory.View)}
+        given = {id(a.storage) for a in arguments if isinstance(a, View)}
         others = [self._whole(*pair) for pair in storages if id(pair[1]) not in given]
         if self._idle:
             return {"wrote": []}, []
@@ -326,9 +327,7 @@ class Executor:
             self._told.add(key)
             worker_log.tell("launch", kernel=module.kernel.name, ir=key[0], options=options)
 
-    def _storage(
-        self, storage: dict[str, Any], blobs: list[bytearray]
-    ) -> tuple[str, memory.Storage]:
+    def _storage(self, storage: dict[str, Any], blobs: list[bytearray]) -> tuple[str, Storage]:
         if "slot" in storage:
             buffer = self._buffers[storage["slot"]]
             if storage["blob"] is not None:
@@ -341,7 +340,7 @@ class Executor:
         if len(blob) != storage["size"]:
             raise _RefusedError("scratch of another size")
         fresh = bool(storage["fresh"]) and self._checked
-        return "", memory.Storage(
+        return "", Storage(
             data,
             address=int(storage["address"]),
             writable=True,
@@ -350,7 +349,7 @@ class Executor:
         )
 
     def _argument(
-        self, argument: dict[str, Any], storages: list[tuple[str, memory.Storage]]
+        self, argument: dict[str, Any], storages: list[tuple[str, Storage]]
     ) -> executor.Argument:
         if "number" in argument:
             return int(argument["number"])
@@ -375,7 +374,7 @@ class Executor:
         if extent and math.prod(n for n, _ in moving) < extent:
             members = torch.zeros(extent, dtype=torch.bool)
             members.as_strided([n for n, _ in moving], [by for _, by in moving]).fill_(True)
-        view = memory.View(
+        view = View(
             name=str(argument["name"])[:100],
             storage=storage,
             offset=offset,
@@ -393,8 +392,8 @@ class Executor:
             nan=bool(argument["nan"]),
         )
 
-    def _whole(self, name: str, storage: memory.Storage) -> memory.View:
-        return memory.View(
+    def _whole(self, name: str, storage: Storage) -> View:
+        return View(
             name=name or "?",
             storage=storage,
             offset=0,
@@ -404,7 +403,7 @@ class Executor:
         )
 
     def _written(
-        self, told: list[dict[str, Any]], storages: list[tuple[str, memory.Storage]]
+        self, told: list[dict[str, Any]], storages: list[tuple[str, Storage]]
     ) -> tuple[Any, list[Any]]:
         """Return what the launch may have changed."""
         wrote: list[list[int | None]] = []

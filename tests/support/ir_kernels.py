@@ -28,8 +28,10 @@ from triton.runtime.jit import JITFunction, create_function_from_signature
 
 from grader.emulation.triton_ir.executor import DescriptorArgument, Launch, execute
 from grader.emulation.triton_ir.findings import Finding, Findings
-from grader.emulation.triton_ir.memory import PATTERN, Memory, Storage, View
+from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import parse
+from grader.emulation.triton_ir.storage import Storage, View
+from grader.protocol.launches import PATTERN
 from grader.worker import triton_autotune, worker_log
 
 _EMPTY = ("empty", "empty_like", "empty_strided")

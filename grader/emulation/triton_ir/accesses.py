@@ -10,7 +10,8 @@ from grader.emulation.triton_ir import findings
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.findings import Access
 from grader.emulation.triton_ir.ir import Location, Operation
-from grader.emulation.triton_ir.memory import Memory, OneAccess, Storage, View
+from grader.emulation.triton_ir.memory import Memory, OneAccess
+from grader.emulation.triton_ir.storage import Storage, View
 from grader.emulation.triton_ir.types import Pointer, Scalar, Type, dtype_of, element_of
 from grader.emulation.triton_ir.values import BlockPointer, Item, Value, wrapped
 

@@ -18,7 +18,7 @@ import torch
 from grader.emulation.triton_ir import liveness
 from grader.emulation.triton_ir.findings import Findings
 from grader.emulation.triton_ir.ir import Module, Operation, Region
-from grader.emulation.triton_ir.memory import Memory, Order, View
+from grader.emulation.triton_ir.memory import Memory, Order
 from grader.emulation.triton_ir.parser import IRError
 from grader.emulation.triton_ir.runner import (
     NONSENSE,
@@ -27,6 +27,7 @@ from grader.emulation.triton_ir.runner import (
     TimeLimitError,
     operations,
 )
+from grader.emulation.triton_ir.storage import View
 from grader.emulation.triton_ir.types import (
     Pointer,
     Tensor,
@@ -108,9 +109,7 @@ def execute(
         view.storage.begin_launch()
     x, y, z = launch.grid
     programs = x * y * z
-    liveness.prepare(launch.module)
-    alone = _runs_alone(launch.module)
-    size = 1 if alone else max(1, min(_MOST_PROGRAMS, _BATCH_ELEMENTS // _largest(launch.module)))
+    size, alone = _plan(launch.module)
     runner = Runner(launch.module, memory, deadline_s)
     if alone:
         memory.order = Order()
@@ -130,6 +129,16 @@ def execute(
             except NONSENSE as error:
                 raise IRError(f"{type(error).__name__}: {error}"[:300]) from error
     return Result(programs=programs, operations=runner.operations)
+
+
+def _plan(module: Module) -> tuple[int, bool]:
+    """Return the programs of a batch, and whether each runs by itself; worked out once."""
+    if module.plan is None:
+        liveness.prepare(module)
+        alone = _runs_alone(module)
+        fitting = max(1, min(_MOST_PROGRAMS, _BATCH_ELEMENTS // _largest(module)))
+        module.plan = (1 if alone else fitting), alone
+    return module.plan
 
 
 def _argument(argument: Argument, kind: Type, memory: Memory) -> Item:

@@ -82,6 +82,8 @@ class Module:
     """What one launch compiles to."""
 
     functions: dict[str, Function]
+    # Of the executor: the programs of a batch, and whether each runs by itself.
+    plan: tuple[int, bool] | None = None
 
     @property
     def kernel(self) -> Function:

@@ -1,4 +1,4 @@
-"""Memory of a launch: storages, views of them, shadows, and the checks of one access.
+"""Memory of a launch: the views that it has, and the checks of one access.
 
     address ─→ the view it belongs to ─→ inside, aligned, not a store to an input?  else a finding
                                           written before it is read?                else a finding
@@ -15,7 +15,6 @@ by it; see `Order`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -24,30 +23,12 @@ import torch
 from grader.emulation.triton_ir import findings
 from grader.emulation.triton_ir.findings import Access, Findings
 from grader.emulation.triton_ir.ir import Location
+from grader.emulation.triton_ir.storage import View, holds_pattern
 from grader.emulation.triton_ir.traffic import Traffic
 
 _WINDOW = 44
 _MIDDLE = 1 << (_WINDOW - 1)
 _FIRST = 1 << 17  # windows begin above every real address
-_NOBODY = torch.iinfo(torch.int32).max
-
-# What never-written memory is filled with: a NaN of every float type.
-PATTERN = b"\xf5\x7f"
-
-
-class Trace:
-    """Who did one kind of access to each cell in this launch, and at which place last."""
-
-    def __init__(self, cells: int) -> None:
-        self.least = torch.full((cells,), _NOBODY, dtype=torch.int32)
-        self.most = torch.full((cells,), -1, dtype=torch.int32)
-        self.place = torch.zeros(cells, dtype=torch.int32)
-
-    def mark(self, cells: torch.Tensor, programs: torch.Tensor, place: int) -> None:
-        """Programs touch cells."""
-        self.least.scatter_reduce_(0, cells, programs, "amin")
-        self.most.scatter_reduce_(0, cells, programs, "amax")
-        self.place[cells] = place
 
 
 @dataclass(slots=True)
@@ -66,85 +47,6 @@ class Order:
             self.acquired |= self.released.get(address, set())
         if release:
             self.released.setdefault(address, set()).update(self.acquired | {program})
-
-
-class Storage:
-    """One allocation: its bytes, and what is known about them."""
-
-    def __init__(
-        self,
-        data: torch.Tensor,
-        *,
-        address: int,
-        writable: bool,
-        bare: bool,
-        granule: int = 4,
-        pattern: bytes = PATTERN,
-    ) -> None:
-        self.data = data  # uint8, one dimension
-        self.address = address
-        self.writable = writable
-        self.size = data.numel()
-        self.granule = granule
-        # Which cells a kernel has written; None where everything was written before.
-        self.written = torch.zeros(-(-self.size // granule), dtype=torch.bool) if bare else None
-        self.traces: dict[Access, Trace] = {}
-        self.pattern = pattern  # what `bare` memory is filled with
-        self.touched = False  # a kernel has written here in this launch
-
-    def begin_launch(self) -> None:
-        """Forget who touched what: launches are ordered."""
-        self.traces = {}
-        self.touched = False
-
-    def refine(self, size: int) -> None:
-        """Make cells as small as an access of `size` bytes."""
-        if size >= self.granule:
-            return
-        factor = self.granule // size
-        cells = -(-self.size // size)
-        if self.written is not None:
-            self.written = self.written.repeat_interleave(factor)[:cells]
-        for trace in self.traces.values():
-            for name in ("least", "most", "place"):
-                finer = getattr(trace, name).repeat_interleave(factor)[:cells]
-                setattr(trace, name, finer)
-        self.granule = size
-
-    def cells(self, offsets: torch.Tensor, size: int) -> torch.Tensor:
-        """Return the cells of accesses at byte offsets, one row for each."""
-        self.refine(size)
-        first = offsets >> self.granule.bit_length() - 1  # a power of two: a division is slow
-        if size == self.granule:
-            return first
-        return first[:, None] + torch.arange(size // self.granule)
-
-    def trace(self, access: Access) -> Trace:
-        """Return the trace of one kind of access in this launch."""
-        if access not in self.traces:
-            self.traces[access] = Trace(-(-self.size // self.granule))
-        return self.traces[access]
-
-    def typed(self, kind: torch.dtype, shift: int) -> torch.Tensor:
-        """Return the bytes from `shift` on as elements of a type."""
-        size = kind.itemsize
-        whole = (self.size - shift) // size * size
-        return self.data[shift : shift + whole].view(kind)
-
-
-@dataclass(slots=True, kw_only=True)
-class View:
-    """A tensor that a kernel gets: part of a storage. Offsets and sizes in bytes."""
-
-    name: str
-    storage: Storage
-    offset: int
-    size: int
-    item: int
-    read_only: bool
-    # Which elements from the first on belong to it; None if all do.
-    members: torch.Tensor | None = None
-    address: int = 0
 
 
 class Memory:
@@ -409,7 +311,7 @@ class OneAccess:
             return
         # torch's own operations (`zero_`, `copy_`) write without being watched.
         places = torch.nonzero(fresh).reshape(-1)
-        untouched = _is_pattern(storage, offsets[places], self.size)
+        untouched = holds_pattern(storage, offsets[places], self.size)
         fresh[places] = untouched
         storage.written[cells[places[~untouched]]] = True
         if not bool(fresh.any()):
@@ -585,31 +487,3 @@ class OneAccess:
         words = findings.lanes_collide(view.name, len(mine), at, same=not bad)
         severity: findings.Severity = "error" if bad else "warning"
         self.report("race", words, view, at, int(mine[0]), severity=severity, times=times)
-
-
-def is_filled(data: torch.Tensor, pattern: bytes) -> torch.Tensor:
-    """Return which bytes are those of a repeated pattern."""
-    expected = torch.frombuffer(bytearray(pattern), dtype=torch.uint8)
-    return data == expected.repeat(-(-data.numel() // len(pattern)))[: data.numel()]
-
-
-def _is_pattern(storage: Storage, offsets: torch.Tensor, size: int) -> torch.Tensor:
-    """Return where memory still holds the pattern of never-written memory.
-
-    A byte or two may hold it by chance: four are compared at least.
-    """
-    width, period = max(size, 4), len(storage.pattern)
-    first = offsets if size >= 4 else offsets // width * width
-    if not len(first):
-        return torch.zeros(0, dtype=torch.bool)
-    shift = int(first[0]) % width
-    if width % period == 0 and (storage.size - shift) % width == 0:
-        # As whole numbers: accesses that got here are aligned alike.
-        expected = (storage.pattern * (width + 1))[shift % period :][:width]
-        kind = torch.int32 if width == 4 else torch.int64
-        number = int.from_bytes(expected, sys.byteorder, signed=True)
-        return storage.typed(kind, shift)[(first - shift) >> width.bit_length() - 1] == number
-    width = min(width, storage.size)
-    at = first.clamp(max=storage.size - width)[:, None] + torch.arange(width)
-    pattern = torch.frombuffer(bytearray(storage.pattern), dtype=torch.uint8)
-    return (storage.data[at] == pattern[at % period]).all(1)

@@ -14,6 +14,7 @@ import torch
 from grader.emulation.triton_ir import arithmetic, blocks, libdevice
 from grader.emulation.triton_ir.accesses import Accesses
 from grader.emulation.triton_ir.blocks import Unsupported
+from grader.emulation.triton_ir.frame import Frame
 from grader.emulation.triton_ir.ir import Block, Function, Location, Module, Operation, Region
 from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import IRError
@@ -64,54 +65,6 @@ class KernelError(Exception):
         self.at = at
 
 
-class _Frame:
-    """The values of one function's names, for the programs of a batch or of a part of it."""
-
-    __slots__ = ("_index", "_outer", "accesses", "depth", "programs", "values")
-
-    def __init__(
-        self,
-        programs: torch.Tensor,
-        accesses: Accesses,
-        depth: int,
-        outer: _Frame | None = None,
-        index: torch.Tensor | None = None,
-    ) -> None:
-        self.programs = programs
-        self.accesses = accesses
-        self.depth = depth
-        self.values: dict[str, Item] = {}
-        self._outer = outer
-        self._index = index
-
-    def part(self, index: torch.Tensor) -> _Frame:
-        """Return a frame for some programs of this one."""
-        programs = self.programs[index]
-        accesses = Accesses(self.accesses.memory, programs)
-        return _Frame(programs, accesses, self.depth, self, index)
-
-    def get(self, name: str) -> Item:
-        """Return a value."""
-        found = self.values.get(name)
-        if found is None:
-            if self._outer is None or self._index is None:
-                raise Unsupported(f"the value {name}, which nothing defines")
-            found = self.values[name] = select(self._outer.get(name), self._index)
-        return found
-
-    def value(self, name: str) -> Value:
-        """Return a value that is no block pointer."""
-        found = self.get(name)
-        if not isinstance(found, Value):
-            raise Unsupported("arithmetic on a block pointer")
-        return found
-
-    def bind(self, block: Block, items: Sequence[Item]) -> None:
-        """Give a block its arguments."""
-        for (name, _), item in zip(block.arguments, items, strict=True):
-            self.values[name] = item
-
-
 class Runner:
     """Runs a module's functions on batches; `operations` counts what it has run."""
 
@@ -131,12 +84,12 @@ class Runner:
         """Run a function; return what it returns."""
         if depth > _MOST_DEPTH:
             raise Unsupported("calls are nested too deeply")
-        frame = _Frame(programs, Accesses(self._memory, programs), depth)
+        frame = Frame(programs, Accesses(self._memory, programs), depth)
         for (name, _), item in zip(function.arguments, given, strict=True):
             frame.values[name] = item
         return self._blocks(frame, function.body, function.body.entry)
 
-    def _blocks(self, frame: _Frame, region: Region, block: Block) -> list[Item]:
+    def _blocks(self, frame: Frame, region: Region, block: Block) -> list[Item]:
         """Run a block and those that it branches to, up to a return."""
         while True:
             last = self._block(frame, block)
@@ -158,7 +111,7 @@ class Runner:
                 return self._together(frame, parts)
             return [frame.get(name) for name in last.operands]
 
-    def _target(self, frame: _Frame, region: Region, name: str, arguments: Sequence[str]) -> Block:
+    def _target(self, frame: Frame, region: Region, name: str, arguments: Sequence[str]) -> Block:
         block = next((block for block in region.blocks if block.name == name), None)
         if block is None:
             raise Unsupported(f"the block {name}, which is not there")
@@ -166,7 +119,7 @@ class Runner:
         return block
 
     def _together(
-        self, frame: _Frame, parts: Sequence[tuple[torch.Tensor, list[Item]]]
+        self, frame: Frame, parts: Sequence[tuple[torch.Tensor, list[Item]]]
     ) -> list[Item]:
         count = len(parts[0][1])
         return [
@@ -174,7 +127,7 @@ class Runner:
             for i in range(count)
         ]
 
-    def _choice(self, frame: _Frame, op: Operation) -> bool | tuple[torch.Tensor, torch.Tensor]:
+    def _choice(self, frame: Frame, op: Operation) -> bool | tuple[torch.Tensor, torch.Tensor]:
         """Return a condition: one truth value, or the programs for which it is true and false."""
         condition = frame.value(op.operands[0])
         frame.accesses.branch(condition, op.location)
@@ -185,7 +138,7 @@ class Runner:
             return False
         return torch.nonzero(data).reshape(-1), torch.nonzero(~data).reshape(-1)
 
-    def _block(self, frame: _Frame, block: Block) -> Operation:
+    def _block(self, frame: Frame, block: Block) -> Operation:
         """Run the operations of a block; return its last one, a yield, return or branch."""
         if self._deadline_s is not None and time.monotonic() > self._deadline_s:
             raise TimeLimitError(block.operations[0].location if block.operations else None)
@@ -206,7 +159,7 @@ class Runner:
                 raise refused from error
         return operations[-1]
 
-    def _region(self, frame: _Frame, region: Region, items: Sequence[Item]) -> list[Item]:
+    def _region(self, frame: Frame, region: Region, items: Sequence[Item]) -> list[Item]:
         """Run a region of one block on its arguments; return what it yields."""
         frame.bind(region.entry, items)
         last = self._block(frame, region.entry)
@@ -214,7 +167,7 @@ class Runner:
 
     # ---- operations ----
 
-    def _operation(self, frame: _Frame, op: Operation) -> None:
+    def _operation(self, frame: Frame, op: Operation) -> None:
         results = self._results(frame, op)
         for name, item, kind in zip(op.results, results, op.result_types, strict=True):
             if isinstance(item, Value):
@@ -225,7 +178,7 @@ class Runner:
         if "tt.divisibility" in op.attributes:
             frame.accesses.promise(op, results)
 
-    def _check(self, frame: _Frame, item: Value, kind: Type) -> None:
+    def _check(self, frame: Frame, item: Value, kind: Type) -> None:
         """Raise IRError if a result is not of its type: in hostile text it need not be."""
         shape = item.data.shape
         if item.data.numel() > _MOST_ELEMENTS:
@@ -237,7 +190,7 @@ class Runner:
         if shape[0] not in (1, len(frame.programs)):
             raise IRError(f"a value of {shape[0]} programs of {len(frame.programs)}")
 
-    def _results(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _results(self, frame: Frame, op: Operation) -> Sequence[Item]:
         name = op.name
         if name == "arith.constant":
             if id(op) not in self._constants:
@@ -255,7 +208,7 @@ class Runner:
             raise Unsupported(name)
         return [elementwise(op, values, data)]
 
-    def _program_id(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _program_id(self, frame: Frame, op: Operation) -> Sequence[Item]:
         x, y, _ = self._memory.grid
         axis, numbers = op.words[0], frame.programs
         if axis == "x":
@@ -265,20 +218,20 @@ class Runner:
             return [Value(numbers % y)]
         return [Value(torch.div(numbers, y, rounding_mode="floor"))]
 
-    def _num_programs(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _num_programs(self, frame: Frame, op: Operation) -> Sequence[Item]:
         count = self._memory.grid["xyz".index(op.words[0])]
         return [Value(torch.tensor([count], dtype=torch.int32))]
 
-    def _range(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _range(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return [blocks.make_range(op)]
 
-    def _poison(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _poison(self, frame: Frame, op: Operation) -> Sequence[Item]:
         kind = op.result_types[0]
         if isinstance(kind, Descriptor):
             raise Unsupported("an undefined descriptor")
         return [Value(torch.zeros((1, *shape_of(kind)), dtype=dtype_of(kind)))]
 
-    def _add_pointer(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _add_pointer(self, frame: Frame, op: Operation) -> Sequence[Item]:
         pointer, offset = (frame.value(operand) for operand in op.operands)
         element = element_of(op.given[0])
         assert isinstance(element, Pointer)
@@ -287,7 +240,7 @@ class Runner:
         values = [pointer, offset]
         return [Value(data, any_undefined(values), origin(values), wrapped(values))]
 
-    def _call(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _call(self, frame: Frame, op: Operation) -> Sequence[Item]:
         function = self._callee(op.words[0])
         given = [frame.get(operand) for operand in op.operands]
         return self.function(function, given, frame.programs, frame.depth + 1)
@@ -298,15 +251,15 @@ class Runner:
             raise Unsupported(f"a call of {name}, which is not there")
         return function
 
-    def _reduce(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _reduce(self, frame: Frame, op: Operation) -> Sequence[Item]:
         values = [frame.value(operand) for operand in op.operands]
         return blocks.reduce(op, values, self._combiner(frame), lambda n: self._callee(n).body)
 
-    def _scan(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _scan(self, frame: Frame, op: Operation) -> Sequence[Item]:
         values = [frame.value(operand) for operand in op.operands]
         return blocks.scan(op, values, self._combiner(frame))
 
-    def _combiner(self, frame: _Frame) -> blocks.Combine:
+    def _combiner(self, frame: Frame) -> blocks.Combine:
         def combined(region: Region, values: list[Value]) -> list[Value]:
             # Whole blocks stand where the region has scalars: all pairs at once.
             self._combining += 1
@@ -318,19 +271,19 @@ class Runner:
 
         return combined
 
-    def _map(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _map(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return self._region(frame, op.regions[0], [frame.get(o) for o in op.operands])
 
-    def _dot(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _dot(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return [blocks.dot(op, *(frame.value(operand) for operand in op.operands[:3]))]
 
-    def _histogram(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _histogram(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return [blocks.histogram(op, [frame.value(operand) for operand in op.operands])]
 
-    def _gather(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _gather(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return [blocks.gather(op, *(frame.value(operand) for operand in op.operands))]
 
-    def _extern(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _extern(self, frame: Frame, op: Operation) -> Sequence[Item]:
         symbol = op.attributes.get("symbol", "").strip('"')
         function = libdevice.function(symbol)
         if function is None:
@@ -338,19 +291,19 @@ class Runner:
         values = _alike([frame.value(operand) for operand in op.operands])
         return [elementwise(op, values, function(*(value.data for value in values)))]
 
-    def _assert(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _assert(self, frame: Frame, op: Operation) -> Sequence[Item]:
         condition = frame.value(op.operands[0])
         if not bool((condition.data != 0).all()):
             words = next((word for word in op.words if word.startswith('"')), '""')
             raise KernelError(f"device_assert failed: {words[1:-1]}", op.location)
         return []
 
-    def _nothing(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _nothing(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return []
 
     # ---- accesses ----
 
-    def _load(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _load(self, frame: Frame, op: Operation) -> Sequence[Item]:
         pointer, *rest = (frame.get(operand) for operand in op.operands)
         if isinstance(pointer, BlockPointer):
             return [frame.accesses.load_block(op, pointer, _block_type(op.given[0]))]
@@ -358,7 +311,7 @@ class Runner:
         _alike([one for one in (pointer, mask, other) if one is not None])
         return [frame.accesses.load(op, pointer, mask, other)]
 
-    def _store(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _store(self, frame: Frame, op: Operation) -> Sequence[Item]:
         pointer, value, *rest = (frame.get(operand) for operand in op.operands)
         assert isinstance(value, Value)
         if isinstance(pointer, BlockPointer):
@@ -369,15 +322,15 @@ class Runner:
         frame.accesses.store(op, pointer, value, mask)
         return []
 
-    def _atomic(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _atomic(self, frame: Frame, op: Operation) -> Sequence[Item]:
         pointer, value, *rest = _alike([frame.value(operand) for operand in op.operands])
         return [frame.accesses.update(op, pointer, value, rest[0] if rest else None)]
 
-    def _compare_and_swap(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _compare_and_swap(self, frame: Frame, op: Operation) -> Sequence[Item]:
         values = _alike([frame.value(operand) for operand in op.operands])
         return [frame.accesses.compare_and_swap(op, *values)]
 
-    def _make_block(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _make_block(self, frame: Frame, op: Operation) -> Sequence[Item]:
         """`tt.make_tensor_ptr`, `tt.make_tensor_descriptor`: base, shape, strides, offsets."""
         base, *rest = (frame.value(operand) for operand in op.operands)
         kind = op.result_types[0]
@@ -390,7 +343,7 @@ class Runner:
         nan = isinstance(kind, Descriptor) and op.attributes.get("padding") == "2"
         return [BlockPointer(base, shape, strides, tuple(rest[2 * rank : 3 * rank]), nan)]
 
-    def _advance(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _advance(self, frame: Frame, op: Operation) -> Sequence[Item]:
         block, *steps = (frame.get(operand) for operand in op.operands)
         assert isinstance(block, BlockPointer)
         offsets = tuple(
@@ -401,7 +354,7 @@ class Runner:
         return [BlockPointer(block.base, block.shape, block.strides, offsets, block.nan)]
 
     def _at(
-        self, frame: _Frame, op: Operation, places: Sequence[str]
+        self, frame: Frame, op: Operation, places: Sequence[str]
     ) -> tuple[BlockPointer, Tensor]:
         """Return the block of a descriptor at the offsets of an operation."""
         descriptor = frame.get(op.operands[0])
@@ -418,13 +371,13 @@ class Runner:
         )
         return block, Tensor(shape, kind.block.element)
 
-    def _descriptor_load(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _descriptor_load(self, frame: Frame, op: Operation) -> Sequence[Item]:
         block, kind = self._at(frame, op, op.operands[1:])
         loaded = frame.accesses.load_block(op, block, kind)
         shape = shape_of(op.result_types[0])
         return [blocks.like(lambda d: d.reshape(d.shape[0], *shape), loaded)]
 
-    def _descriptor_store(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _descriptor_store(self, frame: Frame, op: Operation) -> Sequence[Item]:
         value = frame.value(op.operands[-1])
         block, kind = self._at(frame, op, op.operands[1:-1])
         value = blocks.like(lambda d: d.reshape(d.shape[0], *kind.shape), value)
@@ -436,7 +389,7 @@ class Runner:
 
     # ---- control flow ----
 
-    def _if(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _if(self, frame: Frame, op: Operation) -> Sequence[Item]:
         chosen = self._choice(frame, op)
         if isinstance(chosen, bool):
             if not chosen and len(op.regions) < 2:
@@ -447,7 +400,7 @@ class Runner:
             parts.append((index, self._region(frame.part(index), region, [])))
         return self._together(frame, parts) if op.results else []
 
-    def _for(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _for(self, frame: Frame, op: Operation) -> Sequence[Item]:
         low, high, step, *first = (frame.get(operand) for operand in op.operands)
         assert isinstance(low, Value) and isinstance(high, Value) and isinstance(step, Value)
         for bound in (low, high, step):
@@ -467,7 +420,7 @@ class Runner:
 
     def _uneven_for(
         self,
-        frame: _Frame,
+        frame: Frame,
         op: Operation,
         low: Value,
         high: Value,
@@ -484,7 +437,7 @@ class Runner:
             assert isinstance(items[0], Value)
             return items[0].data.expand(len(index)) < ends[index]
 
-        def once(part: _Frame, items: list[Item], index: torch.Tensor) -> list[Item]:
+        def once(part: Frame, items: list[Item], index: torch.Tensor) -> list[Item]:
             done = self._region(part, op.regions[0], items)
             counter = items[0]
             assert isinstance(counter, Value)
@@ -493,7 +446,7 @@ class Runner:
         start: list[Item] = [Value(low.data.expand(size)), *first]
         return self._loop(frame, start, stays, once)[1:]
 
-    def _while(self, frame: _Frame, op: Operation) -> Sequence[Item]:
+    def _while(self, frame: Frame, op: Operation) -> Sequence[Item]:
         before, after = op.regions
         given = [frame.get(operand) for operand in op.operands]
         size = len(frame.programs)
@@ -521,10 +474,10 @@ class Runner:
 
     def _loop(
         self,
-        frame: _Frame,
+        frame: Frame,
         items: list[Item],
         stays: Callable[[list[Item], torch.Tensor], torch.Tensor],
-        once: Callable[[_Frame, list[Item], torch.Tensor], list[Item]],
+        once: Callable[[Frame, list[Item], torch.Tensor], list[Item]],
     ) -> list[Item]:
         """Run `once` for the programs that stay, until none does; items of all, as they left."""
         index = torch.arange(len(frame.programs))

@@ -24,8 +24,9 @@ from grader.emulation.triton_ir.executor import (
     execute,
 )
 from grader.emulation.triton_ir.findings import Findings
-from grader.emulation.triton_ir.memory import Memory, Storage, View
+from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import MOST_CHARACTERS, IRError, parse
+from grader.emulation.triton_ir.storage import Storage, View
 from grader.emulation.triton_ir.types import Pointer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
