@@ -72,7 +72,8 @@ class Worker:
         if idle:
             from grader.worker import triton_no_launch
 
-            triton_no_launch.install()
+            if device == "cuda":  # else the executor leaves launches out
+                triton_no_launch.install()
             self._torch_log = triton_no_launch.torch_watched
 
     def load(self) -> int:
