@@ -25,7 +25,6 @@ from grader.submission.reader import SourceFile
 from grader.system.cache import cached_folder, content_key
 from grader.system.toolchain import Tool
 
-_RUNTIME_FILE = "runtime.o"
 _RUNTIME_WALL_S = 300.0
 # g++'s message for a name in emulation/cuda_cpp/include/grader_host/refused_names.h.
 _POISONED = re.compile(r'attempt to use poisoned "(\w+)"')
@@ -115,7 +114,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
             compiler=str(cxx.path),
             mode=mode,
             source=trampoline,
-            runtime=Path(_RUNTIME_FILE),
+            runtime=Path(cuda_cpp.OBJECT),
             output=output,
             include_dirs=(include,),
         )
@@ -129,7 +128,7 @@ def host_compiler(cxx: Tool, mode: Mode = Mode.FAST) -> Compiler:
         suffix=".cpp",
         key=content_key(_runtime_key(cxx, mode), *flags),
         command=command,
-        parts=lambda: (runtime(cxx, mode),),
+        parts=lambda: runtime(cxx, mode),
     )
 
 
@@ -149,6 +148,7 @@ def host_object_compiler(cxx: Tool) -> Compiler:
         # The runtime's key covers the emulation's headers.
         key=content_key(_runtime_key(cxx, Mode.FAST), *command(Path(), Path(), Path())),
         command=command,
+        parts=lambda: runtime(cxx, Mode.FAST),
     )
 
 
@@ -164,7 +164,7 @@ def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> C
             mode=Mode.FAST,
             sources=(Path(first), source),
             objects=(Path(part.name),),
-            runtime=Path(_RUNTIME_FILE),
+            runtime=Path(cuda_cpp.OBJECT),
             output=output,
             include_dirs=(include,),
         )
@@ -175,7 +175,7 @@ def host_program_compiler(cxx: Tool, first: str, part: Path, part_key: str) -> C
         suffix=".cpp",
         key=content_key(_runtime_key(cxx, Mode.FAST), part_key, *command(Path(), Path(), Path())),
         command=command,
-        parts=lambda: (runtime(cxx, Mode.FAST), part),
+        parts=lambda: (*runtime(cxx, Mode.FAST), part),
     )
 
 
@@ -184,29 +184,34 @@ def _runtime_key(cxx: Tool, mode: Mode) -> str:
     return content_key(*cuda_cpp.runtime_key_parts(compiler_version=version, mode=mode))
 
 
-def runtime(cxx: Tool, mode: Mode) -> Path:
-    """Return the emulation's runtime for this machine, from the cache or compiled into it.
+def runtime(cxx: Tool, mode: Mode) -> tuple[Path, Path]:
+    """Return the emulation's runtime for this machine: the object and the precompiled header.
 
-    Raises ToolError if g++ cannot compile it.
+    From the cache or compiled into it. Raises ToolError if g++ cannot compile it.
     """
+    files = (cuda_cpp.OBJECT, cuda_cpp.HEADER)
+    commands = (cuda_cpp.runtime_command, cuda_cpp.header_command)
 
     def make(folder: Path) -> None:
-        with scratch_folder("grade-runtime-") as scratch:
-            ended = spawn.run(
-                cuda_cpp.runtime_command(
-                    compiler=str(cxx.path), mode=mode, output=Path(_RUNTIME_FILE)
-                ),
-                cwd=scratch,
-                environment=spawn.clean_environment(scratch),
-                wall_s=_RUNTIME_WALL_S,
-            )
-            if ended.ok:
-                shutil.copyfile(scratch / _RUNTIME_FILE, folder / _RUNTIME_FILE)
+        for file, command in zip(files, commands, strict=True):
+            _compile(command(compiler=str(cxx.path), mode=mode, output=Path(file)), folder / file)
+
+    folder = cached_folder("host-runtime", _runtime_key(cxx, mode), make, exclusive=True)
+    return folder / cuda_cpp.OBJECT, folder / cuda_cpp.HEADER
+
+
+def _compile(command: list[str], output: Path) -> None:
+    """Run a command that writes a file of the runtime, and copy the file to `output`."""
+    with scratch_folder("grade-runtime-") as scratch:
+        ended = spawn.run(
+            command,
+            cwd=scratch,
+            environment=spawn.clean_environment(scratch),
+            wall_s=_RUNTIME_WALL_S,
+        )
         if not ended.ok:
             raise ToolError(
-                f"{cxx.path} cannot compile the host runtime:\n{ended.output[-2000:]}",
+                f"{command[0]} cannot compile the host runtime:\n{ended.output[-2000:]}",
                 tip="`grade doctor` says which g++ is needed",
             )
-
-    key = _runtime_key(cxx, mode)
-    return cached_folder("host-runtime", key, make, exclusive=True) / _RUNTIME_FILE
+        shutil.copyfile(scratch / output.name, output)

@@ -3,6 +3,7 @@
     rewrite          a .cu file → C++ that g++ accepts, line for line
     compile_command  the g++ command of a source file, fast or checked
     runtime_command  the g++ command of the runtime, once per machine
+    header_command   the g++ command of its precompiled header
     read_report      output of a run → findings and counters
     symbolize        program counters → the student's lines
 
@@ -13,9 +14,12 @@ parts and their limits; `python -m grader.emulation.cuda_cpp` is the stand-alone
 
 from grader.emulation.cuda_cpp.access_counters import KernelCounters, LineCounters
 from grader.emulation.cuda_cpp.compile_commands import (
+    HEADER,
     INCLUDE_DIR,
+    OBJECT,
     Mode,
     compile_command,
+    header_command,
     object_command,
     program_command,
     runtime_command,
@@ -29,7 +33,9 @@ from grader.emulation.cuda_cpp.symbols import Place, symbolize
 from grader.emulation.cuda_cpp.tokens import TooComplicatedError
 
 __all__ = [
+    "HEADER",
     "INCLUDE_DIR",
+    "OBJECT",
     "Fault",
     "Finding",
     "KernelCounters",
@@ -42,6 +48,7 @@ __all__ = [
     "TooComplicatedError",
     "Unsupported",
     "compile_command",
+    "header_command",
     "not_allowed",
     "object_command",
     "program_command",

@@ -16,24 +16,35 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.emulation.cuda_cpp.compile_commands import Mode, runtime_command, runtime_key_parts
+from grader.emulation.cuda_cpp.compile_commands import (
+    HEADER,
+    OBJECT,
+    Mode,
+    header_command,
+    runtime_command,
+    runtime_key_parts,
+)
 from grader.emulation.cuda_cpp.printing import print_faults, print_report
 from grader.emulation.cuda_cpp.standalone import DEFAULT_COMPILER, build, run
 from grader.system.cache import cached_folder, content_key
 
 
 def runtime_object(mode: Mode, *, compiler: str = DEFAULT_COMPILER) -> Path:
-    """Return this machine's cached runtime object; compile it on first use."""
+    """Return this machine's cached runtime object, with its header beside it.
+
+    Compiles both on first use.
+    """
     version = subprocess.run(
         [compiler, "--version"], capture_output=True, text=True, check=True
     ).stdout.splitlines()[0]
 
     def make(folder: Path) -> None:
-        command = runtime_command(compiler=compiler, mode=mode, output=folder / "runtime.o")
-        subprocess.run(command, check=True)
+        for file, command in ((OBJECT, runtime_command), (HEADER, header_command)):
+            made = command(compiler=compiler, mode=mode, output=folder / file)
+            subprocess.run(made, check=True)
 
     key = content_key(*runtime_key_parts(compiler_version=version, mode=mode))
-    return cached_folder("host-runtime", key, make, exclusive=True) / "runtime.o"
+    return cached_folder("host-runtime", key, make, exclusive=True) / OBJECT
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

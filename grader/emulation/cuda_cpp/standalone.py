@@ -6,6 +6,7 @@ functions and starts the processes in its sandbox.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from grader.emulation.cuda_cpp.compile_commands import Mode, compile_command
+from grader.emulation.cuda_cpp.compile_commands import HEADER, Mode, compile_command
 from grader.emulation.cuda_cpp.features import Refused, Unsupported
 from grader.emulation.cuda_cpp.report import Report, read_report
 from grader.emulation.cuda_cpp.rewriter import rewrite
@@ -61,8 +62,8 @@ def build(
 ) -> Program:
     """Compile a program with its own `main` into `folder`.
 
-    `runtime` is the object of `runtime_command` in the same mode. Headers (.cuh, .h, .hpp)
-    in the source's folder that it includes are rewritten too.
+    `runtime` is the object of `runtime_command` in the same mode, with its header beside it.
+    Headers (.cuh, .h, .hpp) in the source's folder that it includes are rewritten too.
     """
     sources: dict[str, str] = {}
     unsupported: tuple[Unsupported, ...] = ()
@@ -92,6 +93,8 @@ def build(
     program = partial(Program, sources=sources, unsupported=unsupported, refused=refused)
     if unsupported or refused:
         return program(executable=None, diagnostics="")
+    with contextlib.suppress(FileExistsError):
+        (folder / HEADER).symlink_to(runtime.with_name(HEADER))
     executable = folder / "program"
     command = compile_command(
         compiler=compiler,
