@@ -197,7 +197,7 @@ class Writer:
         self.text += self.choose(st.sampled_from(["\n", " # x = [1\n", "\n\n"]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_lines_are_right_for_any_document(data: st.DataObject) -> None:
     writer = Writer(data.draw)

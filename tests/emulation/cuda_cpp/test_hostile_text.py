@@ -96,12 +96,11 @@ def test_no_text_keeps_the_judge_busy(name: str) -> None:
 
 def test_too_many_tokens_are_a_compile_error() -> None:
     text = "()" * 250_000
-    with pytest.raises(cuda_cpp.TooComplicatedError, match="400,000 words and symbols"):
-        cuda_cpp.rewrite(text, file="silu.cu")
     rejected = prepare(SourceFile(path="silu.cu", text=text))
     assert isinstance(rejected, Rejected)
     assert rejected.verdict is Verdict.COMPILE_ERROR
     assert rejected.message.startswith("silu.cu cannot be translated for a CPU")
+    assert "400,000 words and symbols" in rejected.message
 
 
 def test_the_cpu_budget_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

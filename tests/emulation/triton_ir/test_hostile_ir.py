@@ -35,7 +35,7 @@ from ir_kernels import specialized
 # What may become of a launch, whatever the text says.
 REFUSED = (IRError, Unsupported, KernelError, TimeLimitError)
 QUICKLY = settings(
-    max_examples=100, deadline=None, derandomize=True, database=None,
+    max_examples=40, deadline=None, derandomize=True, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 
