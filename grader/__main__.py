@@ -20,7 +20,7 @@ def main() -> None:
         from grader.system.signals import received
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(130)  # ExitCode.INTERRUPTED, which may not be loaded
     try:
         run()
     except SystemExit as leaving:

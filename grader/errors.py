@@ -1,4 +1,4 @@
-"""The exceptions for failures that are not the student's.
+"""Exit codes of the commands, and the exceptions for failures that are not the student's.
 
     GraderError                 a failure of the grader or the machine   -> exit 3
     ├── UsageError              a wrong command line or submission path   -> exit 2
@@ -11,7 +11,23 @@ turns these exceptions into text.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from pathlib import Path
+
+
+class ExitCode(IntEnum):
+    """What a command of `grade` ends with."""
+
+    COMPLETE = 0
+    INCOMPLETE = 1  # points are lost, a sample differs, a submission has no report
+    WRONG_COMMAND = 2
+    GRADER_FAILED = 3
+    INTERRUPTED = 130
+
+    @classmethod
+    def of(cls, *, complete: bool) -> ExitCode:
+        """Return the exit code of a command that ran to its end."""
+        return cls.COMPLETE if complete else cls.INCOMPLETE
 
 
 class GraderError(Exception):
@@ -20,7 +36,7 @@ class GraderError(Exception):
     `message` says what happened; `tip`, if any, says how to fix it.
     """
 
-    exit_code = 3
+    exit_code = ExitCode.GRADER_FAILED
 
     def __init__(self, message: str, *, tip: str | None = None) -> None:
         super().__init__(message)
@@ -31,7 +47,7 @@ class GraderError(Exception):
 class UsageError(GraderError):
     """The command line, or a path that it names, is wrong."""
 
-    exit_code = 2
+    exit_code = ExitCode.WRONG_COMMAND
 
 
 class ToolError(GraderError):
@@ -41,7 +57,7 @@ class ToolError(GraderError):
 class SpecError(GraderError):
     """An assignment that cannot be used; the message names its file, key and line."""
 
-    exit_code = 2
+    exit_code = ExitCode.WRONG_COMMAND
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from grader.cli import options
+from grader.errors import ExitCode
 
 
 @click.command()
@@ -139,7 +140,7 @@ def leaderboard(folder: Path, output: Path, title: str, names: Path | None) -> N
 
     count = write_leaderboard(folder, output, title, names, report_problem)
     click.echo(f"{count} submissions in {output}")
-    sys.exit(1 if refused else 0)
+    sys.exit(ExitCode.of(complete=not refused))
 
 
 COMMANDS = (batch, merge, leaderboard)

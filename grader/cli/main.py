@@ -27,11 +27,9 @@ from grader.cli import completion, course, options
 from grader.cli.ci import ci, report
 from grader.cli.new import new
 from grader.cli.release import release
-from grader.errors import GraderError, UsageError
+from grader.errors import ExitCode, GraderError, UsageError
 from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
-
-EXIT_INTERRUPTED = 130
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -308,7 +306,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         errors.print("interrupted")
-        sys.exit(EXIT_INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)
     except GraderError as error:
         errors.print(f"error: {error.message}", markup=False)
         if error.tip:
@@ -317,10 +315,10 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of the output has closed it (`grade list | head`).
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        sys.exit(ExitCode.COMPLETE)
     except Exception as error:
         if os.environ.get("GRADE_DEBUG"):
             raise
         errors.print(f"error: the grader failed: {type(error).__name__}: {error}", markup=False)
         errors.print("  tip: set GRADE_DEBUG=1 and report what it prints", markup=False)
-        sys.exit(GraderError.exit_code)
+        sys.exit(ExitCode.GRADER_FAILED)

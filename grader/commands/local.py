@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.assignment.model import Assignment
-from grader.errors import GraderError, UsageError
+from grader.errors import ExitCode, UsageError
 from grader.formats.terminal import print_report
 from grader.grading.internal_error import as_grader_error
 from grader.grading.pipeline import grade
@@ -63,7 +63,7 @@ def grade_local(request: Request) -> int:
         public_seed=request.seed,
         secret_seed=request.seed,
     )
-    exit_code = 0
+    exit_code = ExitCode.COMPLETE
     failures = []
     for assignment, submission in submissions:
         try:
@@ -91,11 +91,11 @@ def _grade_and_show(
     return report
 
 
-def _exit_code(report: Report) -> int:
+def _exit_code(report: Report) -> ExitCode:
     if report.verdict is Verdict.GRADER_ERROR:
-        return GraderError.exit_code
+        return ExitCode.GRADER_FAILED
     complete = report.handed_in == report.kernels_total
-    return 0 if report.verdict.earns_points and complete else 1
+    return ExitCode.of(complete=report.verdict.earns_points and complete)
 
 
 def _check_json(path: Path | None, count: int) -> None:

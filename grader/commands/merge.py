@@ -10,15 +10,13 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.commands.output import reports_folder, write_text
-from grader.errors import UsageError
+from grader.errors import ExitCode, UsageError
 from grader.report.merge import merge
 from grader.report.model import json_text
 from grader.report.reader import read_values
 
-EXIT_REFUSED = 1
 
-
-def run_merge(first: Path, second: Path, output: Path | None) -> int:
+def run_merge(first: Path, second: Path, output: Path | None) -> ExitCode:
     """Merge two reports or two folders of reports; return the exit code."""
     if first.is_dir() != second.is_dir():
         raise UsageError(
@@ -31,13 +29,13 @@ def run_merge(first: Path, second: Path, output: Path | None) -> int:
             print(text, end="")
         else:
             write_text(output, text, parents=True)
-        return 0
+        return ExitCode.COMPLETE
     if output is None:
         raise UsageError("two folders are merged into a third", tip="name it with --output")
     return _merge_folders(first, second, output, stderr)
 
 
-def _merge_folders(first: Path, second: Path, output: Path, stderr: Console) -> int:
+def _merge_folders(first: Path, second: Path, output: Path, stderr: Console) -> ExitCode:
     """Merge the reports that have the same path; print why a report is not merged."""
     first_paths, second_paths = _report_paths(first), _report_paths(second)
     if not first_paths:
@@ -68,7 +66,7 @@ def _merge_folders(first: Path, second: Path, output: Path, stderr: Console) -> 
     if left_out:
         counts += f"; {left_out} left out: grade them again, or remove them, and merge again"
     stderr.print(counts, markup=False)
-    return EXIT_REFUSED if refused or left_out else 0
+    return ExitCode.of(complete=not (refused or left_out))
 
 
 def _report_paths(folder: Path) -> set[Path]:

@@ -34,14 +34,13 @@ from grader.commands.batch.submissions import (
     submitted_assignments,
 )
 from grader.commands.batch.summary import print_summary, summarise
-from grader.errors import GraderError, UsageError
+from grader.errors import ExitCode, GraderError, UsageError
 from grader.grading.progress import Step, progress_on
 from grader.grading.selection import chosen_assignments, chosen_device
 from grader.pool.process_pool import Pool
 from grader.submission.reader import read_submission
 from grader.vocabulary import Device
 
-EXIT_UNGRADED = 1
 MOST_ATTEMPTS = 3  # a grader error is often transient
 
 
@@ -76,7 +75,7 @@ class Engine(Protocol):
         """Yield each job with its answer as it is done."""
 
 
-def batch(request: Request) -> int:
+def batch(request: Request) -> ExitCode:
     """Grade submissions without a current report, summarise the class, return the exit code."""
     started_s = time.monotonic()
     folder = find_submissions(request.folder, request.out)
@@ -100,7 +99,7 @@ def batch(request: Request) -> int:
         if request.csv is not None:
             write_gradebook(request.csv, request.csv_for, store, folder, assignments)
     print_summary(summary, Console(), wall_s=time.monotonic() - started_s)
-    return EXIT_UNGRADED if summary.ungraded else 0
+    return ExitCode.of(complete=not summary.ungraded)
 
 
 def missing(

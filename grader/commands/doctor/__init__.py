@@ -28,6 +28,7 @@ from grader.commands.doctor.machine import (
 from grader.commands.doctor.packages import judge_numpy, judge_torch, judge_triton
 from grader.commands.doctor.rows import Row, RowState
 from grader.commands.doctor.table import print_ability, print_rows
+from grader.errors import ExitCode
 
 __all__ = ["Ability", "Diagnosis", "Facts", "Row", "RowState", "diagnose", "main"]
 
@@ -61,10 +62,10 @@ def diagnose(facts: Facts | None = None) -> Diagnosis:
     return Diagnosis(rows=rows, ability=ability(facts))
 
 
-def main(console: Console | None = None) -> int:
-    """Print the diagnosis of this machine; return 0 if anything can be graded, else 1."""
+def main(console: Console | None = None) -> ExitCode:
+    """Print the diagnosis of this machine; incomplete if nothing can be graded."""
     console = console or Console()
     diagnosis = diagnose()
     print_rows(diagnosis.rows, console)
     print_ability(diagnosis.ability, console)
-    return 0 if diagnosis.ability.anything else 1
+    return ExitCode.of(complete=diagnosis.ability.anything)

@@ -24,7 +24,7 @@ from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
 from grader.commands.profile.resources import resources
 from grader.commands.profile.roofline import Point, Roofline, bars, svg
-from grader.errors import UsageError
+from grader.errors import ExitCode, UsageError
 from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
 from grader.gpu.monitor import GpuMonitor
@@ -58,8 +58,8 @@ class Request:
     svg: Path | None
 
 
-def run_profile(request: Request, submission: Submission) -> int:
-    """Print the profile of every file of the kernel; return 1 if one does not build."""
+def run_profile(request: Request, submission: Submission) -> ExitCode:
+    """Print the profile of every file of the kernel; incomplete if one does not build."""
     kernel = chosen_kernel(request.assignment, request.kernel)
     paths = [
         (language, path)
@@ -98,7 +98,7 @@ def run_profile(request: Request, submission: Submission) -> int:
             profile.accesses()
             profile.hardware_counters()
     page.print()
-    return int(failed)
+    return ExitCode.of(complete=not failed)
 
 
 def chosen_kernel(assignment: Assignment, name: str | None) -> Kernel:

@@ -22,13 +22,12 @@ from grader.commands.verify.plan import Choice, plan
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.table import print_rows
 from grader.commands.verify.tasks import Pool, Task
-from grader.errors import GraderError, UsageError
+from grader.errors import ExitCode, GraderError, UsageError
 from grader.grading.progress import Progress, progress_on
 from grader.grading.selection import check_kernels, chosen_assignments, chosen_device
 from grader.vocabulary import Device, Language
 
 FORMAT = 1
-EXIT_DIFFERS = 1
 # On a GPU, a grading runs four tools in parallel, and all gradings share the GPU.
 _CORES_PER_GPU_JOB = 4
 _MOST_GPU_JOBS = 4
@@ -88,12 +87,12 @@ def verify(request: Request) -> int:
     return exit_code(rows)
 
 
-def exit_code(rows: Sequence[Row]) -> int:
+def exit_code(rows: Sequence[Row]) -> ExitCode:
     """Return the exit code of the command."""
     states = {row.state for row in rows}
     if State.FAILED in states:
-        return GraderError.exit_code
-    return EXIT_DIFFERS if State.DIFFERS in states else 0
+        return ExitCode.GRADER_FAILED
+    return ExitCode.of(complete=State.DIFFERS not in states)
 
 
 def to_json(rows: Sequence[Row], choice: Choice, wall_s: float) -> dict[str, Any]:
