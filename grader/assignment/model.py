@@ -49,9 +49,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What a kernel file may do besides launching its kernels."""
+    """What a kernel file may do besides launching its kernels.
+
+    In Python torch may compute the result, in CUDA C++ host code.
+    """
 
     torch_allowed: bool = False
+    host_allowed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

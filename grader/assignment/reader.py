@@ -166,7 +166,10 @@ def _kernel(data: Mapping[str, Any]) -> Kernel:
         points={CheckName(check): float(points) for check, points in data["points"].items()},
         tiers=_tiers(data.get("tiers", {})),
         counters=_counters(data["counters"]) if "counters" in data else None,
-        rules=Rules(torch_allowed=data.get("rules", {}).get("torch") == "allowed"),
+        rules=Rules(
+            torch_allowed=data.get("rules", {}).get("torch") == "allowed",
+            host_allowed=data.get("rules", {}).get("host") == "allowed",
+        ),
     )
 
 

@@ -20,7 +20,7 @@ import report_document
 import torch
 
 from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
-from grader.assignment.model import Assignment, Kernel
+from grader.assignment.model import Assignment, Kernel, Rules
 from grader.assignment.reader import read_assignment
 from grader.build.kernel_file import Checked, build_checked
 from grader.checks.check import CheckOutcome
@@ -212,7 +212,7 @@ def test_another_check_by_itself_counts_nothing(graded: Callable[..., KernelResu
 def test_no_points_without_proof(
     name: str, verdict: str, message: str, graded: Callable[..., KernelResult]
 ) -> None:
-    kernel = graded(name)
+    kernel = graded(name, rules=Rules(host_allowed=True))
     check = counters(kernel)
     assert kernel.score == 60, "its cases are right"
     assert (check.verdict, check.score, check.pending) == (Verdict(verdict), 0, 0)
@@ -267,7 +267,7 @@ def test_a_kernel_without_bounds_is_counted_on_its_largest_small_case(
 
 @pytest.mark.parametrize("name", ["no_kernel.cu", "silent.cu", "exits_where_large.cu"])
 def test_what_is_shown_only_costs_nothing(name: str, graded: Callable[..., KernelResult]) -> None:
-    kernel = graded(name, points=POINTS)
+    kernel = graded(name, points=POINTS, rules=Rules(host_allowed=True))
     assert (kernel.verdict, kernel.score) == (Verdict.ACCEPTED, 60)
     assert counters(kernel).verdict is Verdict.SKIPPED
     assert counters(kernel).message.startswith("not counted: ")
@@ -422,7 +422,14 @@ KERNEL = {
     "counted_blocks": 1,
     "truncated": False,
 }
-SUMMARY = {"record": "summary", "accesses": 64, "launches": 1, "copied_bytes": 0}
+SUMMARY = {
+    "record": "summary",
+    "accesses": 64,
+    "launches": 1,
+    "copied_bytes": 0,
+    "host_read_bytes": 0,
+    "host_wrote_bytes": 0,
+}
 HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
 
 

@@ -53,12 +53,19 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostRun:
-    """The report of one checked run; `accesses` and `copied_bytes` show whether it did any work."""
+    """The report of one checked run; `accesses` and `copied_bytes` show whether it did any work.
+
+    Host code got `host_read_bytes` of device-accessible memory, and put `host_wrote_bytes` there.
+    """
 
     findings: tuple[Finding, ...]
     accesses: int
+    launches: int
     copied_bytes: int
+    host_read_bytes: int
+    host_wrote_bytes: int
     unsupported: tuple[str, ...]
+    complete: bool
 
 
 def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostRun:
@@ -76,8 +83,12 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
     return HostRun(
         findings=findings,
         accesses=report.accesses,
+        launches=report.launches,
         copied_bytes=report.copied_bytes,
+        host_read_bytes=report.host_read_bytes,
+        host_wrote_bytes=report.host_wrote_bytes,
         unsupported=report.unsupported,
+        complete=report.complete,
     )
 
 

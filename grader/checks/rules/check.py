@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.small_case import small_case
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, suspicious_text
-from grader.report.evidence import RulesEvidence
+from grader.report.evidence import BrokenRule, RulesEvidence
 from grader.report.verdict import Verdict
 from grader.vocabulary import CheckName, Language, Visibility
 
@@ -38,8 +40,25 @@ class KernelRulesCheck(Check[RulesEvidence]):
             host_wrote=any(
                 outcome.host_wrote for outcome in context.outcomes(CheckName.CORRECTNESS)
             ),
+            host_work=self._host_work(context),
         )
         return reported(outcome)
+
+    @staticmethod
+    def _host_work(context: CheckContext) -> BrokenRule | None:
+        """Return the rule that the host code of a right CUDA C++ kernel breaks."""
+        from grader.checks.rules.host_work import find_host_work
+
+        file = context.file
+        wanted = file.language is Language.CUDA and not file.kernel.rules.host_allowed
+        if not wanted or context.correct is False:
+            return None
+        checked = context.checked_build()
+        if isinstance(checked, Rejected):
+            return None
+        case = small_case(context.assignment, file.language, context.public_seed)
+        setup = context.setup(checked.built, private=False)
+        return find_host_work(setup, checked.text, (case, context.data(case)))
 
 
 class ProgramRulesCheck(Check[RulesEvidence]):

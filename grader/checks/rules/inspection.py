@@ -1,6 +1,7 @@
 """Find out whether a submission does the work itself, as the assignment requires.
 
-    CUDA C++   by the symbols that the built library is linked with
+    CUDA C++   by the symbols that the built library is linked with, and by what its host code does
+               in the checked host build (`host_work`)
     Triton     by running every case again without launches: an output that is written anyway was
                not written by a kernel
 
@@ -19,6 +20,7 @@ from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.executor_findings import NOT_OWN, NOT_OWN_HINT
+from grader.checks.rules.host_work import HINT as HOST_WORK_HINT
 from grader.checks.rules.symbol_rules import NO_BROKEN_RULE, broken_rules, suspicious_text
 from grader.judge.buffers import Buffer
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
@@ -38,10 +40,12 @@ def check_rules(
     data: Callable[[Case], CaseData],
     *,
     host_wrote: bool = False,
+    host_work: BrokenRule | None = None,
 ) -> CheckOutcome[RulesEvidence]:
     """Inspect one built submission; `text` is its source file.
 
-    With `host_wrote`, host code was seen to write results into an output.
+    With `host_wrote`, torch was seen to write results into an output; `host_work` is the rule that
+    host code in C++ breaks.
     """
     started_s = time.monotonic()
     arrays = setup.assignment.signature.arrays
@@ -53,11 +57,13 @@ def check_rules(
     elif setup.built.language is Language.TRITON:
         evidence = _without_launches(setup, cases, data, flags)
     else:
-        evidence = _linked(setup, flags)
+        evidence = _linked(setup, flags, host_work)
     if evidence.broken:
         first = evidence.broken[0]
         named = f" ({', '.join(first.names)})" if first.names else ""
-        hint = NOT_OWN_HINT if first.rule == "own_kernel" else _HINT
+        hint = _HINT
+        if first.rule == "own_kernel":
+            hint = HOST_WORK_HINT if first is host_work else NOT_OWN_HINT
         message = f"{setup.built.file}: {first.message}{named}"
         diagnosis = Diagnosis(Verdict.FORBIDDEN, message, hint=hint)
     else:
@@ -71,12 +77,14 @@ def check_rules(
     )
 
 
-def _linked(setup: RunSetup, flags: list[str]) -> RulesEvidence:
+def _linked(setup: RunSetup, flags: list[str], host_work: BrokenRule | None) -> RulesEvidence:
     broken: tuple[BrokenRule, ...] = ()
     try:
         broken = broken_rules(setup.built.path, on_gpu=setup.built.device is Device.CUDA)
     except (OSError, ValueError) as error:
         flags.append(f"the symbols of the library could not be read: {error}")
+    if host_work is not None:
+        broken = (*broken, host_work)
     return RulesEvidence(broken=broken, flags=tuple(flags))
 
 

@@ -41,9 +41,10 @@ class Report:
     """The report of one run of a checked (or fast) build.
 
     `accesses` is the number of checked memory accesses in kernels, `copied_bytes` the
-    number of bytes that copies wrote: a run without either proves nothing. `unsupported`
+    number of bytes that copies wrote: a run without either proves nothing. Host code got
+    `host_read_bytes` of device-accessible memory, and put `host_wrote_bytes` there. `unsupported`
     has sentences about unsupported features found at run time. `over_limit` is true if
-    the access limit ended the run.
+    the access limit ended the run, `complete` if the run wrote its summary.
     """
 
     findings: tuple[Finding, ...]
@@ -52,8 +53,11 @@ class Report:
     accesses: int
     launches: int
     copied_bytes: int
+    host_read_bytes: int
+    host_wrote_bytes: int
     unsupported: tuple[str, ...]
     over_limit: bool
+    complete: bool
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -81,10 +85,13 @@ def read_report(text: str, *, locate: Locate, sources: Mapping[str, str]) -> Rep
         accesses=sum(record["accesses"] for record in summaries),
         launches=sum(record["launches"] for record in summaries),
         copied_bytes=sum(record["copied_bytes"] for record in summaries),
+        host_read_bytes=sum(record["host_read_bytes"] for record in summaries),
+        host_wrote_bytes=sum(record["host_wrote_bytes"] for record in summaries),
         unsupported=tuple(
             str(record["message"]) for record in records if record["record"] == "unsupported"
         ),
         over_limit=any(record["record"] == "limit" for record in records),
+        complete=bool(summaries),
     )
 
 

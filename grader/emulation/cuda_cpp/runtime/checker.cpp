@@ -28,7 +28,7 @@ uint32_t dynamic_placed_in = 0;  // launch number
 uint64_t accesses_before = 0;  // of the launch, before the present countdown
 int64_t countdown_start = 0;
 uint64_t counted_blocks = 0;
-uint64_t all_accesses = 0, launches = 0, copied_bytes = 0;
+uint64_t all_accesses = 0, launches = 0, copied_bytes = 0, host_read_bytes = 0, host_wrote_bytes = 0;
 
 // The caller: the program itself, or a judge that calls twice.
 enum class Calls { own, first, repeat };
@@ -190,6 +190,9 @@ void set_by_host(void* to, size_t bytes) {
     }
 }
 
+void host_read(size_t bytes) { host_read_bytes += bytes; }
+void host_wrote(size_t bytes) { host_wrote_bytes += bytes; }
+
 void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc, const char* why) {
     Finding f;
     f.kind = Kind::invalid_copy;
@@ -272,8 +275,9 @@ void flush(bool after_fault) {
     findings::write();
     if (!after_fault) counters::write();
     ReportLine("summary").number("accesses", all_accesses).number("launches", launches)
-        .number("copied_bytes", copied_bytes).write();
-    all_accesses = launches = copied_bytes = 0;
+        .number("copied_bytes", copied_bytes).number("host_read_bytes", host_read_bytes)
+        .number("host_wrote_bytes", host_wrote_bytes).write();
+    all_accesses = launches = copied_bytes = host_read_bytes = host_wrote_bytes = 0;
 }
 
 }  // namespace checker

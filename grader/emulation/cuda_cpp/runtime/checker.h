@@ -42,6 +42,10 @@ ShadowCell* shadow_of_variable(size_t bytes);
 void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes, uintptr_t pc,
                   const char* why = nullptr);
 void set_by_host(void* to, size_t bytes);
+// Host code got these bytes of device-accessible memory, or put them there: by copies, and by its own
+// accesses to pinned and managed memory.
+void host_read(size_t bytes);
+void host_wrote(size_t bytes);
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning);
 void free_failed(const void* pointer, const char* message, uintptr_t pc);
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc);
@@ -62,6 +66,8 @@ inline void released(Allocation&) {}
 inline ShadowCell* shadow_of_variable(size_t) { return nullptr; }
 inline void refused_copy(void*, size_t, const void*, size_t, uintptr_t, const char* = nullptr) {}
 inline void set_by_host(void*, size_t) {}
+inline void host_read(size_t) {}
+inline void host_wrote(size_t) {}
 inline void broken_rendezvous(const char*, const Thread&, uintptr_t, bool) {}
 inline void free_failed(const void*, const char*, uintptr_t) {}
 inline void atomic(const volatile void*, size_t, bool, uintptr_t) {}

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "access.h"
+#include "checker.h"
 #include "findings.h"
 
 using namespace grader;
@@ -36,6 +37,17 @@ void hook_range(const void* address, size_t bytes, bool write, void* pc) {
         rare_hook(a, {n, write, !write, false, false}, pc);
         a += n;
     }
+}
+
+void* moved(void* to, const void* from, size_t bytes, void* pc) {
+    if (state.active) {
+        hook_range(from, bytes, false, pc);
+        hook_range(to, bytes, true, pc);
+    } else {
+        if (arena::contains(reinterpret_cast<uintptr_t>(from))) checker::host_read(bytes);
+        if (arena::contains(reinterpret_cast<uintptr_t>(to))) checker::host_wrote(bytes);
+    }
+    return memmove(to, from, bytes);
 }
 
 }  // namespace
@@ -81,21 +93,8 @@ void __tsan_write_range(void* address, unsigned long bytes) { hook_range(address
 
 // ---- library functions that move memory (renamed in cuda_runtime.h) ----
 
-void* grader_memcpy(void* to, const void* from, size_t bytes) {
-    if (state.active) {
-        hook_range(from, bytes, false, __builtin_return_address(0));
-        hook_range(to, bytes, true, __builtin_return_address(0));
-    }
-    return memmove(to, from, bytes);
-}
-
-void* grader_memmove(void* to, const void* from, size_t bytes) {
-    if (state.active) {
-        hook_range(from, bytes, false, __builtin_return_address(0));
-        hook_range(to, bytes, true, __builtin_return_address(0));
-    }
-    return memmove(to, from, bytes);
-}
+void* grader_memcpy(void* to, const void* from, size_t bytes) { return moved(to, from, bytes, __builtin_return_address(0)); }
+void* grader_memmove(void* to, const void* from, size_t bytes) { return moved(to, from, bytes, __builtin_return_address(0)); }
 
 void* grader_memset(void* to, int value, size_t bytes) {
     if (state.active) hook_range(to, bytes, true, __builtin_return_address(0));

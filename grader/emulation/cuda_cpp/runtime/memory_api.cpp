@@ -77,10 +77,18 @@ cudaError_t examine(const Copy& copy, cudaMemcpyKind kind, uintptr_t pc) {
     return fail(fits ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
 }
 
+// Makes a copy of bytes whose range has been examined.
+void move(void* to, const void* from, size_t bytes) {
+    const bool from_host = !device_side(from) && !both_sides(from), to_host = !device_side(to) && !both_sides(to);
+    if (to_host && !from_host) checker::host_read(bytes);
+    if (from_host && !to_host) checker::host_wrote(bytes);
+    checker::set_by_host(to, bytes);
+    memmove(to, from, bytes);
+}
+
 void make(const Copy& copy) {
     arena::Opening opening;
-    checker::set_by_host(copy.to, copy.bytes);
-    memmove(copy.to, copy.from, copy.bytes);
+    move(copy.to, copy.from, copy.bytes);
 }
 
 std::vector<Copy>& asked_for() {
@@ -171,10 +179,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
     }
     arena::Opening opening;
     for (size_t row = 0; row < height; ++row) {
-        char* target = static_cast<char*>(to) + row * to_pitch;
-        const char* source = static_cast<const char*>(from) + row * from_pitch;
-        checker::set_by_host(target, width);
-        memmove(target, source, width);
+        move(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width);
     }
     return cudaSuccess;
 }
@@ -262,9 +267,15 @@ cudaError_t grader_copy_symbol(void* symbol, size_t symbol_bytes, const void* fr
         return fail(cudaErrorInvalidValue);
     }
     arena::Opening opening;
-    if (from) memmove(place, from, bytes);
-    else memmove(to, place, bytes);
-    if (from) checker::set_by_host(place, bytes);
+    const bool by_host = !device_side(other) && !both_sides(other);
+    if (from) {
+        if (by_host) checker::host_wrote(bytes);
+        memmove(place, from, bytes);
+        checker::set_by_host(place, bytes);
+    } else {
+        if (by_host) checker::host_read(bytes);
+        memmove(to, place, bytes);
+    }
     return cudaSuccess;
 }
 }

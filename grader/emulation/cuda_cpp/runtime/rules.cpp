@@ -222,7 +222,11 @@ void touched_by_host(const Access& access) {
     }
     if (!arena::contains(access.address)) return;
     const Allocation* a = arena::find(access.address);
-    if (a && a->zone == Zone::open && a->live) return;
+    if (a && a->zone == Zone::open && a->live) {
+        if (access.write) host_wrote(access.bytes);
+        else host_read(access.bytes);
+        return;
+    }
     Finding f = about(access, Kind::out_of_bounds, a && !a->live ? "host code accesses freed memory" : "host code accesses device memory");
     f.space = "global";
     if (a) findings::name_buffer(f, *a);

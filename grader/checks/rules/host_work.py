@@ -1,0 +1,74 @@
+"""Find out whether the host code of a CUDA C++ submission computes the result.
+
+The checked host build runs one case and counts what crosses between the two sides: bytes of device
+memory that host code gets (copies, reads of managed and pinned memory), and bytes that it puts
+there. A kernel's own work needs neither. Whoever computes on the host needs the inputs and must
+put the outputs back; sizes, flags, partial sums and tables of constants are small against these.
+
+The figures come from the process that ran the submission. They can only cost points.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+from grader.checks.common.case_run import RunSetup
+from grader.checks.common.emulation_findings import HostRun, read_run
+from grader.checks.common.tool_run import Prepared, run_under_tool
+from grader.judge.session import Session
+from grader.report.evidence import BrokenRule
+from grader.vocabulary import Memory
+
+HINT = (
+    "compute every element in a kernel; host code may allocate memory, launch kernels and add up "
+    "a few partial results"
+)
+# The least part of the inputs, and of the outputs, that counts as the work. Partial results of
+# warps are a thirty-second.
+_SHARE = 1 / 8
+# Smaller outputs are no larger than partial sums.
+_LEAST_BYTES = 2048
+
+
+def find_host_work(setup: RunSetup, text: str, case: Prepared) -> BrokenRule | None:
+    """Run the checked host build `setup` on a case; `text` is the rewritten source file.
+
+    Returns None if a kernel computes the result, or if this run cannot tell.
+    """
+    arrays = setup.assignment.signature.arrays
+    if any(array.memory is Memory.HOST for array in arrays):
+        return None  # copies are the task
+    with Session(setup.built, setup.assignment.limits, None, host_settings="") as session:
+        outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
+    if outcome.failure is not None or outcome.wrong:
+        return None
+    try:
+        lines = [json.dumps(record) for record in outcome.records]
+        run = read_run(lines, setup.built.path, setup.built.file, text)
+    except ValueError:
+        return None  # the checks of memory and counters report it
+    return _broken_rule(setup, case, run) if run.complete and not run.unsupported else None
+
+
+def _broken_rule(setup: RunSetup, case: Prepared, run: HostRun) -> BrokenRule | None:
+    signature = setup.assignment.signature
+    read = written = 0
+    for array in signature.arrays:
+        size = signature.element_type(array, setup.built.language).size
+        size *= math.prod(signature.shape(array, case[0].sizes))
+        read += size * array.role.read
+        written += size * array.role.written
+    if written < _LEAST_BYTES:
+        return None
+    if not run.launches:
+        message = "the result is computed without a kernel: nothing was launched"
+        return BrokenRule(rule="own_kernel", message=message)
+    if run.host_read_bytes < _SHARE * read or run.host_wrote_bytes < _SHARE * written:
+        return None
+    message = (
+        "the result is computed by host code, not by a kernel of yours: in the case "
+        f"{case[0].name}, host code took {run.host_read_bytes:,} bytes from the GPU and put "
+        f"{run.host_wrote_bytes:,} bytes there"
+    )
+    return BrokenRule(rule="own_kernel", message=message)
