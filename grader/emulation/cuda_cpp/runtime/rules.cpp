@@ -4,9 +4,10 @@
 // epochs. Two accesses of one epoch by different threads, at least one of them a
 // write, race, unless both are atomic, or the threads are lanes of a warp with a
 // warp function between the accesses, or fences and atomics order them
-// (ordering.h). Accesses of different blocks of a launch race, too, but correct
-// programs do so with one word and one value, and no GPU tool confirms it: a
-// warning. Racing writes of the same value are a warning, too.
+// (ordering.h). So do accesses of different blocks of a launch that nothing
+// orders. In global memory an atomic or volatile access against a plain one is a
+// warning, because correct programs have such flags; racing writes of the same
+// value are a warning everywhere.
 //
 // After a finding the kernel continues if possible: an overrun hits the gap after
 // its buffer. Accesses that always kill a kernel on a GPU (a host pointer, a null
@@ -98,12 +99,11 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         }
         if (ordering::ordered(mine, theirs, stamp::segment(other)) || stamp::segment(other) == stamp::kSegmentMax) return;
         f.other_thread = theirs;
-        f.warning = space == Space::global && (access.strong || other_strong);
     } else {
         if (ordering::ordered_between_blocks(stamp::epoch(other))) return;
         f.message = "different blocks access one location, and nothing orders blocks";
-        f.warning = true;
     }
+    f.warning = space == Space::global && (access.strong || other_strong);
     f.other_pc = other_pc ? state.image + other_pc : 0;
     f.other_write = other_write;
     places::name(f);

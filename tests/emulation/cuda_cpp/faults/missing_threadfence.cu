@@ -11,7 +11,7 @@ __global__ void sum(const int* in, int* part, int* out) {
     __syncthreads();
     if (last && threadIdx.x == 0) {
         int total = 0;
-        for (int b = 0; b < gridDim.x; ++b) total += part[b];  // FAULT race warning
+        for (int b = 0; b < gridDim.x; ++b) total += part[b];  // FAULT race
         *out = total;
     }
 }

@@ -1,4 +1,4 @@
-// expect: kind=race line=33 cpu=warning gpu=blind why="racecheck sees shared memory only; blocks run one after another here"
+// expect: kind=race line=33 cpu=error gpu=blind why="racecheck sees shared memory only"
 // Several blocks add their parts of a sum to the same element of C, unordered.
 #include "gemm.h"
 

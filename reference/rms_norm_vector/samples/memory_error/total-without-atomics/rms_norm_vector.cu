@@ -1,4 +1,4 @@
-// expect: device=cuda why="on the processor blocks run one after another, and none is in another's way"
+// expect: kind=race line=24 cpu=error gpu=blind why="racecheck sees shared memory only"
 // Every block adds its sum to the total, and they are in each other's way.
 #include "rms_norm_vector.h"
 
