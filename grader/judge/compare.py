@@ -6,6 +6,9 @@ An element is accepted iff one of these holds:
     both are the same infinity
     |actual - expected| <= atol + rtol * |expected|, and expected is finite
 
+Of integers |actual - expected| <= atol, without the relative part: `atol = 1` lets a pixel be off
+by one, and no tolerance that is meant for floats lets an index be wrong.
+
 Every clause states what is accepted. A NaN, for which no comparison holds, therefore cannot pass,
 as it does in `if difference > bound: reject`. An expected value that overflows the output's type is
 expected as that type's infinity. With `exact`, the bits must be equal.
@@ -75,6 +78,11 @@ def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) 
     the same shape.
     """
     rounded = expected.to(actual.dtype)
+    if not actual.dtype.is_floating_point and not tolerance.exact and tolerance.atol >= 1:
+        apart = (actual.to(torch.int64) - rounded.to(torch.int64)).abs()
+        # A difference that overflows may look small.
+        far = (actual.double() - rounded.double()).abs() > 2.0**62
+        return (apart <= tolerance.atol) & ~far
     if tolerance.exact or not actual.dtype.is_floating_point:
         bits = BITS[actual.element_size()]
         return actual.contiguous().view(bits) == rounded.contiguous().view(bits)
@@ -88,8 +96,11 @@ def accepts(actual: torch.Tensor, expected: torch.Tensor, tolerance: Tolerance) 
 
 def allowed(expected: torch.Tensor, tolerance: Tolerance) -> torch.Tensor:
     """Return the largest accepted difference, element by element, in float64."""
-    if tolerance.exact or not expected.dtype.is_floating_point:
+    if tolerance.exact:
         return torch.zeros(expected.shape, dtype=torch.float64)
+    if not expected.dtype.is_floating_point:
+        whole = tolerance.atol if tolerance.atol >= 1 else 0.0
+        return torch.full(expected.shape, whole, dtype=torch.float64)
     return tolerance.atol + tolerance.rtol * expected.abs()
 
 

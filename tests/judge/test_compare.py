@@ -52,7 +52,18 @@ def test_one_element(actual: float, expected: float, tolerance: Tolerance, accep
 def test_integers_are_exact() -> None:
     actual = torch.tensor([1, 2, -(2**31)], dtype=torch.int32)
     expected = torch.tensor([1, 3, -(2**31)], dtype=torch.int64)
-    assert accepts(actual, expected, Tolerance(atol=10)).tolist() == [True, False, True]
+    assert accepts(actual, expected, Tolerance(atol=0.5, rtol=0.9)).tolist() == [True, False, True]
+
+
+def test_integers_may_be_off_by_a_whole_number() -> None:
+    actual = torch.tensor([-8, -7, 5, 2**31 - 1], dtype=torch.int32)
+    expected = torch.tensor([-9, -9, 5, -(2**31)])
+    found = compare("out", actual, expected, Tolerance(atol=1, rtol=0.5))
+    assert found.wrong.tolist() == [False, True, False, True]
+    assert found.mismatches()[0].allowed == 1
+    assert compare("out", actual, expected, Tolerance(atol=0.9)).mismatched == 3
+    largest = torch.tensor([2**63 - 1, -(2**63)])
+    assert not accepts(largest, largest.flip(0), Tolerance(atol=1)).any()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -167,9 +167,14 @@ def _positions(expected: torch.Tensor) -> list[int]:
 def _next_to_bound(output: Output, position: int, *, up: bool, past: bool) -> torch.Tensor | None:
     """Return the first value beyond the tolerance, or the last one within it; None if none."""
     wanted, rounded = output.expected.view(-1)[position], output.rounded.view(-1)[position]
-    if output.tolerance.exact or not rounded.dtype.is_floating_point:
-        return _neighbour(rounded, up=up) if past else rounded
     bound = float(allowed(wanted.view(1), output.tolerance))
+    if output.tolerance.exact or not (rounded.dtype.is_floating_point or bound):
+        return _neighbour(rounded, up=up) if past else rounded
+    if not rounded.dtype.is_floating_point:
+        steps = math.floor(bound) + past
+        whole = int(wanted) + (steps if up else -steps)
+        ends = torch.iinfo(rounded.dtype)
+        return rounded.new_tensor(whole) if ends.min <= whole <= ends.max else None
     value = (wanted + (bound if up else -bound)).to(rounded.dtype)
 
     def within(candidate: torch.Tensor) -> bool:
