@@ -92,6 +92,8 @@ def decide_with_nvcc(
             return gate if mistaken else emulated
         return gate if gate.evidence.diagnostics else emulated
     if isinstance(emulated, Rejected) and emulated.verdict is Verdict.COMPILE_ERROR:
+        if any(found.message.startswith("#error") for found in emulated.evidence.diagnostics):
+            return emulated  # the file itself refuses this compiler
         return replace(
             emulated,
             verdict=Verdict.NOT_MEASURED,

@@ -21,7 +21,9 @@ _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--thr
 
 def nvcc_gate(nvcc: Tool) -> Compiler:
     """Return the compiler that only tests whether nvcc accepts a file; it needs no GPU."""
-    flags = ("-std=c++17", "-c", f"-arch=sm_{_GATE_ARCHITECTURE}", "-Xcompiler=-fPIC")
+    # Linked, too: the linkers' verdict on an object that g++'s linker refuses.
+    links = toolchain.nvcc_link_flags(nvcc)
+    flags = ("-std=c++17", "-shared", f"-arch=sm_{_GATE_ARCHITECTURE}", "-Xcompiler=-fPIC", *links)
     return _compiler(nvcc, "nvcc-gate", flags)
 
 

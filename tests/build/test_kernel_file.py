@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from paths import HAND_INS, REPOSITORY
@@ -15,13 +16,14 @@ from grader.build.artifact import Rejected
 from grader.build.compiler import Compiler, compile_file
 from grader.build.entry_mismatch import entry_problem, kernel_entry
 from grader.build.host_compiler import host_compiler, prepare
-from grader.build.kernel_file import decide_with_nvcc
+from grader.build.kernel_file import build, decide_with_nvcc
 from grader.build.nvcc import nvcc_gate
 from grader.build.trampoline import trampoline
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import toolchain
+from grader.vocabulary import Device, Language
 
 
 @pytest.fixture(scope="module")
@@ -277,3 +279,23 @@ def test_a_mistake_is_one_on_a_machine_that_could_not_run_the_file(
     if isinstance(ours, str):
         ours = replace(theirs, message="g++ says so")
     assert decide_with_nvcc(ours, theirs, "silu.cu") is (theirs if wins else ours)
+
+
+# Files that only a GPU machine would accept leave no points pending.
+ONE_COMPILER_ONLY = {
+    "an #error": "#ifndef __NVCC_DIAG_PRAGMA_SUPPORT__\n#error not here\n#endif\n",
+    "a section of the linker's": '__attribute__((section(".symtab"))) int odd = 1;\n',
+}
+
+
+@pytest.mark.parametrize("name", ONE_COMPILER_ONLY)
+def test_a_file_for_one_compiler_is_a_compile_error(name: str, tmp_path: Path) -> None:
+    compiler_called("nvcc")  # skips without it
+    text = ONE_COMPILER_ONLY[name] + 'extern "C" void silu(const float*, float*, int) {}\n'
+    assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    built = build(
+        assignment, SourceFile(path="silu.cu", text=text), Language.CUDA, Device.CPU,
+        architecture=None, scratch=tmp_path,
+    )  # fmt: skip
+    assert isinstance(built, Rejected)
+    assert built.verdict is Verdict.COMPILE_ERROR, built.message
