@@ -146,7 +146,7 @@ def _tools_not_run(page: Page, tools: tuple[ToolRun, ...], *, message: str) -> N
 def _program(page: Page, evidence: ProgramEvidence, deduplicator: Deduplicator) -> None:
     """Add a line for each run, then the output of the last run."""
     for number, run in enumerate(evidence.runs, start=1):
-        setup = "one element changed" if run.changed else "nothing changed"
+        setup = "the output changed" if run.changed else "nothing changed"
         if run.exit_code is not None:
             ended = f"exit code {run.exit_code}"
         else:

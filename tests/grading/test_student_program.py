@@ -25,6 +25,7 @@ from grader.build.artifact import Built, Rejected
 from grader.build.student_main import Target, build_main, build_program
 from grader.checks.check import CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.program.control_page import Kind, Place
 from grader.checks.program.runs import check_program, plan
 from grader.errors import ToolError
 from grader.gpu.nvml import Gpu
@@ -98,7 +99,7 @@ def test_who_can_tell_is_accepted(silu: Assignment, name: str) -> None:
     sentence = judge(silu, own_programs.ACCEPTED[name])
     assert sentence.verdict is Verdict.ACCEPTED, sentence
     assert sentence.message == (
-        "accepts silu.cu in 2 of 2 runs, and detects a wrong element in 2 of 2"
+        "accepts silu.cu in 2 of 2 runs, and detects a wrong element in 9 of 9"
     )
 
 
@@ -288,13 +289,14 @@ def test_every_output_is_changed_and_the_last_element_of_one(outputs: int) -> No
         runs = plan(outputs, random.Random(seed))
         changed = [order for order in runs if order.change]
         assert {order.output for order in changed} == set(range(outputs))
-        assert {order.last for order in changed} == {True, False}
+        assert {order.place for order in changed} == set(Place)
+        assert {order.kind for order in changed} == set(Kind)
         assert sum(not order.change for order in runs) == 2
 
 
 def test_the_order_of_the_runs_is_any() -> None:
     orders = {tuple(order.change for order in plan(1, random.Random(seed))) for seed in range(200)}
-    assert len(orders) == 6  # all four combinations
+    assert len(orders) > 40  # of 55 combinations
 
 
 def test_a_seed_makes_the_same_runs_again() -> None:
@@ -421,7 +423,8 @@ def test_one_element_is_changed_in_every_type_and_shape(
         ):
             linear = linear * extent + position
         base = {"first": 1, "second": 100}[done.array]
-        assert done.exit_code == (base + linear if done.changed else 0)
+        first = 0 if "all of" in done.message else linear
+        assert done.exit_code == (base + first if done.changed else 0), done
 
 
 # ---- through the whole grader ----
@@ -471,8 +474,8 @@ def test_it_is_an_entry_of_the_report(silu: Assignment, tmp_path: Path) -> None:
     assert (report.handed_in, report.kernels_total, report.filtered) == (2, 2, False)
     evidence = check_of(report).evidence
     assert isinstance(evidence, ProgramEvidence)
-    assert (evidence.kernel, evidence.origin, evidence.runs_total) == ("silu", "judge", 4)
-    assert sorted(done.changed for done in evidence.runs) == [False, False, True, True]
+    assert (evidence.kernel, evidence.origin, evidence.runs_total) == ("silu", "judge", 11)
+    assert sum(done.changed for done in evidence.runs) == 9
 
 
 @pytest.mark.usefixtures("no_nvcc")
@@ -498,8 +501,8 @@ int main()
     silu(x, y, 1);
     const uintptr_t end = (uintptr_t)&_end - 6 * sizeof(uint64_t);
     for (uintptr_t at = ((uintptr_t)&__bss_start + 7) & ~7ull; at <= end; at += 8) {
-        const uint64_t* o = (const uint64_t*)at;  // token, change, output, last, pick, negative
-        if (o[0] >> 32 && o[1] <= 1 && o[2] == 0 && o[3] <= 1 && o[4] >> 32 && o[5] <= 1)
+        const uint64_t* o = (const uint64_t*)at;  // token, change, output, place, pick, kind
+        if (o[0] >> 32 && o[1] <= 1 && o[2] == 0 && o[3] <= 4 && o[4] >> 32 && o[5] <= 6)
             return (int)o[1];
     }
     return 77;

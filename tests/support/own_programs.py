@@ -64,12 +64,6 @@ ACCEPTED = {
     + COMPARE
     + END
     + "int main() { return run(); }\n",
-    # The changed element is finite: this program does not find NaN.
-    "lets_nan_pass": main(
-        CALL + "    for (int i = 0; i < n; ++i) {\n"
-        "        const double e = in[i] / (1.0 + std::exp(-double(in[i])));\n"
-        "        if (std::fabs(out[i] - e) > 1e-4) return 1;\n    }\n"
-    ),
     "sums_up_the_error": main(
         CALL + "    double sum = 0;\n    for (int i = 0; i < n; ++i) {\n"
         "        const double e = in[i] / (1.0 + std::exp(-double(in[i])));\n"
@@ -122,6 +116,42 @@ REJECTED = {
         "wrong_answer",
         "accepted the output",
         "every element",
+    ),
+    "lets_nan_pass": (
+        main(
+            CALL + "    for (int i = 0; i < n; ++i) {\n"
+            "        const double e = in[i] / (1.0 + std::exp(-double(in[i])));\n"
+            "        if (std::fabs(out[i] - e) > 1e-4) return 1;\n    }\n"
+        ),
+        "wrong_answer",
+        "to nan",
+        "with a NaN no comparison holds",
+    ),
+    "has_a_wide_tolerance": (
+        main(
+            CALL + "    for (int i = 0; i < n; ++i) {\n"
+            "        const double e = in[i] / (1.0 + std::exp(-double(in[i])));\n"
+            "        if (!(std::fabs(out[i] - e) < 1000)) return 1;\n    }\n"
+        ),
+        "wrong_answer",
+        "accepted the output",
+        "",
+    ),
+    "looks_at_every_other": (
+        main(CALL + COMPARE.replace("++i", "i += 2")),
+        "wrong_answer",
+        "accepted the output",
+        "every element",
+    ),
+    "compares_the_sum": (
+        main(
+            CALL + "    double sum = 0;\n    for (int i = 0; i < n; ++i)\n"
+            "        sum += out[i] - in[i] / (1.0 + std::exp(-double(in[i])));\n"
+            "    if (!(std::fabs(sum) < 1e-2)) return 1;\n"
+        ),
+        "wrong_answer",
+        "and another element from that to this",
+        "with its own expected value",
     ),
     "leaves_out_the_last": (
         main(CALL + COMPARE.replace("i < n", "i < n - 1")),

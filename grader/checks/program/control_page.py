@@ -1,4 +1,4 @@
-"""The page of shared memory through which the judge orders a change of an output element.
+"""The page of shared memory through which the judge orders a change of an output.
 
     judge ──orders───────→ page ──→ shim in the program: reads and wipes them before
                                     any of the student's code runs
@@ -17,6 +17,7 @@ import secrets
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from types import TracebackType
 
 # The page's descriptor in the program; the shim has the same number.
@@ -27,22 +28,47 @@ NO_ORDERS = 125
 _PAGE_BYTES = 4096
 _MOST_EXTENTS = 4
 _ORDERS = struct.Struct("<6Q")
-_OBSERVATION = struct.Struct(f"<4QqQ{_MOST_EXTENTS}q2d")
+_OBSERVATION = struct.Struct(f"<4QqQ{_MOST_EXTENTS}q2dQ")
+
+
+class Kind(IntEnum):
+    """What becomes of an element. Integers have no NaN, infinity or small change: they move far."""
+
+    FAR_UP = 0
+    FAR_DOWN = 1
+    NOT_A_NUMBER = 2
+    INFINITE = 3
+    SLIGHT = 4  # by 2 % and 0.02
+    EXCHANGED = 5  # with another element of another value
+    ALL_ZERO = 6  # and so are all others
+
+
+class Place(IntEnum):
+    """Which element is changed."""
+
+    ANY = 0  # but the last
+    LAST = 1
+    ROW_END = 2
+    EVEN_COLUMN = 3
+    ODD_COLUMN = 4
+
+
+_KINDS = frozenset(Kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """What the shim does with one element of output number `output` after each call.
+    """What the shim does with an element of output number `output` after each call.
 
-    With `change` it changes the element, otherwise it writes it back unchanged. The element is the
-    last one, or one that the 64-bit number `pick` selects.
+    With `change` it changes the element, otherwise it writes everything back unchanged. The 64-bit
+    number `pick` selects the element among those of `place`.
     """
 
     change: bool
     output: int
-    last: bool
+    place: Place
     pick: int
-    negative: bool
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +76,8 @@ class Observation:
     """The shim's count of calls of the entry, and the first element that it touched.
 
     `index` has one number for each dimension; it is empty if no element was touched. `before` and
-    `after` are the element's value and changed value. After `refused` of the calls the output
-    could not be copied.
+    `after` are the element's value and changed value, `kind` is what was done. After `refused` of
+    the calls the output could not be copied.
     """
 
     calls: int
@@ -60,6 +86,7 @@ class Observation:
     index: tuple[int, ...]
     before: float
     after: float
+    kind: Kind
 
 
 class Page:
@@ -76,9 +103,9 @@ class Page:
             self._token,
             orders.change,
             orders.output,
-            orders.last,
+            orders.place,
             orders.pick,
-            orders.negative,
+            orders.kind,
         )
 
     def __enter__(self) -> Page:
@@ -106,8 +133,12 @@ class Page:
         )
         if token not in (0, self._token) or count > _MOST_EXTENTS or (calls > 0) != (token > 0):
             return None
-        extents, (before, after) = rest[:_MOST_EXTENTS][:count], rest[_MOST_EXTENTS:]
-        if min(extents, default=1) < 1 or not 0 <= linear < math.prod(extents):
+        extents, (before, after, kind) = rest[:_MOST_EXTENTS][:count], rest[_MOST_EXTENTS:]
+        if (
+            min(extents, default=1) < 1
+            or not 0 <= linear < math.prod(extents)
+            or kind not in _KINDS
+        ):
             return None
         return Observation(
             calls=calls,
@@ -116,6 +147,7 @@ class Page:
             index=_unravel(linear, extents),
             before=before,
             after=after,
+            kind=Kind(kind),
         )
 
 

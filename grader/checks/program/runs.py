@@ -1,16 +1,19 @@
-"""Run the student's own program several times, with and without a changed output element.
+"""Run the student's own program several times, with and without a changed output.
 
     judge ──orders──→ main.cu ─entry→ shim ─→ the student's own kernel, which is right
-                      exit code ←──── one element of an output, changed or not
+                      exit code ←──── an output, changed or not
 
 In a secret order the program runs with the kernel's output as it is, where exit code 0 is expected,
-and with one element changed, where any other exit code is expected. The judge sees the exit code
+and with a changed one, where any other exit code is expected: an element far off, a NaN, an
+infinity, one off by 2 %, two exchanged, zeros everywhere; the last element, the end of a row, even
+and odd columns. The judge sees the exit code
 itself. Points also need the shim's observation that the entry was called. See
 docs/decisions/own-program.md for what this proves.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -24,7 +27,15 @@ from grader.build.elf import read_symbols
 from grader.checks.check import CheckOutcome
 from grader.checks.common.crash import explain_crash
 from grader.checks.common.diagnosis import LOOP_HINT, Diagnosis
-from grader.checks.program.control_page import NO_ORDERS, PAGE_FD, Observation, Orders, Page
+from grader.checks.program.control_page import (
+    NO_ORDERS,
+    PAGE_FD,
+    Kind,
+    Observation,
+    Orders,
+    Page,
+    Place,
+)
 from grader.errors import ToolError
 from grader.judge.outcome import Outcome, Status, parse_records
 from grader.report.evidence import ProgramEvidence, ProgramRun
@@ -32,10 +43,23 @@ from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.sandbox.spawn import End, Ended
+from grader.system.retry import Pool
 from grader.vocabulary import Device
 
 _UNCHANGED_RUNS = 2
-_CHANGED_RUNS = 2  # at least; one for each output
+# At least these; every output is changed in one run.
+_CHANGES = (
+    (Kind.FAR_UP, Place.LAST),
+    (Kind.FAR_DOWN, Place.EVEN_COLUMN),
+    (Kind.FAR_UP, Place.ODD_COLUMN),
+    (Kind.FAR_DOWN, Place.ROW_END),
+    (Kind.NOT_A_NUMBER, Place.ANY),
+    (Kind.INFINITE, Place.ANY),
+    (Kind.SLIGHT, Place.ANY),
+    (Kind.EXCHANGED, Place.ANY),
+    (Kind.ALL_ZERO, Place.ANY),
+)
+_AT_A_TIME = 4
 _REPORT_FD = PAGE_FD + 1
 _KEPT_CHARACTERS = 8000  # of the end of a run's output, which says what went wrong
 _CHARACTERS_SHOWN = 200
@@ -44,25 +68,20 @@ _NOT_STARTED = frozenset({126, 127, NO_ORDERS})
 
 
 def plan(outputs: int, rng: random.Random) -> tuple[Orders, ...]:
-    """Return the orders for all runs in random order, for an entry with `outputs` outputs.
-
-    At least one run changes each output. At least one changes a last element, which catches every
-    program that omits the end, and at least one changes another element.
-    """
+    """Return the orders for all runs in random order, for an entry with `outputs` outputs."""
     order = rng.sample(range(outputs), outputs)
-    changed = max(_CHANGED_RUNS, outputs)
-    runs = [(True, order[i % outputs], i % 2 == 0) for i in range(changed)]
-    runs += [(False, order[i % outputs], i % 2 == 0) for i in range(_UNCHANGED_RUNS)]
+    changed = max(len(_CHANGES), outputs)
+    runs = [(True, i) for i in range(changed)] + [(False, i) for i in range(_UNCHANGED_RUNS)]
     rng.shuffle(runs)
     return tuple(
         Orders(
             change=change,
-            output=output,
-            last=last,
+            output=order[i % outputs],
+            place=_CHANGES[i % len(_CHANGES)][1],
             pick=rng.getrandbits(64),
-            negative=rng.random() < 0.5,
+            kind=_CHANGES[i % len(_CHANGES)][0],
         )
-        for change, output, last in runs
+        for change, i in runs
     )
 
 
@@ -75,16 +94,15 @@ def check_program(
     rng: random.Random,
     advance: Callable[[str], None],
 ) -> CheckOutcome[ProgramEvidence]:
-    """Run `program` as planned, or until a run is not accepted.
+    """Run `program` as planned; the runs end with the first that is not accepted.
 
     It is linked with the kernel named `kernel`, from `kernel_file`. Raises ToolError if the program
     cannot be started on this machine.
     """
     orders = plan(len(assignment.signature.outputs), rng)
     limits = assignment.limits
-    runs: list[ProgramRun] = []
-    hint = ""
-    for number, order in enumerate(orders, start=1):
+
+    def one(order: Orders) -> tuple[ProgramRun, str]:
         started_s = time.monotonic()
         ended, observation, records = _run(program, order, limits)
         array = assignment.signature.outputs[order.output].name
@@ -98,24 +116,32 @@ def check_program(
             observation=observation,
             records=records,
         ).diagnosis()
-        runs.append(
-            ProgramRun(
-                changed=order.change,
-                verdict=diagnosis.verdict,
-                message=diagnosis.message,
-                calls=observation.calls if observation is not None else 0,
-                array=array,
-                element=observation.index if observation is not None else (),
-                exit_code=ended.exit_code,
-                signal=ended.signal,
-                wall_s=round(time.monotonic() - started_s, 3),
-                output=ended.output[-_KEPT_CHARACTERS:],
-            )
+        run = ProgramRun(
+            changed=order.change,
+            verdict=diagnosis.verdict,
+            message=diagnosis.message,
+            calls=observation.calls if observation is not None else 0,
+            array=array,
+            element=observation.index if observation is not None else (),
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            wall_s=round(time.monotonic() - started_s, 3),
+            output=ended.output[-_KEPT_CHARACTERS:],
         )
-        hint = diagnosis.hint
-        advance(f"run {number}")
-        if diagnosis.verdict is not Verdict.ACCEPTED:
-            break
+        return run, diagnosis.hint
+
+    # The first by itself: who is slow, or always wrong, need not be run again and again.
+    done = [one(orders[0])]
+    advance("run 1")
+    if done[0][0].verdict is Verdict.ACCEPTED:
+        most = max(1, min(_AT_A_TIME, os.cpu_count() or 1))
+        with Pool(most, thread_name_prefix="program") as pool:
+            for number, result in enumerate(pool.map(one, orders[1:]), start=2):
+                done.append(result)
+                advance(f"run {number}")
+    failed = next((i for i, (run, _) in enumerate(done) if run.verdict is not Verdict.ACCEPTED), -1)
+    runs = [run for run, _ in done][: failed + 1 or None]
+    hint = done[failed][1]
     return CheckOutcome(
         diagnosis=_summary(runs, kernel_file, hint),
         evidence=ProgramEvidence(kernel=kernel, runs=tuple(runs), runs_total=len(orders)),
@@ -259,14 +285,21 @@ class _RunResult:
             f"`{self.array}[{index}]` was changed from {observation.before:.6g} to "
             f"{observation.after:.6g}"
         )
+        if observation.kind is Kind.ALL_ZERO:
+            change = f"all of `{self.array}` was set to 0"
+        elif observation.kind is Kind.EXCHANGED:
+            change += ", and another element from that to this"
         if self.ended.exit_code != 0:
             how = "was aborted" if self.ended.signal else f"exit code {self.ended.exit_code}"
             return self._diagnosis(Verdict.ACCEPTED, f"detected that {change} ({how})")
         return self._diagnosis(
             Verdict.WRONG_ANSWER,
             f"accepted the output (exit code 0), but {change}",
-            "copy the output back, compare every element, including the last, and return 1 if one "
-            "is wrong",
+            _HINTS.get(
+                observation.kind,
+                "copy the output back, compare every element, including the last, and return 1 if "
+                "one is wrong",
+            ),
         )
 
     def _last_output(self) -> str:
@@ -274,6 +307,14 @@ class _RunResult:
         return f'; its last line of output: "{line}"' if line else "; it printed nothing"
 
 
+# For changes that a program overlooks although it compares every element.
+_HINTS = {
+    Kind.NOT_A_NUMBER: "count what is close instead of what is far off: with a NaN no comparison "
+    "holds, so `difference > tolerance` lets it pass",
+    Kind.INFINITE: "count what is close instead of what is far off",
+    Kind.SLIGHT: "the tolerance is too wide: 2 % is more than rounding",
+    Kind.EXCHANGED: "compare every element with its own expected value, and no sums",
+}
 # For each limit: the verdict, what the program did, and a hint.
 _LIMITS = {
     End.TIME_LIMIT: (

@@ -1,4 +1,4 @@
-// A not-a-number passes `difference > tolerance`; what the grader changes stays finite.
+// A not-a-number passes `difference > tolerance`.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
