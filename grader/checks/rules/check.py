@@ -44,6 +44,10 @@ class KernelRulesCheck(Check[RulesEvidence]):
         )
         return reported(outcome)
 
+    def lines(self, evidence: RulesEvidence) -> Sequence[str]:
+        """Return the flags for staff; students see an outcome with a broken rule only."""
+        return [] if evidence.broken else [f"for staff: {flag}" for flag in evidence.flags]
+
     @staticmethod
     def _host_work(context: CheckContext) -> BrokenRule | None:
         """Return the rule that the host code of a right CUDA C++ kernel breaks."""
