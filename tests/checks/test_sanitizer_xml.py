@@ -70,8 +70,7 @@ def test_a_captured_fault_is_read(
         (found,) = read(name)
     else:
         # The lines of a program's own main count as the submission's.
-        found, *of_main = read(name, "program", captured=captured)
-        assert len(of_main) == (name == "double-free.memcheck")
+        (found,) = read(name, "program", captured=captured)
         line = {"leaked-scratch.memcheck": 23, "double-free.memcheck": 27}.get(name, line)
     assert (found.kind, found.severity, found.line) == (kind, severity, line)
     assert phrase in found.message
@@ -79,6 +78,14 @@ def test_a_captured_fault_is_read(
     # This warp error does not miss a `__syncthreads()`.
     assert ("`__syncwarp`" in found.hint) == (kind == "barrier")
     assert found.tool == f"compute-sanitizer {name.rsplit('.', 1)[1]}"
+
+
+def test_a_refused_launch_is_no_memory_error() -> None:
+    raw = (NEWER / "double-free.memcheck.xml").read_bytes()
+    raw = raw.replace(b"API call to cudaFree", b"API call to cudaLaunchKernel")
+    report = parse(raw, "memcheck", "silu.cu", "program", lambda _: {})
+    assert (report.findings, report.foreign) == ((), 0)
+    assert report.kept == 1
 
 
 def test_a_race_names_both_lines_and_counts() -> None:

@@ -8,7 +8,7 @@ faults of the worker or of torch do not count.
 
 A leak counts if a repeated call left memory behind (its stack has a frame `grader_call_again`) and
 its line leaked more than once. Scratch memory that is allocated once, or replaced by every call, is
-kept and not lost.
+kept and not lost. A launch that was refused is no memory error: the call that made it fails.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ _OF_TOOL: dict[str, FindingKind] = {
 }
 # cudaError_t from here on says that a kernel failed before: a consequence.
 _FIRST_KERNEL_ERROR = 700
+_AFTERWARDS = re.compile(r"API call to cuda(Get|Peek)\w*Error")
+_LAUNCH = re.compile(r"API call to cu(da)?Launch")
 _STICKY = re.compile(r"sticky error detected", re.IGNORECASE)  # the same, from 2026 on
 
 _SPACES = {"__global__": "global", "__shared__": "shared", "__local__": "local"}
@@ -55,7 +57,8 @@ _FIRST_CALL, _REPEAT = "grader_call", "grader_call_again"
 class ToolReport:
     """The records of a report, sorted: findings, kept memory, and faults outside the submission.
 
-    `kept` and `foreign` count records; consequences of an earlier error are in neither.
+    `kept` (with refused launches) and `foreign` count records; consequences of an earlier error are
+    in neither.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -109,7 +112,7 @@ def parse(xml: bytes, tool: str, file: str, copy: str, locate: Locate) -> ToolRe
     reader = _Reader(tool=tool, file=file, copy=copy, places=locate(addresses))
     read = [(record, reader.read(record)) for record in records if _reports_cause(record)]
     own = [(record, finding) for record, finding in read if finding is not None]
-    findings = _without_kept_memory(own)
+    findings = _without_kept_memory([pair for pair in own if not _LAUNCH.search(_text(pair[0]))])
     report = ToolReport(
         findings=findings, kept=len(own) - len(findings), foreign=len(read) - len(own)
     )
@@ -123,7 +126,9 @@ def _reports_cause(record: ElementTree.Element) -> bool:
     """True if a record is an error or warning, and not the consequence of an earlier one."""
     text = _text(record)
     result = _integer(record.findtext("what/result"))
-    consequence = (result is not None and result >= _FIRST_KERNEL_ERROR) or _STICKY.search(text)
+    consequence = (result is not None and result >= _FIRST_KERNEL_ERROR) or (
+        _STICKY.search(text) or _AFTERWARDS.search(text)
+    )
     return bool(text) and _level(record) in ("error", "warning") and not consequence
 
 
