@@ -280,8 +280,8 @@ class ProgramRun:
 
     With `changed`, an output was changed after each call of the entry, so that the program must
     not end with exit code 0. `element` is the index of the changed element in the first call, one
-    number for each dimension (empty if there was none). `exit_code` is None if a signal or a limit ended the
-    program.
+    number for each dimension (empty if there was none). `exit_code` is None if a signal or a limit
+    ended the program.
     """
 
     changed: bool
