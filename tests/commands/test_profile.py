@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
+from grader.build.ptxas import Resources, parse
 from grader.cli.main import cli
 from grader.commands.profile.ncu import parse as parse_ncu
-from grader.commands.profile.resources import Resources, parse
 from grader.commands.profile.roofline import BAR, Point, Roofline, bars, svg
 from grader.commands.profile.run import chosen_kernel
 from grader.errors import UsageError
