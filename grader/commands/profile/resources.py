@@ -1,7 +1,8 @@
-"""The registers, shared memory and spills of a kernel, as ptxas prints them.
+"""The registers, shared memory and spills of a kernel, as ptxas prints them; no GPU is needed.
 
-Needs nvcc, but no GPU. The student's file is compiled in the sandbox, as for grading,
-but without the cache, which does not store the compiler's output.
+CUDA C++ is compiled by nvcc in the sandbox, as for grading, but without the cache, which does not
+store the compiler's output. Of Triton the launches of one case are compiled, as by the compile
+gate, whose cache has ptxas's output.
 """
 
 from __future__ import annotations
@@ -9,15 +10,22 @@ from __future__ import annotations
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
+from grader.build.artifact import Rejected
+from grader.build.compile_gate import CompiledLaunch, compile_launches, compiled_launches
 from grader.build.nvcc import nvcc_compiler
 from grader.build.ptxas import Resources, parse
 from grader.build.trampoline import trampoline
+from grader.checks.check import CheckContext
+from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
+from grader.vocabulary import Language
 
 
 def resources(
@@ -51,3 +59,30 @@ def _demangled(names: list[str]) -> dict[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return {}
     return dict(zip(names, done.stdout.splitlines(), strict=False))
+
+
+def triton_resources(
+    file: CheckContext, target: Target
+) -> tuple[Case, tuple[CompiledLaunch, ...], str]:
+    """Execute one case of a Triton file without a GPU, and compile its launches.
+
+    Returns the case, the launches that compile, and what is wrong ("" if nothing).
+    """
+    # These import torch.
+    from grader.checks.correctness.judging import check_correctness
+    from grader.checks.counters.count import counting_case
+
+    case = counting_case(file.assignment, file.file.kernel, Language.TRITON, file.public_seed)
+    launches: list[dict[str, Any]] = []
+
+    def keep(record: dict[str, Any]) -> None:
+        if record.get("record") == "launch":
+            launches.append(record)
+
+    verified = check_correctness(file.setup(), (case,), file.data, file.advance, keep)
+    (result,) = verified.cases
+    if not launches:
+        return case, (), "" if result.verdict.earns_points else f"{case.name}: {result.message}"
+    decided = compile_launches(file.built, launches)
+    problem = decided.message if isinstance(decided, Rejected) else ""
+    return case, compiled_launches(launches, target), problem
