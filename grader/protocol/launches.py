@@ -32,6 +32,8 @@ from typing import Any, Protocol
 LINK_FD = 5  # in the worker and in the executor
 
 # Of the compiler's options, those that go into the compile gate.
+# The programs of a grid, in its first dimension and in each of the others.
+MOST_PROGRAMS, MOST_PROGRAMS_YZ = (1 << 31) - 1, 65535
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 _HEADER = struct.Struct("<II")

@@ -1,27 +1,31 @@
 """The compile gate's program: compile the IR of Triton kernels for a GPU, without one.
 
-    python triton_compile.py [CAPABILITY] < launches.json > results.json
+    python triton_compile.py CAPABILITY < launches.json > results.json
 
 Triton's IR is the work of its front end, which ran in the submission's process. The rest of the
-compiler runs here, down to the machine code of a GPU (sm_80 by default): what does not compile, or
-needs more than that GPU has, is rejected as on the GPU. No code of the submission runs here; its IR
-is text of a process that does, so use the sandbox, and a writable TRITON_CACHE_DIR.
+compiler runs here, down to the machine code of a GPU (CAPABILITY, such as 80). No code of the
+submission runs here; its IR is text of a process that does, so use the sandbox, and a writable
+TRITON_CACHE_DIR.
 
 Standard input: a JSON list of {"kernel", "text", "options"}. Standard output: one JSON object
 
     { "triton": version,
-      "results": [ { "kernel", "ok", "shared_bytes",
+      "results": [ { "kernel", "ok", "threads", "shared_bytes",
+                     "ptxas": what ptxas prints about the machine code,
                      "error": null | {"type", "message"},
                      "problem": null | why it could not be tried } ] }
 
 An `error` is the compiler's verdict on the kernel. A `problem` is not the student's fault.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,12 +34,12 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
+from grader.protocol.targets import WARP
+
 _MESSAGE = 2000
+_MOST_LOG = 20_000
 # Verdicts on the kernel; any other exception may be a fault of the tool.
 _VERDICTS = ("CompilationError", "PTXASError", "OutOfResources")
-# The shared memory that a block may have, in bytes, by compute capability.
-_SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 99 << 10,
-                 90: 227 << 10, 100: 227 << 10, 120: 99 << 10}  # fmt: skip
 
 
 def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, Any]:
@@ -58,17 +62,37 @@ def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, 
 
     file = Path(f"{number}.ttir").absolute()
     file.write_text(launch["text"], encoding="utf-8")
-    target = GPUTarget("cuda", capability, 32)
+    gpu = GPUTarget("cuda", capability, WARP)
     try:
-        compiled = triton.compile(_source(file), target=target, options=dict(launch["options"]))
+        with _assembler_log() as log:
+            compiled = triton.compile(_source(file), target=gpu, options=dict(launch["options"]))
     except Exception as error:
         return _judge(error)
-    shared = int(compiled.metadata.shared)
-    most = _SHARED_BYTES.get(capability)
-    if most is not None and shared > most:
-        message = f"{shared:,} bytes of shared memory for each block; the GPU has {most:,}"
-        return {"error": {"type": "OutOfResources", "message": message}}
-    return {"ok": True, "shared_bytes": shared}
+    return {
+        "ok": True,
+        "threads": int(compiled.metadata.num_warps) * WARP,
+        "shared_bytes": int(compiled.metadata.shared),
+        "ptxas": "".join(log)[-_MOST_LOG:],
+    }
+
+
+@contextlib.contextmanager
+def _assembler_log() -> Iterator[list[str]]:
+    """Yield a list that gets what ptxas prints; Triton removes its file."""
+    log: list[str] = []
+    original: Any = subprocess.run
+
+    def run(*arguments: Any, **more: Any) -> Any:
+        done = original(*arguments, **more)
+        if hasattr(more.get("stderr"), "name"):
+            log.append(Path(more["stderr"].name).read_text(errors="replace"))
+        return done
+
+    subprocess.run = run
+    try:
+        yield log
+    finally:
+        subprocess.run = original
 
 
 def _source(file: Path) -> Any:
@@ -119,8 +143,7 @@ def main() -> None:
     """Read launches, write results."""
     results = os.dup(1)
     os.dup2(2, 1)
-    capability = int(sys.argv[1]) if len(sys.argv) > 1 else 80
-    report = compile_all(json.load(sys.stdin), capability)
+    report = compile_all(json.load(sys.stdin), int(sys.argv[1]))
     with os.fdopen(results, "w") as out:
         json.dump(report, out)
     os._exit(0)
