@@ -6,13 +6,15 @@ goes on in a frame of its own, and the values are put together afterwards.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
 import torch
 
-from grader.emulation.triton_ir import arithmetic, blocks, libdevice
+from grader.emulation.triton_ir import affine, arithmetic, blocks, libdevice
 from grader.emulation.triton_ir.accesses import Accesses
+from grader.emulation.triton_ir.affine import Affine
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.frame import Frame
 from grader.emulation.triton_ir.ir import Block, Function, Location, Module, Operation, Region
@@ -180,13 +182,14 @@ class Runner:
 
     def _check(self, frame: Frame, item: Value, kind: Type) -> None:
         """Raise IRError if a result is not of its type: in hostile text it need not be."""
-        shape = item.data.shape
-        if item.data.numel() > _MOST_ELEMENTS:
-            raise IRError(f"a value of {item.data.numel():,} elements")
+        shape = item.shape
+        count = math.prod(shape)
+        if count > _MOST_ELEMENTS:
+            raise IRError(f"a value of {count:,} elements")
         if self._combining:
             return  # a block stands for each scalar
-        if shape[1:] != shape_of(kind) or item.data.dtype is not dtype_of(kind):
-            raise IRError(f"a value of {tuple(shape[1:])} {item.data.dtype}, declared as {kind}")
+        if shape[1:] != shape_of(kind) or item.dtype is not dtype_of(kind):
+            raise IRError(f"a value of {shape[1:]} {item.dtype}, declared as {kind}")
         if shape[0] not in (1, len(frame.programs)):
             raise IRError(f"a value of {shape[0]} programs of {len(frame.programs)}")
 
@@ -203,6 +206,9 @@ class Runner:
         if name in blocks.RESHAPES:
             return blocks.reshape(op, values)
         values = _alike(values)
+        formed = _formed(op, values)
+        if formed is not None:
+            return [formed]
         data = arithmetic.compute(op, [value.data for value in values])
         if data is None:
             raise Unsupported(name)
@@ -236,8 +242,12 @@ class Runner:
         element = element_of(op.given[0])
         assert isinstance(element, Pointer)
         width = dtype_of(element.element).itemsize
-        data = pointer.data + offset.data.to(torch.int64) * width
         values = [pointer, offset]
+        if isinstance(pointer.form, Affine) and isinstance(offset.form, Affine):
+            moved = affine.move(pointer.form, offset.form, width)
+            if moved is not None:
+                return [Value(moved, wrapped=wrapped(values))]
+        data = pointer.data + offset.data.to(torch.int64) * width
         return [Value(data, any_undefined(values), origin(values), wrapped(values))]
 
     def _call(self, frame: Frame, op: Operation) -> Sequence[Item]:
@@ -500,17 +510,26 @@ class Runner:
 
 def _alike(values: list[Value]) -> list[Value]:
     """Return operands of one shape, except for scalars: a condition, or a combine's constant."""
-    shapes = [value.data.shape[1:] for value in values]
+    shapes = [value.shape[1:] for value in values]
     if all(shape == shapes[-1] for shape in shapes):
         return values
     full = [shape for shape in shapes if shape]
     if all(shape == full[0] for shape in full):
         rank = len(full[0])
         return [
-            value if value.data.dim() > 1 else blocks.like(lambda d: d.view(-1, *[1] * rank), value)
+            value if len(value.shape) > 1 else blocks.like(lambda d: d.view(-1, *[1] * rank), value)
             for value in values
         ]
     raise IRError(f"operands of the shapes {', '.join(str(tuple(shape)) for shape in shapes)}")
+
+
+def _formed(op: Operation, values: list[Value]) -> Value | None:
+    """Compute an operation on regular offsets without their elements; None if it cannot be."""
+    forms = [value.form for value in values if value.form is not None]
+    if len(forms) < len(values):
+        return None
+    form = affine.compute(op, forms)
+    return None if form is None else Value(form, wrapped=wrapped(values))
 
 
 def _uniform(value: Value) -> bool:
