@@ -192,6 +192,7 @@ class Accesses:
             return Value(_read_tile(found[0], dtype))
         shape = (len(self.programs), *block)
         assert mask is not None
+        undefined: T | None
         if other is None:
             result, undefined = torch.zeros(shape, dtype=dtype), ~mask.data.expand(shape)
         else:

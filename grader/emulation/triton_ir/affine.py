@@ -77,7 +77,9 @@ class Box:
     @property
     def batch(self) -> int:
         """The length of the batch, or 1."""
-        return max((len(bound) for bound in (*self.low, *self.high) if bound is not None), default=1)
+        return max(
+            (len(bound) for bound in (*self.low, *self.high) if bound is not None), default=1
+        )
 
     def tensor(self) -> T:
         """Return the elements."""
@@ -146,8 +148,8 @@ def reshape(op: Operation, form: Form, axis: int | None) -> Form | None:
             steps = tuple(0 if one != many else step for one, many, step in pairs)
         return Affine(form.start, shape, steps, form.dtype, form.low, form.high)
     if axis is not None:
-        low, high = ((*b[:axis], None, *b[axis:]) for b in (form.low, form.high))
-        return Box(shape, low, high)
+        lows, highs = ((*b[:axis], None, *b[axis:]) for b in (form.low, form.high))
+        return Box(shape, lows, highs)
     axes = range(len(shape))
     grown = [i for i in axes if form.shape[i] != shape[i]]
     # The range of an axis of one element is all or nothing.
@@ -216,7 +218,7 @@ def _cast(op: Operation, a: Form) -> Form | None:
 
 def _remainder(op: Operation, a: Form, b: Form) -> Form | None:
     """The remainder of numbers that are smaller is the numbers themselves."""
-    if isinstance(a, Affine) and isinstance(b, Affine) and 0 <= a.low and a.high < b.low:
+    if isinstance(a, Affine) and isinstance(b, Affine) and a.low >= 0 and a.high < b.low:
         return a
     return None
 

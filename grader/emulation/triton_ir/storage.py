@@ -80,9 +80,7 @@ class Trace:
     def refine(self, factor: int, cells: int) -> None:
         """Split every cell."""
         if self._cells is not None:
-            least, most, place = (
-                array.repeat_interleave(factor)[:cells] for array in self._cells
-            )
+            least, most, place = (array.repeat_interleave(factor)[:cells] for array in self._cells)
             self._cells = least, most, place
 
 

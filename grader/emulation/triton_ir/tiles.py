@@ -12,6 +12,7 @@ wrong.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 
@@ -52,7 +53,9 @@ class Tile:
     def put(self, block: T, values: T) -> None:
         """Replace this part of a block of all programs."""
         places = tuple(slice(low, low + n) for low, n in zip(self.low, self.extents, strict=True))
-        block[(slice(None) if self.rows is None else self.rows, *places)] = values
+        rows = slice(None) if self.rows is None else self.rows
+        where = (rows, *places)
+        block[where] = values
 
 
 def plan(
@@ -176,8 +179,7 @@ def _apart(tiles: list[Tile]) -> bool:
     if not all(tile.region.apart for tile in tiles):
         return False
     spans = sorted((id(t.view.storage), t.region.start, t.region.end) for t in tiles)
-    pairs = zip(spans, spans[1:], strict=False)
-    return all(one[0] != two[0] or one[2] <= two[1] for one, two in pairs)
+    return all(one[0] != two[0] or one[2] <= two[1] for one, two in pairwise(spans))
 
 
 def _untroubled(memory: Memory, tile: Tile, access: Access) -> bool:
@@ -187,9 +189,9 @@ def _untroubled(memory: Memory, tile: Tile, access: Access) -> bool:
         return True
     storage.refine(region.size)
     unit = storage.granule
-    if access == "load" and storage.written is not None:
-        if not bool(region.of(storage.written, unit).all()):
-            return False
+    written = storage.written if access == "load" else None
+    if written is not None and not bool(region.of(written, unit).all()):
+        return False
     if memory.grid == (1, 1, 1):
         return True
     against = {*RACES_WITH[access], "store"}
