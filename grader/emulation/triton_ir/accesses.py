@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from grader.emulation.triton_ir import findings, tiles
+from grader.emulation.triton_ir import affine, findings, tiles
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.findings import Access
 from grader.emulation.triton_ir.ir import Location, Operation
@@ -343,6 +343,7 @@ class Accesses:
         self.update(through, pointer, value, inside)
 
     def _block(self, op: Operation, block: BlockPointer, kind: Type) -> tuple[Value, Value]:
+        """Return the addresses of a block's elements, and which are inside of the shape."""
         shape = kind.shape  # type: ignore[union-attr] # a block's type is a tensor
         rank, size = len(shape), _width(kind)
         checked = list(range(rank))
@@ -350,23 +351,29 @@ class Accesses:
             text = op.attributes.get("boundaryCheck", "")
             checked_text = text.partition(":")[2]
             checked = [int(n) for n in checked_text.replace(">", "").split(",") if n.strip()]
+        strides = [stride.data.to(torch.int64) * size for stride in block.strides]
+        limits = [
+            limit.data.to(torch.int64) if axis in checked else None
+            for axis, limit in enumerate(block.shape)
+        ]
+        starts = [offset.data.to(torch.int64) for offset in block.offsets]
+        overflow = wrapped((block.base, *block.offsets))
+        regular = all(len(s) == 1 for s in strides) and all(s.dim() == 1 for s in starts)
+        if regular:
+            pointer, inside = affine.block(block.base.data, shape, strides, starts, limits)
+            return Value(pointer, wrapped=overflow), Value(inside)
         address = block.base.data.view(-1, *[1] * rank)
-        inside: T | None = None
-        for axis, extent in enumerate(shape):
+        mask = torch.ones([1] * (rank + 1), dtype=torch.bool)
+        for axis, (start, stride, limit) in enumerate(zip(starts, strides, limits, strict=True)):
             view = [1] * (rank + 1)
-            view[axis + 1] = extent
-            start = block.offsets[axis].data.to(torch.int64).view(-1, *[1] * rank)
-            index = start + torch.arange(extent).view(view)
-            stride = block.strides[axis].data.to(torch.int64).view(-1, *[1] * rank)
-            address = address + index * stride * size
-            if axis in checked:
-                limit = block.shape[axis].data.to(torch.int64).view(-1, *[1] * rank)
-                here = (index >= 0) & (index < limit)
-                inside = here if inside is None else inside & here
-        if inside is None:
-            inside = torch.ones([1] * (rank + 1), dtype=torch.bool)
-        values = (block.base, *block.offsets)
-        return Value(address, wrapped=wrapped(values)), Value(inside)
+            view[axis + 1] = shape[axis]
+            index = start.view(-1, *[1] * rank) + torch.arange(shape[axis]).view(view)
+            if start.dim() == 2:  # the rows of a gather or a scatter
+                index = start.view(-1, *view[1:])
+            address = address + index * stride.view(-1, *[1] * rank)
+            if limit is not None:
+                mask = mask & (index >= 0) & (index < limit.view(-1, *[1] * rank))
+        return Value(address, wrapped=overflow), Value(mask)
 
 
 def _through(op: Operation, kind: Type) -> Operation:

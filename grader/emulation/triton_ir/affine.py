@@ -125,6 +125,27 @@ def make_range(start: int, extent: int) -> Affine:
     return Affine(first, (extent,), (1,), torch.int32, start, start + extent - 1)
 
 
+def block(
+    base: T, shape: tuple[int, ...], strides: list[T], starts: list[T], limits: list[T | None]
+) -> tuple[Affine, Box]:
+    """Return the addresses of a block, and which of its elements are inside of the limits.
+
+    Strides are in bytes and the same for all programs.
+    """
+    start, low, high = base, 0, 0
+    lows: list[T | None] = []
+    highs: list[T | None] = []
+    steps = tuple(int(stride) for stride in strides)
+    for extent, step, first, limit in zip(shape, steps, starts, limits, strict=True):
+        start = start + first * step
+        low, high = low + min(0, step * (extent - 1)), high + max(0, step * (extent - 1))
+        lows.append(None if limit is None else (-first).clamp(0, extent))
+        highs.append(None if limit is None else (limit - first).clamp(0, extent))
+    least, most = (int(bound) for bound in torch.aminmax(start))
+    address = Affine(start, shape, steps, torch.int64, least + low, most + high)
+    return address, Box(shape, tuple(lows), tuple(highs))
+
+
 def compute(op: Operation, forms: list[Form]) -> Form | None:
     """Compute an operation on forms; None if the result has none, or overflows."""
     function = _OPERATIONS.get(op.name)

@@ -157,10 +157,14 @@ def _cut(parts: list[Value], axis: int, start: int, length: int) -> list[Value]:
     return [like(lambda d: d.narrow(axis, start, length), part) for part in parts]
 
 
+def _every_second(part: Value, axis: int, first: int) -> Value:
+    return like(lambda d: d.transpose(axis, -1)[..., first::2].transpose(axis, -1), part)
+
+
 def reduce(
     op: Operation, values: list[Value], combine: Combine, called: Callable[[str], Region]
 ) -> list[Value]:
-    """`tt.reduce`: halves are combined until one is left, as a GPU's warps do."""
+    """`tt.reduce`: neighbours are combined until one is left, in their order."""
     axis, region = axis_of(op), op.regions[0]
     size = values[0].data.shape[axis]
     undefined = any_undefined(values)
@@ -178,12 +182,13 @@ def reduce(
         parts = [Value(value.data) for value in values]
         while size > 1:
             half = size // 2
-            low, high = _cut(parts, axis, 0, half), _cut(parts, axis, half, half)
+            pairs = _cut(parts, axis, 0, 2 * half)
+            low, high = ([_every_second(p, axis, i) for p in pairs] for i in (0, 1))
             rest = _cut(parts, axis, 2 * half, size % 2)
             parts = combine(region, low + high)
             if size % 2:
-                pairs = zip(parts, rest, strict=True)
-                parts = [Value(torch.cat((a.data, b.data), axis)) for a, b in pairs]
+                ends = zip(parts, rest, strict=True)
+                parts = [Value(torch.cat((a.data, b.data), axis)) for a, b in ends]
             size = half + size % 2
         done = [like(lambda d: d.squeeze(axis), part) for part in parts]
     found, where = origin(values), wrapped(values)
@@ -229,10 +234,15 @@ def _tf32(value: T) -> T:
 
 def dot(op: Operation, a: Value, b: Value, c: Value) -> Value:
     """`tt.dot`: products in the operands' precision, sums in the accumulator's."""
+    if a.dtype is torch.float32 and "tf32" in op.words:
+        a, b = (Value(_tf32(v.data.contiguous()), v.undefined, v.origin, v.wrapped) for v in (a, b))
+    return product(a, b, c)
+
+
+def product(a: Value, b: Value, c: Value) -> Value:
+    """Return a · b + c, summed in the type of c."""
     kind = c.data.dtype
     left, right = a.data, b.data
-    if left.dtype is torch.float32 and "tf32" in op.words:
-        left, right = _tf32(left.contiguous()), _tf32(right.contiguous())
     wide = torch.float64 if kind is torch.float64 else torch.float32
     if not left.dtype.is_floating_point:
         wide = torch.float64  # exact for sums of int8

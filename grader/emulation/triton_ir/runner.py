@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from grader.emulation.triton_ir import affine, arithmetic, blocks, libdevice
+from grader.emulation.triton_ir import affine, arithmetic, blocks, libdevice, scaled
 from grader.emulation.triton_ir.accesses import Accesses
 from grader.emulation.triton_ir.affine import Affine
 from grader.emulation.triton_ir.blocks import Unsupported
@@ -287,6 +287,9 @@ class Runner:
     def _dot(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return [blocks.dot(op, *(frame.value(operand) for operand in op.operands[:3]))]
 
+    def _dot_scaled(self, frame: Frame, op: Operation) -> Sequence[Item]:
+        return [scaled.dot_scaled(op, [frame.value(operand) for operand in op.operands])]
+
     def _histogram(self, frame: Frame, op: Operation) -> Sequence[Item]:
         return [blocks.histogram(op, [frame.value(operand) for operand in op.operands])]
 
@@ -395,6 +398,28 @@ class Runner:
             frame.accesses.store_block(op, block, value, kind)
         else:
             frame.accesses.reduce_block(op, block, value, kind, op.words[0])
+        return []
+
+    def _rows(self, frame: Frame, op: Operation, kind: Type) -> BlockPointer:
+        """Return the rows of a descriptor that an operation names, from a column on."""
+        descriptor = frame.get(op.operands[0])
+        rows, column = (frame.value(operand) for operand in op.operands[1:3])
+        if not isinstance(descriptor, BlockPointer) or len(rows.shape) != 2:
+            raise Unsupported(op.name)
+        if len(descriptor.shape) != 2 or len(shape_of(kind)) != 2:
+            raise Unsupported(f"{op.name} of other than two dimensions")
+        return BlockPointer(
+            descriptor.base, descriptor.shape, descriptor.strides, (rows, column), descriptor.nan
+        )
+
+    def _descriptor_gather(self, frame: Frame, op: Operation) -> Sequence[Item]:
+        kind = op.result_types[0]
+        return [frame.accesses.load_block(op, self._rows(frame, op, kind), kind)]
+
+    def _descriptor_scatter(self, frame: Frame, op: Operation) -> Sequence[Item]:
+        kind = op.given[-1]
+        value = frame.value(op.operands[3])
+        frame.accesses.store_block(op, self._rows(frame, op, kind), value, kind)
         return []
 
     # ---- control flow ----
@@ -562,7 +587,10 @@ _HANDLERS = {
     "tt.descriptor_load": Runner._descriptor_load,
     "tt.descriptor_reduce": Runner._descriptor_store,
     "tt.descriptor_store": Runner._descriptor_store,
+    "tt.descriptor_gather": Runner._descriptor_gather,
+    "tt.descriptor_scatter": Runner._descriptor_scatter,
     "tt.dot": Runner._dot,
+    "tt.dot_scaled": Runner._dot_scaled,
     "tt.extern_elementwise": Runner._extern,
     "tt.gather": Runner._gather,
     "tt.get_num_programs": Runner._num_programs,
