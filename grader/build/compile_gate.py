@@ -19,6 +19,7 @@ from typing import Any
 
 from grader.build.artifact import Built, Rejected
 from grader.protocol import programs
+from grader.protocol.launches import without_folders
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
@@ -39,7 +40,14 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     The result for a file and its launches is cached if all of them compile. If a launch cannot be
     compiled here, because the compiler does not read its IR or crashes, the result has a warning.
     """
-    kept = ({name: launch.get(name) for name in _KEPT} for launch in launches)
+    # Each worker has a folder of its own: with it, no run would find another's result.
+    kept = (
+        {
+            **{name: launch.get(name) for name in _KEPT},
+            "text": without_folders(str(launch.get("text", ""))),
+        }
+        for launch in launches
+    )
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
     chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
     reports: list[dict[str, Any]] = []

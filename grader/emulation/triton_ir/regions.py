@@ -81,3 +81,17 @@ def nested(starts: T) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         strides.insert(0, step)
         starts = rows[:, 0]
     return tuple(extents) or (1,), tuple(strides) or (0,)
+
+
+def runs(starts: T) -> list[int]:
+    """Return where runs of numbers with one step each end."""
+    numbers, ends, first = starts.tolist(), [], 0
+    while first < len(numbers):
+        end = first + 1
+        while end < len(numbers) and (
+            numbers[end] - numbers[end - 1] == numbers[first + 1] - numbers[first]
+        ):
+            end += 1
+        ends.append(end)
+        first = end
+    return ends

@@ -20,13 +20,14 @@ from grader.emulation.triton_ir.affine import Affine, Box
 from grader.emulation.triton_ir.findings import Access
 from grader.emulation.triton_ir.ir import Location
 from grader.emulation.triton_ir.memory import RACES_WITH, Memory
-from grader.emulation.triton_ir.regions import Region, nested
+from grader.emulation.triton_ir.regions import Region, nested, runs
 from grader.emulation.triton_ir.storage import View
 from grader.emulation.triton_ir.traffic import SECTOR
 from grader.emulation.triton_ir.values import Value
 
 T = torch.Tensor
 _MOST_TILES = 8  # a block of three dimensions at the edges of its tensor
+_MOST_RUNS = 32
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,11 +82,11 @@ def plan(
     if parts is None:
         return None
     tiles = []
-    for rows, low, extents in parts:
-        tile = _tile(memory, programs, form, rows, low, extents, access, size)
-        if tile is None:
+    for part in parts:
+        found = _tiles(memory, programs, form, part, access, size)
+        if found is None:
             return None
-        tiles.append(tile)
+        tiles += found
     if access == "store" and not _apart(tiles):
         return None
     if not all(_untroubled(memory, tile, access) for tile in tiles):
@@ -127,17 +128,11 @@ def _parts(form: Affine, box: Box | None) -> list[_Part] | None:
     return parts
 
 
-def _tile(
-    memory: Memory,
-    programs: T,
-    form: Affine,
-    rows: T | None,
-    low: tuple[int, ...],
-    extents: tuple[int, ...],
-    access: Access,
-    size: int,
-) -> Tile | None:
-    """Return a part of blocks as a region; None unless it is inside of one view, and aligned."""
+def _tiles(
+    memory: Memory, programs: T, form: Affine, part: _Part, access: Access, size: int
+) -> list[Tile] | None:
+    """Return a part of blocks as tiles, one if the programs' starts are regular; or None."""
+    rows, low, _ = part
     starts = form.start + sum(a * step for a, step in zip(low, form.steps, strict=True))
     if rows is None:
         starts = starts.expand(len(programs))
@@ -145,8 +140,42 @@ def _tile(
         programs = programs[rows]
         starts = starts[rows] if len(starts) > 1 else starts.expand(len(rows))
     order = nested(starts)
-    if order is None:
+    if order is not None:
+        tile = _tile(memory, programs, form, part, starts, order, access, size)
+        return None if tile is None else [tile]
+    # The programs of a batch begin or end within a row of the grid.
+    ends = runs(starts)
+    if len(ends) > _MOST_RUNS:
         return None
+    if rows is None:
+        rows = torch.arange(len(programs))
+    tiles: list[Tile] = []
+    for first, end in zip([0, *ends], ends, strict=False):
+        order = nested(starts[first:end])
+        if order is None:
+            return None
+        piece = (rows[first:end], *part[1:])
+        tile = _tile(
+            memory, programs[first:end], form, piece, starts[first:end], order, access, size
+        )
+        if tile is None:
+            return None
+        tiles.append(tile)
+    return tiles
+
+
+def _tile(
+    memory: Memory,
+    programs: T,
+    form: Affine,
+    part: _Part,
+    starts: T,
+    order: tuple[tuple[int, ...], tuple[int, ...]],
+    access: Access,
+    size: int,
+) -> Tile | None:
+    """Return a tile; None unless it is inside of one view, and aligned."""
+    rows, low, extents = part
     first = int(starts[0])
     view = memory.view_of(first)
     if view is None or view.members is not None or (view.read_only and access == "store"):
