@@ -592,3 +592,57 @@ def test_a_product_with_scales_packed_along_rows() -> None:
     expected = (x * torch.exp2(s.float() - 127).repeat_interleave(32, 1)) @ b.float()
     expected[5] = torch.nan
     torch.testing.assert_close(c, expected, rtol=1e-4, atol=1e-3, equal_nan=True)
+
+
+@triton.jit
+def library_of_floats(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    tl.store(out + 0 * BLOCK + i, libdevice.cospi(v) + libdevice.sinpi(v))
+    tl.store(out + 1 * BLOCK + i, libdevice.exp10(v))
+    tl.store(out + 2 * BLOCK + i, libdevice.round(v) + libdevice.logb(v))
+    tl.store(out + 3 * BLOCK + i, libdevice.norm3d(v, v, 1.0) * libdevice.rhypot(v, 2.0))
+    tl.store(out + 4 * BLOCK + i, libdevice.normcdf(v) + libdevice.fdim(v, 1.0))
+    tl.store(out + 5 * BLOCK + i, libdevice.float2int_rd(v) + libdevice.float2int_rn(v) * 100.0)
+    tl.store(out + 6 * BLOCK + i, libdevice.saturatef(v) + libdevice.signbit(v))
+    tl.store(out + 7 * BLOCK + i, libdevice.add_rn(v, v) + libdevice.scalbn(v, 3))
+
+
+def test_library_functions_of_floats() -> None:
+    x, out = torch.randn(64) * 2, torch.empty(8, 64)
+    x[:4] = torch.tensor([0.5, -2.5, 1.5, 2.5])
+    clean(library_of_floats, x, out, BLOCK=64)
+    away = x.sign() * (x.abs() + 0.5).floor()
+    wanted = [
+        (x * torch.pi).cos() + (x * torch.pi).sin(), torch.pow(10, x),
+        away + x.abs().log2().floor(), (2 * x * x + 1).sqrt() / (x * x + 4).sqrt(),
+        torch.special.ndtr(x) + (x - 1).clamp(min=0), x.floor() + x.round() * 100,
+        x.clamp(0, 1) + x.signbit(), 10 * x,
+    ]  # fmt: skip
+    torch.testing.assert_close(out, torch.stack(wanted), rtol=1e-4, atol=1e-5)
+
+
+@triton.jit
+def library_of_integers(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    tl.store(out + 0 * BLOCK + i, libdevice.popc(v))
+    tl.store(out + 1 * BLOCK + i, libdevice.clz(v))
+    tl.store(out + 2 * BLOCK + i, libdevice.ffs(v))
+    tl.store(out + 3 * BLOCK + i, libdevice.brev(v))
+    tl.store(out + 4 * BLOCK + i, libdevice.mulhi(v, v))
+
+
+def test_library_functions_of_integers() -> None:
+    x = torch.randint(-(1 << 31), 1 << 31, (64,), dtype=torch.int32)
+    x[:4] = torch.tensor([0, 1, -1, -(1 << 31)])
+    out = torch.empty(5, 64, dtype=torch.int32)
+    clean(library_of_integers, x, out, BLOCK=64)
+    for number, found in zip(x.tolist(), out.t().tolist(), strict=True):
+        bits = f"{number & 0xFFFFFFFF:032b}"
+        reverse = int(bits[::-1], 2)
+        assert found == [
+            bits.count("1"), bits.find("1") if number else 32,
+            32 - bits.rfind("1") if number else 0,
+            reverse - (reverse >> 31 << 32), number * number >> 32,
+        ]  # fmt: skip
