@@ -4,6 +4,7 @@ parser                  the text of Triton's IR → `ir`, with `types`
 executor                one launch, in batches of programs
 runner                  a batch: operations, calls, branches, loops, on the `values` of a `frame`
 arithmetic, libdevice   what operations compute, element by element; `blocks` as a whole, `scaled`
+block_pointers          block pointers and tensor descriptors
 affine                  regular offsets and the masks that compare them, without their elements
 propagation, liveness   undefined elements and overflows; values that nobody uses
 accesses                loads, stores and atomics, lane by lane

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from grader.emulation.triton_ir import affine, arithmetic, blocks, libdevice, scaled
+from grader.emulation.triton_ir import affine, arithmetic, block_pointers, blocks, libdevice, scaled
 from grader.emulation.triton_ir.accesses import Accesses
 from grader.emulation.triton_ir.affine import Affine
 from grader.emulation.triton_ir.blocks import Unsupported
@@ -24,7 +24,6 @@ from grader.emulation.triton_ir.propagation import elementwise
 from grader.emulation.triton_ir.types import (
     Descriptor,
     Pointer,
-    Tensor,
     Type,
     dtype_of,
     element_of,
@@ -202,6 +201,8 @@ class Runner:
         handler = _HANDLERS.get(name)
         if handler is not None:
             return handler(self, frame, op)
+        if name in block_pointers.OPERATIONS:
+            return block_pointers.OPERATIONS[name](frame, op)
         values = [frame.value(operand) for operand in op.operands]
         if name in blocks.RESHAPES:
             return blocks.reshape(op, values)
@@ -319,7 +320,7 @@ class Runner:
     def _load(self, frame: Frame, op: Operation) -> Sequence[Item]:
         pointer, *rest = (frame.get(operand) for operand in op.operands)
         if isinstance(pointer, BlockPointer):
-            return [frame.accesses.load_block(op, pointer, _block_type(op.given[0]))]
+            return [frame.accesses.load_block(op, pointer, block_pointers.block_type(op.given[0]))]
         mask, other = _values(rest, 2)
         _alike([one for one in (pointer, mask, other) if one is not None])
         return [frame.accesses.load(op, pointer, mask, other)]
@@ -328,7 +329,7 @@ class Runner:
         pointer, value, *rest = (frame.get(operand) for operand in op.operands)
         assert isinstance(value, Value)
         if isinstance(pointer, BlockPointer):
-            frame.accesses.store_block(op, pointer, value, _block_type(op.given[0]))
+            frame.accesses.store_block(op, pointer, value, block_pointers.block_type(op.given[0]))
             return []
         mask = _values(rest, 1)[0]
         _alike([one for one in (pointer, value, mask) if one is not None])
@@ -342,85 +343,6 @@ class Runner:
     def _compare_and_swap(self, frame: Frame, op: Operation) -> Sequence[Item]:
         values = _alike([frame.value(operand) for operand in op.operands])
         return [frame.accesses.compare_and_swap(op, *values)]
-
-    def _make_block(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        """`tt.make_tensor_ptr`, `tt.make_tensor_descriptor`: base, shape, strides, offsets."""
-        base, *rest = (frame.value(operand) for operand in op.operands)
-        kind = op.result_types[0]
-        block = kind.block if isinstance(kind, Descriptor) else _block_type(kind)
-        assert isinstance(block, Tensor)
-        rank = len(block.shape)
-        shape, strides = tuple(rest[:rank]), tuple(rest[rank : 2 * rank])
-        if isinstance(kind, Descriptor):
-            frame.accesses.describe(op, base, strides[:-1], block)
-        nan = isinstance(kind, Descriptor) and op.attributes.get("padding") == "2"
-        return [BlockPointer(base, shape, strides, tuple(rest[2 * rank : 3 * rank]), nan)]
-
-    def _advance(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        block, *steps = (frame.get(operand) for operand in op.operands)
-        assert isinstance(block, BlockPointer)
-        offsets = tuple(
-            Value(old.data + step.data)
-            for old, step in zip(block.offsets, steps, strict=True)
-            if isinstance(step, Value)
-        )
-        return [BlockPointer(block.base, block.shape, block.strides, offsets, block.nan)]
-
-    def _at(
-        self, frame: Frame, op: Operation, places: Sequence[str]
-    ) -> tuple[BlockPointer, Tensor]:
-        """Return the block of a descriptor at the offsets of an operation."""
-        descriptor = frame.get(op.operands[0])
-        kind = op.given[0]
-        if not isinstance(descriptor, BlockPointer) or not isinstance(kind, Descriptor):
-            raise Unsupported(op.name)
-        offsets = tuple(frame.value(operand) for operand in places)
-        rank = len(descriptor.shape)
-        if len(offsets) != rank:
-            raise Unsupported(f"{op.name} of {len(offsets)} offsets")
-        shape = (1,) * (rank - len(kind.block.shape)) + kind.block.shape
-        block = BlockPointer(
-            descriptor.base, descriptor.shape, descriptor.strides, offsets, descriptor.nan
-        )
-        return block, Tensor(shape, kind.block.element)
-
-    def _descriptor_load(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        block, kind = self._at(frame, op, op.operands[1:])
-        loaded = frame.accesses.load_block(op, block, kind)
-        shape = shape_of(op.result_types[0])
-        return [blocks.like(lambda d: d.reshape(d.shape[0], *shape), loaded)]
-
-    def _descriptor_store(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        value = frame.value(op.operands[-1])
-        block, kind = self._at(frame, op, op.operands[1:-1])
-        value = blocks.like(lambda d: d.reshape(d.shape[0], *kind.shape), value)
-        if op.name == "tt.descriptor_store":
-            frame.accesses.store_block(op, block, value, kind)
-        else:
-            frame.accesses.reduce_block(op, block, value, kind, op.words[0])
-        return []
-
-    def _rows(self, frame: Frame, op: Operation, kind: Type) -> BlockPointer:
-        """Return the rows of a descriptor that an operation names, from a column on."""
-        descriptor = frame.get(op.operands[0])
-        rows, column = (frame.value(operand) for operand in op.operands[1:3])
-        if not isinstance(descriptor, BlockPointer) or len(rows.shape) != 2:
-            raise Unsupported(op.name)
-        if len(descriptor.shape) != 2 or len(shape_of(kind)) != 2:
-            raise Unsupported(f"{op.name} of other than two dimensions")
-        return BlockPointer(
-            descriptor.base, descriptor.shape, descriptor.strides, (rows, column), descriptor.nan
-        )
-
-    def _descriptor_gather(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        kind = op.result_types[0]
-        return [frame.accesses.load_block(op, self._rows(frame, op, kind), kind)]
-
-    def _descriptor_scatter(self, frame: Frame, op: Operation) -> Sequence[Item]:
-        kind = op.given[-1]
-        value = frame.value(op.operands[3])
-        frame.accesses.store_block(op, self._rows(frame, op, kind), value, kind)
-        return []
 
     # ---- control flow ----
 
@@ -567,28 +489,15 @@ def _values(items: Sequence[Item], count: int) -> list[Value | None]:
     return found + [None] * (count - len(found))
 
 
-def _block_type(kind: Type) -> Type:
-    """Return the block that a block pointer points to."""
-    if isinstance(kind, Pointer) and isinstance(kind.element, Tensor):
-        return kind.element
-    raise Unsupported("a block pointer of another form")
-
-
 _HANDLERS = {
     "scf.for": Runner._for,
     "scf.if": Runner._if,
     "scf.while": Runner._while,
     "tt.addptr": Runner._add_pointer,
-    "tt.advance": Runner._advance,
     "tt.assert": Runner._assert,
     "tt.atomic_cas": Runner._compare_and_swap,
     "tt.atomic_rmw": Runner._atomic,
     "tt.call": Runner._call,
-    "tt.descriptor_load": Runner._descriptor_load,
-    "tt.descriptor_reduce": Runner._descriptor_store,
-    "tt.descriptor_store": Runner._descriptor_store,
-    "tt.descriptor_gather": Runner._descriptor_gather,
-    "tt.descriptor_scatter": Runner._descriptor_scatter,
     "tt.dot": Runner._dot,
     "tt.dot_scaled": Runner._dot_scaled,
     "tt.extern_elementwise": Runner._extern,
@@ -598,8 +507,6 @@ _HANDLERS = {
     "tt.histogram": Runner._histogram,
     "tt.load": Runner._load,
     "tt.make_range": Runner._range,
-    "tt.make_tensor_descriptor": Runner._make_block,
-    "tt.make_tensor_ptr": Runner._make_block,
     "tt.map_elementwise": Runner._map,
     "tt.print": Runner._nothing,
     "tt.reduce": Runner._reduce,
@@ -614,4 +521,7 @@ _HANDLERS = {
 
 def operations() -> list[str]:
     """Return the names of all operations that can be executed."""
-    return sorted({*_HANDLERS, *blocks.RESHAPES, *arithmetic.names(), "arith.constant"})
+    return sorted(
+        {*_HANDLERS, *block_pointers.OPERATIONS, *blocks.RESHAPES, *arithmetic.names(),
+         "arith.constant"}
+    )  # fmt: skip

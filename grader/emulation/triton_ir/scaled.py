@@ -1,7 +1,8 @@
 """`tt.dot_scaled`: matrix products of the microscaling formats (OCP MX 1.0).
 
 Elements are float4 e2m1 (two in a byte, the first in the low bits), float8, bfloat16 or float16;
-each group of them along the sum shares a scale of 8 bits, e8m0, which is a power of two.
+each group of them along the sum shares a scale: 8 bits, e8m0, a power of two; or a float8
+(NVFP4).
 """
 
 from __future__ import annotations
@@ -72,9 +73,12 @@ def _scaled(value: Value, scale: Value | None, axis: int) -> Value:
         return data if axis == -1 else data.transpose(-1, -2)
 
     wide = blocks.like(spread, scale)
-    exponent = wide.data.to(torch.int32) & 255
-    factor = torch.ldexp(torch.ones(exponent.shape), exponent - 127)
-    factor = torch.where(exponent == 255, torch.nan, factor)
+    if wide.data.is_floating_point():
+        factor = wide.data.float()
+    else:
+        exponent = wide.data.to(torch.int32) & 255
+        factor = torch.ldexp(torch.ones(exponent.shape), exponent - 127)
+        factor = torch.where(exponent == 255, torch.nan, factor)
     values = (value, wide)
     return Value(value.data * factor, any_undefined(values), origin(values), wrapped(values))
 
