@@ -63,6 +63,22 @@ class Region:
             reach += stride * (extent - 1)
         return True
 
+    def may_meet(self, other: Region) -> bool:
+        """Return False if no element of the other region is here, as far as the strides tell."""
+        if self.end <= other.start or other.end <= self.start:
+            return False
+        # Columns of one matrix: their places differ within every row.
+        for period in {*self.strides, *other.strides} - {0}:
+            shift = (other.start - self.start) % period
+            if shift >= self._reach(period) and shift + other._reach(period) <= period:
+                return False
+        return True
+
+    def _reach(self, period: int) -> int:
+        """Return how many bytes of each period the region may touch, from its start on."""
+        pairs = zip(self.shape, self.strides, strict=True)
+        return self.size + sum((n - 1) * stride for n, stride in pairs if stride % period)
+
 
 def nested(starts: T) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Return (extents, strides) of numbers that are steps of steps; None if they are not."""

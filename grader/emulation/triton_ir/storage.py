@@ -15,7 +15,8 @@ from grader.emulation.triton_ir.regions import Region
 from grader.protocol.launches import PATTERN
 
 _NOBODY = torch.iinfo(torch.int32).max
-_MOST_WAITING = 64
+_MOST_WAITING = 4096  # regions
+_MOST_COMPARED = 256  # of them, before cells are cheaper
 
 
 class Trace:
@@ -68,9 +69,8 @@ class Trace:
 
     def is_mine(self, region: Region, programs: torch.Tensor) -> bool:
         """True if no cell of a region was touched by another program than its own."""
-        if self._cells is None and not any(
-            region.start < other.end and other.start < region.end for other, _, _ in self._waiting
-        ):
+        few = self._cells is None and len(self._waiting) <= _MOST_COMPARED
+        if few and not any(region.may_meet(one) for one, _, _ in self._waiting):
             return True
         unit = self._storage.granule
         least, most = (region.of(array, unit) for array in self.cells()[:2])

@@ -12,7 +12,7 @@ wrong.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations
 
 import torch
 
@@ -207,8 +207,10 @@ def _tile(
 def _apart(tiles: list[Tile]) -> bool:
     if not all(tile.region.apart for tile in tiles):
         return False
-    spans = sorted((id(t.view.storage), t.region.start, t.region.end) for t in tiles)
-    return all(one[0] != two[0] or one[2] <= two[1] for one, two in pairwise(spans))
+    return not any(
+        one.view.storage is two.view.storage and one.region.may_meet(two.region)
+        for one, two in combinations(tiles, 2)
+    )
 
 
 def _untroubled(memory: Memory, tile: Tile, access: Access) -> bool:

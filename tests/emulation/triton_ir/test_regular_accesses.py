@@ -124,6 +124,26 @@ def test_regions_know_their_elements() -> None:
             assert len(torch.unique(places)) == places.numel()
 
 
+def test_regions_that_do_not_meet_share_nothing() -> None:
+    choice, apart = random.Random(3), 0
+
+    def region() -> Region:
+        shape = tuple(choice.randint(1, 4) for _ in range(2))
+        strides = tuple(4 * choice.choice([0, 1, 2, 6, 12]) for _ in range(2))
+        return Region(start=4 * choice.randint(0, 20), shape=shape, strides=strides, size=4,
+                      outer=1)  # fmt: skip
+
+    for _ in range(500):
+        one, two = region(), region()
+        shared = torch.isin(one.places(4), two.places(4)).any()
+        if not one.may_meet(two):
+            assert not shared
+            apart += one.start < two.end and two.start < one.end
+    assert apart > 20
+    columns = [Region(start=8 * n, shape=(9, 2), strides=(40, 4), size=4, outer=1) for n in (1, 2)]
+    assert not columns[0].may_meet(columns[1])
+
+
 def test_steps_of_steps() -> None:
     programs = torch.arange(24)
     assert nested(programs % 4 * 10 + programs // 4 * 3) == ((6, 4), (3, 10))
