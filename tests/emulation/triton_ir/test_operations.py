@@ -569,7 +569,7 @@ def test_products_with_scales(left: str, right: str) -> None:
     )  # fmt: skip
     factors = (torch.exp2(scale.float() - 127).repeat_interleave(32, 1) for scale in (s, t))
     one, two = factors
-    torch.testing.assert_close(c, (x * one) @ ((y * two).t() + y.t()), rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(c, (x * one) @ ((y * two).t() + y.t()), rtol=1e-4, atol=1e-2)
 
 
 @triton.jit
@@ -591,7 +591,7 @@ def test_a_product_with_scales_packed_along_rows() -> None:
     x = FLOAT4[torch.stack((a & 15, a >> 4), 1).view(32, 64).long()]
     expected = (x * torch.exp2(s.float() - 127).repeat_interleave(32, 1)) @ b.float()
     expected[5] = torch.nan
-    torch.testing.assert_close(c, expected, rtol=1e-4, atol=1e-3, equal_nan=True)
+    torch.testing.assert_close(c, expected, rtol=1e-4, atol=1e-2, equal_nan=True)
 
 
 @triton.jit
