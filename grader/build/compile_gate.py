@@ -21,6 +21,7 @@ from grader.build import ptxas
 from grader.build.artifact import Built, Rejected
 from grader.gpu.target import course_target
 from grader.protocol import programs
+from grader.protocol.launches import without_folders
 from grader.protocol.targets import REGISTERS_PER_BLOCK, THREADS_PER_BLOCK, WARP, Target
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
@@ -76,7 +77,14 @@ def compiled_launches(
 
 
 def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    kept = ({name: launch.get(name) for name in _KEPT} for launch in launches)
+    # Each worker has a folder of its own: with it, no run would find another's result.
+    kept = (
+        {
+            **{name: launch.get(name) for name in _KEPT},
+            "text": without_folders(str(launch.get("text", ""))),
+        }
+        for launch in launches
+    )
     return list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
 
 

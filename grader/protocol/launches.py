@@ -25,6 +25,7 @@ are bounded, and every field is checked where it is used.
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -36,6 +37,7 @@ LINK_FD = 5  # in the worker and in the executor
 MOST_PROGRAMS, MOST_PROGRAMS_YZ = (1 << 31) - 1, 65535
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
+_FOLDER = re.compile(r'"[^"\n]*/(?=[^"/\n]+":\d+:\d+)')
 _HEADER = struct.Struct("<II")
 _LENGTH = struct.Struct("<Q")
 # What never-written memory holds: a NaN of every float type.
@@ -59,6 +61,11 @@ class Stream(Protocol):
 
 class ProtocolError(Exception):
     """The other side sent what is no frame."""
+
+
+def without_folders(text: str) -> str:
+    """Return IR whose locations name files without their folder, which each worker has its own."""
+    return _FOLDER.sub('"', text)
 
 
 def send(link: Stream, header: dict[str, Any], blobs: Sequence[Any] = ()) -> None:

@@ -53,12 +53,14 @@ class _Buffer:
         self.bare = bare
         self.storage: Storage | None = None
         self.item = 1
+        self.shape: tuple[int, ...] = (0,)
         self.shown = False  # to the worker, whose memory holds the pattern until then
         self.host_value: bytes | None = None  # that host code has written first
+        self.host_filled: torch.Tensor | None = None  # the elements of the views it filled so
 
     def begin(self, *, checked: bool) -> None:
         """Start a call: forget what was written."""
-        self.shown, self.host_value = False, None
+        self.shown, self.host_value, self.host_filled = False, None, None
         pattern = b""
         if self.bare and checked and self.data.numel():
             byte = int(self.data[0])
@@ -75,6 +77,44 @@ class _Buffer:
             granule=self.item,
             pattern=pattern,
         )
+
+    def host_wrote(self, theirs: torch.Tensor, wrote: torch.Tensor) -> int:
+        """Return how many elements of host code's are work; `theirs` is the output it has now.
+
+        One value in the whole output is no work: a kernel that adds up with atomics needs an
+        output of zeros, and torch may make it so. Nor is one value in all of a view, such as a
+        column. One value at places that host code has computed is.
+        """
+        values = theirs[wrote]
+        self.host_value = self.host_value or bytes(values[0].tolist())
+        if bool((theirs == theirs[0]).all()):
+            return 0
+        value = torch.tensor(list(self.host_value), dtype=torch.uint8)
+        held = (theirs == value).all(1).view(self.shape)
+        view = _smallest_view(wrote.view(self.shape))
+        if not bool((values == value).all()) or not bool(held[view].all()):
+            return len(values)
+        if self.host_filled is None:
+            self.host_filled = torch.zeros(self.shape, dtype=torch.bool)
+        self.host_filled[view] = True
+        return 0
+
+    def host_scattered(self) -> int:
+        """Return how many elements are in views that together are none: filled one by one."""
+        filled = self.host_filled
+        if filled is None or bool(filled[_smallest_view(filled)].all()):
+            return 0
+        return int(filled.sum())
+
+
+def _smallest_view(places: torch.Tensor) -> tuple[slice, ...]:
+    """Return the smallest view, of a range with a step in each dimension, that has all places."""
+    found = []
+    for index in torch.nonzero(places).unbind(1):
+        first = int(index.min())
+        step = math.gcd(*(torch.unique(index) - first).tolist()) or 1
+        found.append(slice(first, int(index.max()) + 1, step))
+    return tuple(found)
 
 
 def _fill(data: torch.Tensor) -> bytes:
@@ -114,7 +154,9 @@ class Executor:
 
     def attach(self, payload: bytes, descriptor: int) -> None:
         """Map a buffer."""
-        slot, _, flags, dtype, _, file_bytes, offset, size, *rest = wire.BUFFER.unpack_from(payload)
+        slot, _, flags, dtype, rank, file_bytes, offset, size, *rest = wire.BUFFER.unpack_from(
+            payload
+        )
         writable = bool(flags & wire.WRITABLE)
         address = host_memory.map_file(descriptor, file_bytes, writable=writable)
         self._mapped.append((address, file_bytes))
@@ -122,6 +164,7 @@ class Executor:
         name = rest[4].rstrip(b"\0").decode(errors="replace")
         buffer = _Buffer(name, data, writable=writable, bare=bool(flags & wire.UNINITIALISED))
         buffer.item = getattr(torch, wire.DTYPES[dtype]).itemsize
+        buffer.shape = tuple(rest[:rank]) or (1,)
         self._buffers[slot] = buffer
 
     def detach(self) -> None:
@@ -159,6 +202,10 @@ class Executor:
             lines = sorted(kernel.pop("traffic").lines.values(), key=lambda line: -line.bytes)
             told = [asdict(line) for line in lines[:_MOST_LINES_TOLD]]
             worker_log.tell("counters", **kernel, lines=told)
+        if not self._host_writes:
+            for buffer in self._buffers.values():
+                if scattered := buffer.host_scattered():
+                    self._host_wrote[buffer.name] += scattered
         for name, elements in self._host_wrote.items():
             worker_log.tell("host_wrote", buffer=name, elements=elements)
 
@@ -209,11 +256,7 @@ class Executor:
         return {}, []
 
     def _from_host(self, slot: int, blob: bytearray) -> None:
-        """Take over what host code has written to an output, and remember it.
-
-        One value everywhere is no work: a kernel that adds up with atomics needs an output of
-        zeros, and torch may make it so.
-        """
+        """Take over what host code has written to an output, and remember it."""
         buffer = self._buffers[slot]
         if len(blob) != buffer.data.numel():
             raise _RefusedError("an output of another size")
@@ -228,14 +271,9 @@ class Executor:
             wrote = ~filled.view(-1, buffer.item).all(1)
         if not bool(wrote.any()):
             return
-        values = theirs[wrote]
-        first = buffer.host_value or bytes(values[0].tolist())
-        buffer.host_value = first
-        # The same value as before, or one value in the whole output.
-        same = (values == torch.tensor(list(first), dtype=torch.uint8)).all()
-        if not self._host_writes and not bool(same) and not bool((theirs == theirs[0]).all()):
-            self._host_wrote[buffer.name] += len(values)
-        ours[wrote] = values
+        if not self._host_writes and (elements := buffer.host_wrote(theirs, wrote)):
+            self._host_wrote[buffer.name] += elements
+        ours[wrote] = theirs[wrote]
         storage = buffer.storage
         assert storage is not None
         if storage.written is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -214,6 +215,28 @@ def test_what_the_compiler_does_not_read_is_reported(
         assert isinstance(accepted, Built)
         (warning,) = accepted.evidence.diagnostics
         assert warning.message.startswith("kernel `silu_kernel` was not compiled")
+
+
+def test_a_result_is_found_again_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each worker runs in a folder of its own, which the locations of the IR name."""
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    built = Built(
+        language=Language.TRITON, device=Device.CPU, path=tmp_path / "silu.py", file="silu.py",
+        entry="silu", evidence=BuildEvidence(tool="none", cached=False),
+    )  # fmt: skip
+    compiled: list[str] = []
+
+    def report(chosen: str, *_: object) -> dict[str, Any]:
+        compiled.append(chosen)
+        return {"results": [{"kernel": "k", "ok": True, "error": None, "problem": None}]}
+
+    monkeypatch.setattr(compile_gate, "_compile", report)
+    for folder in ("one", "two"):
+        text = f'#loc = loc("/tmp/{folder}/silu.py":7:0)'
+        compile_launches(built, [{"kernel": "k", "text": text, "options": {}}])
+    assert len(compiled) == 1 and "silu.py" in compiled[0]
 
 
 def test_an_infinite_constant_is_compiled_too(tmp_path: Path) -> None:

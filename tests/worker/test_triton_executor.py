@@ -441,6 +441,51 @@ def test_one_value_after_the_other_is_told(
     assert (name, elements >= 9) == ("output", True)
 
 
+@pytest.mark.parametrize("places", [slice(5, 20), slice(3, 60, 4), slice(7, 8)])
+def test_one_value_in_a_view_is_no_work(
+    executor: triton_executor.Executor, buffers: list[Buffer], told: Told, places: slice
+) -> None:
+    """As `output[:, 0] = 0` of an output of several columns; what holds it already is no hole."""
+    begin(executor)
+    send(executor, launch(), IR.encode())
+    values = buffers[1].snapshot()
+    values[places] = 14.0  # as element 7 does
+    end(executor, values)
+    assert host_wrote(told) == []
+
+
+def test_one_value_at_computed_places_is_told(
+    executor: triton_executor.Executor, buffers: list[Buffer], told: Told
+) -> None:
+    begin(executor)
+    send(executor, launch(), IR.encode())
+    values = buffers[1].snapshot()
+    values[[2, 3, 5, 7]] = 1.0
+    end(executor, values)
+    assert host_wrote(told) == [("output", 4)]
+
+
+@pytest.mark.parametrize(("order", "work"), [([0, 1, 2, 3], False), ([5, 3], False),
+                                             ([2, 3, 5, 7], True), ([9, 4, 7], True)])  # fmt: skip
+def test_one_value_at_one_place_after_the_other(
+    executor: triton_executor.Executor,
+    buffers: list[Buffer],
+    told: Told,
+    order: list[int],
+    work: bool,
+) -> None:
+    """Row after row is a view in the end; places that host code has computed are none."""
+    begin(executor)
+    values = untouched()
+    for number, place in enumerate(order):
+        values[place] = 1.0
+        blobs = [values.numpy().tobytes()] + ([IR.encode()] if number == 0 else [])
+        storages = [INPUT, {**OUTPUT, "blob": 0}]
+        send(executor, launch(arguments=[view(0), view(0)], storages=storages), *blobs)
+    end(executor, values)
+    assert bool(host_wrote(told)) == work
+
+
 def test_inputs_cannot_be_written(
     executor: triton_executor.Executor, buffers: list[Buffer], told: Told
 ) -> None:

@@ -3,9 +3,12 @@
 parser                  the text of Triton's IR → `ir`, with `types`
 executor                one launch, in batches of programs
 runner                  a batch: operations, calls, branches, loops, on the `values` of a `frame`
-arithmetic, libdevice   what operations compute, element by element; `blocks` as a whole
+arithmetic, libdevice   what operations compute, element by element; `blocks` as a whole, `scaled`
+block_pointers          block pointers and tensor descriptors
+affine                  regular offsets and the masks that compare them, without their elements
 propagation, liveness   undefined elements and overflows; values that nobody uses
-accesses                loads, stores and atomics
+accesses                loads, stores and atomics, lane by lane
+tiles, regions          loads and stores through regular offsets, as slices
 memory, storage         the checks of an access; allocations, and what is known of each cell
 traffic, findings       what is counted, what is found
 """

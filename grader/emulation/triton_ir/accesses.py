@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import torch
 
-from grader.emulation.triton_ir import findings
+from grader.emulation.triton_ir import affine, findings, tiles
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.findings import Access
 from grader.emulation.triton_ir.ir import Location, Operation
 from grader.emulation.triton_ir.memory import Memory, OneAccess
 from grader.emulation.triton_ir.storage import Storage, View
+from grader.emulation.triton_ir.tiles import Tile
 from grader.emulation.triton_ir.types import Pointer, Scalar, Type, dtype_of, element_of
 from grader.emulation.triton_ir.values import BlockPointer, Item, Value, wrapped
 
@@ -154,6 +155,9 @@ class Accesses:
         kind = _pointee(op.given[0])
         dtype = dtype_of(kind)
         size = _width(kind)
+        regular = self._load_tiles(op, pointer, mask, other, dtype)
+        if regular is not None:
+            return regular
         one, chosen, shape = self._lanes("load", op, pointer, mask, size)
         one.reads = True
         loaded = torch.zeros(one.addresses.shape, dtype=dtype)
@@ -172,12 +176,48 @@ class Accesses:
             return Value(result)
         return Value(result, undefined, op.location)
 
+    def _load_tiles(
+        self, op: Operation, pointer: Value, mask: Value | None, other: Value | None,
+        dtype: torch.dtype,
+    ) -> Value | None:  # fmt: skip
+        """Load slices of memory; None if the load is none of those."""
+        size = dtype.itemsize
+        found = tiles.plan(
+            self.memory, self.programs, pointer, mask, access="load", size=size, at=op.location
+        )
+        if found is None:
+            return None
+        block = pointer.shape[1:]
+        if len(found) == 1 and found[0].rows is None and found[0].extents == block:
+            return Value(_read_tile(found[0], dtype))
+        shape = (len(self.programs), *block)
+        assert mask is not None
+        undefined: T | None
+        if other is None:
+            result, undefined = torch.zeros(shape, dtype=dtype), ~mask.data.expand(shape)
+        else:
+            result, undefined = other.data.expand(shape).clone(), other.undefined
+            if undefined is not None:
+                undefined = undefined & ~mask.data.expand(shape)
+        bits = _bits_view(result)
+        for tile in found:
+            tile.put(bits, _bits_view(_read_tile(tile, dtype)))
+        return Value(result, undefined, None if undefined is None else op.location)
+
     # ---- stores ----
 
     def store(self, op: Operation, pointer: Value, value: Value, mask: Value | None) -> None:
         """Store through pointers."""
         kind = _pointee(op.given[0])
         size = _width(kind)
+        if value.undefined is None:
+            found = tiles.plan(
+                self.memory, self.programs, pointer, mask, access="store", size=size, at=op.location
+            )
+            if found is not None:
+                for tile in found:
+                    _write_tile(tile, value.data)
+                return
         one, chosen, shape = self._lanes("store", op, pointer, mask, size)
         one.writes = True
         numbers = value.data.expand(shape)
@@ -303,6 +343,7 @@ class Accesses:
         self.update(through, pointer, value, inside)
 
     def _block(self, op: Operation, block: BlockPointer, kind: Type) -> tuple[Value, Value]:
+        """Return the addresses of a block's elements, and which are inside of the shape."""
         shape = kind.shape  # type: ignore[union-attr] # a block's type is a tensor
         rank, size = len(shape), _width(kind)
         checked = list(range(rank))
@@ -310,23 +351,29 @@ class Accesses:
             text = op.attributes.get("boundaryCheck", "")
             checked_text = text.partition(":")[2]
             checked = [int(n) for n in checked_text.replace(">", "").split(",") if n.strip()]
+        strides = [stride.data.to(torch.int64) * size for stride in block.strides]
+        limits = [
+            limit.data.to(torch.int64) if axis in checked else None
+            for axis, limit in enumerate(block.shape)
+        ]
+        starts = [offset.data.to(torch.int64) for offset in block.offsets]
+        overflow = wrapped((block.base, *block.offsets))
+        regular = all(len(s) == 1 for s in strides) and all(s.dim() == 1 for s in starts)
+        if regular:
+            pointer, inside = affine.block(block.base.data, shape, strides, starts, limits)
+            return Value(pointer, wrapped=overflow), Value(inside)
         address = block.base.data.view(-1, *[1] * rank)
-        inside: T | None = None
-        for axis, extent in enumerate(shape):
+        mask = torch.ones([1] * (rank + 1), dtype=torch.bool)
+        for axis, (start, stride, limit) in enumerate(zip(starts, strides, limits, strict=True)):
             view = [1] * (rank + 1)
-            view[axis + 1] = extent
-            start = block.offsets[axis].data.to(torch.int64).view(-1, *[1] * rank)
-            index = start + torch.arange(extent).view(view)
-            stride = block.strides[axis].data.to(torch.int64).view(-1, *[1] * rank)
-            address = address + index * stride * size
-            if axis in checked:
-                limit = block.shape[axis].data.to(torch.int64).view(-1, *[1] * rank)
-                here = (index >= 0) & (index < limit)
-                inside = here if inside is None else inside & here
-        if inside is None:
-            inside = torch.ones([1] * (rank + 1), dtype=torch.bool)
-        values = (block.base, *block.offsets)
-        return Value(address, wrapped=wrapped(values)), Value(inside)
+            view[axis + 1] = shape[axis]
+            index = start.view(-1, *[1] * rank) + torch.arange(shape[axis]).view(view)
+            if start.dim() == 2:  # the rows of a gather or a scatter
+                index = start.view(-1, *view[1:])
+            address = address + index * stride.view(-1, *[1] * rank)
+            if limit is not None:
+                mask = mask & (index >= 0) & (index < limit.view(-1, *[1] * rank))
+        return Value(address, wrapped=overflow), Value(mask)
 
 
 def _through(op: Operation, kind: Type) -> Operation:
@@ -365,6 +412,30 @@ def _read(storage: Storage, offsets: T, dtype: torch.dtype, size: int) -> T:
 def _write(storage: Storage, offsets: T, numbers: T, size: int) -> None:
     shift = int(offsets[0]) % size
     storage.typed(_WHOLE[size], shift)[(offsets - shift) >> size.bit_length() - 1] = _bits(numbers)
+
+
+def _read_tile(tile: Tile, dtype: torch.dtype) -> T:
+    """Return what a tile has in memory; one block for all programs if they read the same."""
+    storage, region = tile.view.storage, tile.region
+    size, outer = region.size, region.outer
+    typed = region.of(storage.typed(_WHOLE[size], region.start % size), size)
+    if not any(region.strides[:outer]):
+        typed = typed[(0,) * (outer - 1)][:1]
+    elif outer > 1:
+        typed = typed.reshape(-1, *tile.extents)
+    if dtype is torch.bool:
+        return typed != 0
+    if storage.writable and typed._base is not None:
+        typed = typed.clone()  # a later store must not change it
+    return typed.view(dtype)
+
+
+def _write_tile(tile: Tile, values: T) -> None:
+    storage, region = tile.view.storage, tile.region
+    size = region.size
+    typed = region.of(storage.typed(_WHOLE[size], region.start % size), size)
+    part = tile.part(values).expand(len(tile.programs), *tile.extents)
+    typed.copy_(_bits(part).view(region.shape))
 
 
 def _put(target: T, lanes: T, values: T) -> None:

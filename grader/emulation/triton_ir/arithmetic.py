@@ -227,6 +227,12 @@ def _widened(function: Callable[[T], T]) -> Callable[[T], T]:
     return wide
 
 
+def round_away(a: T) -> T:
+    """Round to the nearest whole number, halves away from zero."""
+    whole = a.trunc()
+    return torch.where((a - whole).abs() >= 0.5, whole + a.sign(), whole)
+
+
 UNARY: dict[str, Callable[[T], T]] = {
     "arith.negf": torch.neg,
     "math.absf": torch.abs,
@@ -242,7 +248,7 @@ UNARY: dict[str, Callable[[T], T]] = {
     "math.log10": torch.log10,
     "math.log1p": torch.log1p,
     "math.log2": torch.log2,
-    "math.round": torch.round,
+    "math.round": round_away,
     "math.roundeven": torch.round,
     "math.rsqrt": torch.rsqrt,
     "math.sin": torch.sin,
@@ -287,7 +293,8 @@ BINARY: dict[str, Callable[[T, T], T]] = {
 }
 
 
-def _fma(a: T, b: T, c: T) -> T:
+def fma(a: T, b: T, c: T) -> T:
+    """Return a · b + c, rounded once."""
     if a.dtype is torch.float32:
         # One rounding: a product of two float32 is exact in float64.
         return (a.double() * b.double() + c.double()).float()
@@ -305,7 +312,7 @@ OTHERS: dict[str, Callable[..., T]] = {
     "arith.cmpf": lambda op, a, b: _FLOATS[op.words[0]](a, b),
     "arith.cmpi": lambda op, a, b: _INTEGERS[op.words[0]](a, b),
     "arith.select": lambda op, c, a, b: torch.where(c, a, b),
-    "math.fma": lambda op, a, b, c: _fma(a, b, c),
+    "math.fma": lambda op, a, b, c: fma(a, b, c),
     "tt.clampf": _clamp,
     "tt.fp_to_fp": _fp_to_fp,
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from grader.emulation.triton_ir import affine
 from grader.emulation.triton_ir.ir import Location, Operation, Region
 from grader.emulation.triton_ir.types import Tensor, dtype_of, shape_of
 from grader.emulation.triton_ir.values import Value, any_undefined, origin, wrapped
@@ -30,7 +31,9 @@ def constant(op: Operation) -> Value:
     if inner.startswith("["):
         numbers = [_number(part, dtype) for part in re.findall(r"[^\[\],\s]+", inner)]
         return Value(torch.stack(numbers).view(1, *shape))
-    return Value(_number(inner, dtype).view(1, *(1 for _ in shape)).expand(1, *shape))
+    number = _number(inner, dtype)
+    form = affine.splat(number.view(1), shape) if shape else None
+    return Value(form or number.view(1, *(1 for _ in shape)).expand(1, *shape))
 
 
 def _number(text: str, dtype: torch.dtype) -> T:
@@ -74,6 +77,9 @@ def reshape(op: Operation, values: list[Value]) -> list[Value]:
     """Operations that move elements and compute nothing."""
     name, shape = op.name, shape_of(op.result_types[0])
     first = values[0]
+    formed = _formed(op, first)
+    if formed is not None:
+        return [Value(formed, wrapped=first.wrapped)]
     if name == "tt.splat":
         rank = len(shape)
         return [like(lambda d: d.view(-1, *[1] * rank).expand(-1, *shape), first)]
@@ -101,6 +107,17 @@ def reshape(op: Operation, values: list[Value]) -> list[Value]:
             undefined = _join(a, b, name)
         return [Value(joined, undefined, origin(values), wrapped(values))]
     raise Unsupported(name)
+
+
+def _formed(op: Operation, value: Value) -> affine.Form | None:
+    if value.undefined is not None:
+        return None
+    if op.name == "tt.splat":
+        return affine.splat(value.data, shape_of(op.result_types[0]))
+    if value.form is None or op.name not in ("tt.broadcast", "tt.expand_dims"):
+        return None
+    axis = axis_of(op) - 1 if op.name == "tt.expand_dims" else None
+    return affine.reshape(op, value.form, axis)
 
 
 def _join(a: T, b: T, name: str) -> T:
@@ -140,10 +157,14 @@ def _cut(parts: list[Value], axis: int, start: int, length: int) -> list[Value]:
     return [like(lambda d: d.narrow(axis, start, length), part) for part in parts]
 
 
+def _every_second(part: Value, axis: int, first: int) -> Value:
+    return like(lambda d: d.transpose(axis, -1)[..., first::2].transpose(axis, -1), part)
+
+
 def reduce(
     op: Operation, values: list[Value], combine: Combine, called: Callable[[str], Region]
 ) -> list[Value]:
-    """`tt.reduce`: halves are combined until one is left, as a GPU's warps do."""
+    """`tt.reduce`: neighbours are combined until one is left, in their order."""
     axis, region = axis_of(op), op.regions[0]
     size = values[0].data.shape[axis]
     undefined = any_undefined(values)
@@ -161,12 +182,13 @@ def reduce(
         parts = [Value(value.data) for value in values]
         while size > 1:
             half = size // 2
-            low, high = _cut(parts, axis, 0, half), _cut(parts, axis, half, half)
+            pairs = _cut(parts, axis, 0, 2 * half)
+            low, high = ([_every_second(p, axis, i) for p in pairs] for i in (0, 1))
             rest = _cut(parts, axis, 2 * half, size % 2)
             parts = combine(region, low + high)
             if size % 2:
-                pairs = zip(parts, rest, strict=True)
-                parts = [Value(torch.cat((a.data, b.data), axis)) for a, b in pairs]
+                ends = zip(parts, rest, strict=True)
+                parts = [Value(torch.cat((a.data, b.data), axis)) for a, b in ends]
             size = half + size % 2
         done = [like(lambda d: d.squeeze(axis), part) for part in parts]
     found, where = origin(values), wrapped(values)
@@ -204,16 +226,23 @@ def scan(op: Operation, values: list[Value], combine: Combine) -> list[Value]:
 def _tf32(value: T) -> T:
     """Round float32 to the 10 bits of mantissa that tensor cores take."""
     bits = value.view(torch.int32)
-    rounded = ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+    rounded = (bits + 0x1000).bitwise_and_(~0x1FFF).view(torch.float32)
+    if bool(value.sum().isfinite()):
+        return rounded
     return torch.where(value.isfinite(), rounded, value)
 
 
 def dot(op: Operation, a: Value, b: Value, c: Value) -> Value:
     """`tt.dot`: products in the operands' precision, sums in the accumulator's."""
+    if a.dtype is torch.float32 and "tf32" in op.words:
+        a, b = (Value(_tf32(v.data.contiguous()), v.undefined, v.origin, v.wrapped) for v in (a, b))
+    return product(a, b, c)
+
+
+def product(a: Value, b: Value, c: Value) -> Value:
+    """Return a · b + c, summed in the type of c."""
     kind = c.data.dtype
     left, right = a.data, b.data
-    if left.dtype is torch.float32 and "tf32" in op.words:
-        left, right = _tf32(left.contiguous()), _tf32(right.contiguous())
     wide = torch.float64 if kind is torch.float64 else torch.float32
     if not left.dtype.is_floating_point:
         wide = torch.float64  # exact for sums of int8
@@ -267,4 +296,4 @@ def make_range(op: Operation) -> Value:
     start, kind = int(op.attributes["start"]), op.result_types[0]
     if not isinstance(kind, Tensor):
         raise Unsupported("a range that is no block")
-    return Value(torch.arange(start, start + kind.shape[0], dtype=torch.int32)[None])
+    return Value(affine.make_range(start, kind.shape[0]))

@@ -15,7 +15,6 @@ by it; see `Order`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -29,6 +28,12 @@ from grader.emulation.triton_ir.traffic import Traffic
 _WINDOW = 44
 _MIDDLE = 1 << (_WINDOW - 1)
 _FIRST = 1 << 17  # windows begin above every real address
+# Of a store other stores too; `OneAccess.stored` compares their values.
+RACES_WITH: dict[Access, tuple[Access, ...]] = {
+    "load": ("store", "atomic"),
+    "store": ("load", "atomic"),
+    "atomic": ("store", "load"),
+}
 
 
 @dataclass(slots=True)
@@ -325,21 +330,16 @@ class OneAccess:
         self, view: View, cells: torch.Tensor, programs: torch.Tensor, lanes: torch.Tensor
     ) -> None:
         storage = view.storage
-        against: Sequence[Access] = {
-            "load": ("store", "atomic"),
-            "store": ("load", "atomic"),  # other stores: `stored`, which sees the values
-            "atomic": ("store", "load") if self.writes else ("store",),
-        }[self.access]
-        for kind in against:
-            if kind in storage.traces:
+        for kind in RACES_WITH[self.access]:
+            if kind in storage.traces and (kind != "load" or self.writes):
                 self._meet(view, kind, cells, programs)
         if self.access == "atomic" and not self.writes:
             return
         if self.access == "store" and "store" in storage.traces:
-            trace, first = storage.traces["store"], cells[:: len(cells) // len(lanes)]
-            most = trace.most[first]
-            if bool((most >= 0).any()):
-                self.earlier[id(lanes)] = trace.least[first], most, trace.place[first]
+            first = cells[:: len(cells) // len(lanes)]
+            earlier = tuple(array[first] for array in storage.traces["store"].cells())
+            if bool((earlier[1] >= 0).any()):
+                self.earlier[id(lanes)] = earlier
         storage.trace(self.access).mark(cells, programs, self.memory.place(self.at))
 
     def _meet(self, view: View, kind: Access, cells: torch.Tensor, programs: torch.Tensor) -> None:
@@ -348,7 +348,7 @@ class OneAccess:
         What meets is then the later program's finding, whichever came first in the batch.
         """
         trace = view.storage.traces[kind]
-        least, most = trace.least[cells], trace.most[cells]
+        least, most = (array[cells] for array in trace.cells()[:2])
         before = self.unordered(least < programs, least)
         if bool(before.any()):
             self._collide(view, kind, cells, programs, least, int(torch.nonzero(before)[0]))
@@ -384,7 +384,7 @@ class OneAccess:
         cell = cells[where]
         element = (int(cell) * storage.granule - view.offset) // view.item
         if place is None:
-            place = int(storage.traces[kind].place[cell])
+            place = int(storage.traces[kind].cells()[2][cell])
         accesses = [
             (int(programs[where]), self.access, self.at),
             (int(others[where]), kind, memory.location(place)),

@@ -11,24 +11,77 @@ from dataclasses import dataclass
 import torch
 
 from grader.emulation.triton_ir.findings import Access
+from grader.emulation.triton_ir.regions import Region
 from grader.protocol.launches import PATTERN
 
 _NOBODY = torch.iinfo(torch.int32).max
+_MOST_WAITING = 4096  # regions
+_MOST_COMPARED = 256  # of them, before cells are cheaper
 
 
 class Trace:
-    """Who did one kind of access to each cell in this launch, and at which place last."""
+    """Who did one kind of access to each cell in this launch, and at which place last.
 
-    def __init__(self, cells: int) -> None:
-        self.least = torch.full((cells,), _NOBODY, dtype=torch.int32)
-        self.most = torch.full((cells,), -1, dtype=torch.int32)
-        self.place = torch.zeros(cells, dtype=torch.int32)
+    Regions wait until something asks about their cells: most never meet another access.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._cells: tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None = None
+        self._waiting: list[tuple[Region, torch.Tensor, int]] = []
+
+    def cells(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return of each cell the least and the greatest program (or -1), and the last place."""
+        if self._cells is None:
+            count = -(-self._storage.size // self._storage.granule)
+            self._cells = (
+                torch.full((count,), _NOBODY, dtype=torch.int32),
+                torch.full((count,), -1, dtype=torch.int32),
+                torch.zeros(count, dtype=torch.int32),
+            )
+        waiting, self._waiting = self._waiting, []
+        unit = self._storage.granule
+        for region, programs, place in waiting:
+            if region.apart:
+                least, most, places = (region.of(array, unit) for array in self._cells)
+                owners = region.owners(programs, unit)
+                least.copy_(torch.minimum(least, owners))
+                most.copy_(torch.maximum(most, owners))
+                places.fill_(place)
+            else:
+                cells = region.places(unit)
+                owners = region.owners(programs, unit).expand(cells.shape)
+                self.mark(cells.reshape(-1), owners.reshape(-1), place)
+        return self._cells
 
     def mark(self, cells: torch.Tensor, programs: torch.Tensor, place: int) -> None:
         """Programs touch cells."""
-        self.least.scatter_reduce_(0, cells, programs, "amin")
-        self.most.scatter_reduce_(0, cells, programs, "amax")
-        self.place[cells] = place
+        least, most, places = self.cells()
+        least.scatter_reduce_(0, cells, programs, "amin")
+        most.scatter_reduce_(0, cells, programs, "amax")
+        places[cells] = place
+
+    def add(self, region: Region, programs: torch.Tensor, place: int) -> None:
+        """Programs touch a region."""
+        self._waiting.append((region, programs, place))
+        if len(self._waiting) > _MOST_WAITING:
+            self.cells()
+
+    def is_mine(self, region: Region, programs: torch.Tensor) -> bool:
+        """True if no cell of a region was touched by another program than its own."""
+        few = self._cells is None and len(self._waiting) <= _MOST_COMPARED
+        if few and not any(region.may_meet(one) for one, _, _ in self._waiting):
+            return True
+        unit = self._storage.granule
+        least, most = (region.of(array, unit) for array in self.cells()[:2])
+        owners = region.owners(programs, unit)
+        return bool((least >= owners).all()) and bool((most <= owners).all())
+
+    def refine(self, factor: int, cells: int) -> None:
+        """Split every cell."""
+        if self._cells is not None:
+            least, most, place = (array.repeat_interleave(factor)[:cells] for array in self._cells)
+            self._cells = least, most, place
 
 
 class Storage:
@@ -69,9 +122,7 @@ class Storage:
         if self.written is not None:
             self.written = self.written.repeat_interleave(factor)[:cells]
         for trace in self.traces.values():
-            for name in ("least", "most", "place"):
-                finer = getattr(trace, name).repeat_interleave(factor)[:cells]
-                setattr(trace, name, finer)
+            trace.refine(factor, cells)
         self.granule = size
 
     def cells(self, offsets: torch.Tensor, size: int) -> torch.Tensor:
@@ -85,7 +136,7 @@ class Storage:
     def trace(self, access: Access) -> Trace:
         """Return the trace of one kind of access in this launch."""
         if access not in self.traces:
-            self.traces[access] = Trace(-(-self.size // self.granule))
+            self.traces[access] = Trace(self)
         return self.traces[access]
 
     def typed(self, kind: torch.dtype, shift: int) -> torch.Tensor:

@@ -47,17 +47,21 @@ class Traffic:
         programs: torch.Tensor,
         offsets: torch.Tensor,
         size: int,
+        times: int = 1,
     ) -> None:
-        """Count an access: of each lane its program, and its offset in the storage in bytes."""
+        """Count an access: of each lane its program, and its offset in the storage in bytes.
+
+        It stands for `times` accesses that differ by whole sectors only.
+        """
         entry = self.lines.setdefault((line, access), Line(line, access))
         lanes = _distinct((programs.to(torch.int64) << _SHIFT) + offsets)
         sectors = _distinct((lanes & ((1 << _SHIFT) - 1)) // SECTOR + (lanes >> _SHIFT << _SHIFT))
         _, each = torch.unique_consecutive(lanes >> _SHIFT, return_counts=True)
-        entry.requests += len(each)
-        entry.elements += len(offsets)
-        entry.bytes += len(offsets) * size
-        entry.sectors += len(sectors)
-        entry.least_sectors += int(((each * size + SECTOR - 1) // SECTOR).sum())
+        entry.requests += len(each) * times
+        entry.elements += len(offsets) * times
+        entry.bytes += len(offsets) * size * times
+        entry.sectors += len(sectors) * times
+        entry.least_sectors += int(((each * size + SECTOR - 1) // SECTOR).sum()) * times
 
 
 def _distinct(keys: torch.Tensor) -> torch.Tensor:

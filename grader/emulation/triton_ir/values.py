@@ -11,21 +11,52 @@ from dataclasses import dataclass
 
 import torch
 
+from grader.emulation.triton_ir.affine import Form
 from grader.emulation.triton_ir.ir import Location
 
 
-@dataclass(slots=True)
 class Value:
     """Numbers or addresses of a batch, `(batch, *block)`.
 
+    Made of a tensor, or of a form (`affine`), whose tensor is made when something asks for it.
     `undefined` marks elements that a GPU leaves undefined (lanes that a mask switched off), with
     the load they come from in `origin`. `wrapped` is where an int32 overflowed on the way here.
     """
 
-    data: torch.Tensor
-    undefined: torch.Tensor | None = None
-    origin: Location | None = None
-    wrapped: Location | None = None
+    __slots__ = ("_data", "form", "origin", "undefined", "wrapped")
+
+    def __init__(
+        self,
+        data: torch.Tensor | Form,
+        undefined: torch.Tensor | None = None,
+        origin: Location | None = None,
+        wrapped: Location | None = None,
+    ) -> None:
+        self._data = data if isinstance(data, torch.Tensor) else None
+        self.form = None if isinstance(data, torch.Tensor) else data
+        self.undefined = undefined
+        self.origin = origin
+        self.wrapped = wrapped
+
+    @property
+    def data(self) -> torch.Tensor:
+        """The elements."""
+        if self._data is None:
+            assert self.form is not None
+            self._data = self.form.tensor()
+        return self._data
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape: the batch's length or 1, then the block's."""
+        if self.form is not None:
+            return (self.form.batch, *self.form.shape)
+        return tuple(self.data.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the elements."""
+        return self.data.dtype if self.form is None else self.form.dtype
 
 
 @dataclass(slots=True)
@@ -67,6 +98,8 @@ def select(item: Item, programs: torch.Tensor) -> Item:
         return tensor.index_select(0, programs)
 
     def one(value: Value) -> Value:
+        if value.form is not None:
+            return Value(value.form.select(programs), wrapped=value.wrapped)
         data = chosen(value.data)
         assert data is not None
         return Value(data, chosen(value.undefined), value.origin, value.wrapped)

@@ -14,8 +14,10 @@ from ir_kernels import Calls, launched
 from triton.language.extra import libdevice
 
 
-def clean(kernel: Any, *args: Any, grid: tuple[int, ...] = (1,), **kwargs: Any) -> Calls:
-    calls = launched(kernel, grid, *args, **kwargs)
+def clean(
+    kernel: Any, *args: Any, grid: tuple[int, ...] = (1,), capability: int = 80, **kwargs: Any
+) -> Calls:
+    calls = launched(kernel, grid, *args, capability=capability, **kwargs)
     assert [finding.message for finding in calls.findings] == []
     return calls
 
@@ -474,3 +476,173 @@ def test_descriptors_add_atomically() -> None:
     clean(add_tiles, x, out, 32, grid=(2, 2), BLOCK=16)
     tiles = x.view(2, 16, 2, 16).permute(0, 2, 1, 3).reshape(4, 16, 16).sum(0)
     torch.testing.assert_close(out[:16, :16], tiles)
+
+
+@triton.jit
+def gather_rows(x, places, out, n, column, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [n, 64], [64, 1], [1, BLOCK])
+    target = tl.make_tensor_descriptor(out, [n, 64], [64, 1], [1, BLOCK])
+    rows = tl.load(places + tl.arange(0, ROWS))
+    target.scatter(source.gather(rows, column) + 1, rows, column)
+
+
+def test_descriptors_gather_and_scatter_rows() -> None:
+    """Rows outside of the shape are zero when read, and not written."""
+    x, out = torch.randn(50, 64), torch.zeros(50, 64)
+    places = torch.tensor([3, 1, 49, 20, 7, 50, 8, 9], dtype=torch.int32)
+    clean(gather_rows, x, places, out, 50, 48, BLOCK=32, ROWS=8, capability=90)
+    expected, rows = torch.zeros(50, 64), places[places < 50].long()
+    expected[rows, 48:] = x[rows, 48:] + 1
+    assert torch.equal(out, expected)
+
+
+def test_a_row_outside_of_a_descriptors_memory_is_found() -> None:
+    x, out = torch.randn(50, 64), torch.zeros(50, 64)
+    places = torch.arange(50, 58, dtype=torch.int32)
+    calls = launched(gather_rows, (1,), x, places, out, 60, 0, BLOCK=32, ROWS=8, capability=90)
+    assert [(f.kind, f.access) for f in calls.findings] == [
+        ("out_of_bounds", "load"), ("out_of_bounds", "store"),
+    ]  # fmt: skip
+
+
+@triton.jit
+def product_of_matrices(m, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(m + 4 * i), tl.load(m + 4 * i + 1)
+    c, d = tl.load(m + 4 * i + 2), tl.load(m + 4 * i + 3)
+    e, f, g, h = tl.reduce((a, b, c, d), 0, matrix_product)
+    tl.store(out, e)
+    tl.store(out + 1, f)
+    tl.store(out + 2, g)
+    tl.store(out + 3, h)
+
+
+def test_a_reduction_keeps_the_order_of_what_does_not_commute() -> None:
+    n = 16
+    m, out = torch.randn(n, 2, 2) / 2 + torch.eye(2), torch.empty(2, 2)
+    clean(product_of_matrices, m, out, BLOCK=n)
+    expected = torch.linalg.multi_dot(list(m))
+    torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-4)
+
+
+@triton.jit
+def scaled_product(
+    a, a_scale, b, b_scale, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+    LEFT: tl.constexpr, RIGHT: tl.constexpr, LEFT_PACK: tl.constexpr, RIGHT_PACK: tl.constexpr,
+):  # fmt: skip
+    m, n, g = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K // 32)
+    left_k, right_k = tl.arange(0, K // LEFT_PACK), tl.arange(0, K // RIGHT_PACK)
+    x = tl.load(a + m[:, None] * (K // LEFT_PACK) + left_k[None, :])
+    y = tl.load(b + right_k[:, None] * N + n[None, :])
+    s = tl.load(a_scale + m[:, None] * (K // 32) + g[None, :])
+    t = tl.load(b_scale + n[:, None] * (K // 32) + g[None, :])
+    total = tl.dot_scaled(x, s, LEFT, y, t, RIGHT)
+    total = tl.dot_scaled(x, s, LEFT, y, None, RIGHT, acc=total)
+    tl.store(c + m[:, None] * N + n[None, :], total)
+
+
+FLOAT4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def elements(form: str, rows: int, columns: int) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """Return random elements of a format as a kernel gets them, their numbers, and how packed."""
+    if form == "e2m1":
+        bits = torch.randint(0, 256, (rows, columns // 2), dtype=torch.uint8)
+        both = torch.stack((bits & 15, bits >> 4), -1).view(rows, columns)
+        return bits, FLOAT4[both.long()], 2
+    kind = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}.get(form, torch.bfloat16)
+    numbers = torch.randn(rows, columns).to(kind)
+    return numbers, numbers.float(), 1
+
+
+@pytest.mark.parametrize("right", ["e2m1", "e5m2", "bf16"])
+@pytest.mark.parametrize("left", ["e2m1", "e4m3", "e5m2"])
+def test_products_with_scales(left: str, right: str) -> None:
+    m, n, k = 32, 16, 64
+    a, x, pack_a = elements(left, m, k)
+    b, y, pack_b = elements(right, n, k)
+    s, t = (torch.randint(120, 134, (rows, k // 32), dtype=torch.uint8) for rows in (m, n))
+    c = torch.empty(m, n)
+    clean(
+        scaled_product, a, s, b.t().contiguous(), t, c, M=m, N=n, K=k, LEFT=left, RIGHT=right,
+        LEFT_PACK=pack_a, RIGHT_PACK=pack_b, capability=90,
+    )  # fmt: skip
+    factors = (torch.exp2(scale.float() - 127).repeat_interleave(32, 1) for scale in (s, t))
+    one, two = factors
+    torch.testing.assert_close(c, (x * one) @ ((y * two).t() + y.t()), rtol=1e-4, atol=1e-2)
+
+
+@triton.jit
+def product_packed_along_rows(a, s, b, c):
+    m, n, k = tl.arange(0, 32), tl.arange(0, 32), tl.arange(0, 64)
+    x = tl.load(a + tl.arange(0, 16)[:, None] * 64 + k[None, :])
+    y = tl.load(b + k[:, None] * 32 + n[None, :])
+    scale = tl.load(s + m[:, None] * 2 + tl.arange(0, 2)[None, :])
+    total = tl.dot_scaled(x, scale, "e2m1", y, None, "fp16", lhs_k_pack=False)
+    tl.store(c + m[:, None] * 32 + n[None, :], total)
+
+
+def test_a_product_with_scales_packed_along_rows() -> None:
+    a = torch.randint(0, 256, (16, 64), dtype=torch.uint8)
+    s = torch.randint(125, 130, (32, 2), dtype=torch.uint8)
+    s[5, 1] = 255
+    b, c = torch.randn(64, 32, dtype=torch.float16), torch.empty(32, 32)
+    clean(product_packed_along_rows, a, s, b, c)
+    x = FLOAT4[torch.stack((a & 15, a >> 4), 1).view(32, 64).long()]
+    expected = (x * torch.exp2(s.float() - 127).repeat_interleave(32, 1)) @ b.float()
+    expected[5] = torch.nan
+    torch.testing.assert_close(c, expected, rtol=1e-4, atol=1e-2, equal_nan=True)
+
+
+@triton.jit
+def library_of_floats(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    tl.store(out + 0 * BLOCK + i, libdevice.cospi(v) + libdevice.sinpi(v))
+    tl.store(out + 1 * BLOCK + i, libdevice.exp10(v))
+    tl.store(out + 2 * BLOCK + i, libdevice.round(v) + libdevice.logb(v))
+    tl.store(out + 3 * BLOCK + i, libdevice.norm3d(v, v, 1.0) * libdevice.rhypot(v, 2.0))
+    tl.store(out + 4 * BLOCK + i, libdevice.normcdf(v) + libdevice.fdim(v, 1.0))
+    tl.store(out + 5 * BLOCK + i, libdevice.float2int_rd(v) + libdevice.float2int_rn(v) * 100.0)
+    tl.store(out + 6 * BLOCK + i, libdevice.saturatef(v) + libdevice.signbit(v))
+    tl.store(out + 7 * BLOCK + i, libdevice.add_rn(v, v) + libdevice.scalbn(v, 3))
+
+
+def test_library_functions_of_floats() -> None:
+    x, out = torch.randn(64) * 2, torch.empty(8, 64)
+    x[:4] = torch.tensor([0.5, -2.5, 1.5, 2.5])
+    clean(library_of_floats, x, out, BLOCK=64)
+    away = x.sign() * (x.abs() + 0.5).floor()
+    wanted = [
+        (x * torch.pi).cos() + (x * torch.pi).sin(), torch.pow(10, x),
+        away + x.abs().log2().floor(), (2 * x * x + 1).sqrt() / (x * x + 4).sqrt(),
+        torch.special.ndtr(x) + (x - 1).clamp(min=0), x.floor() + x.round() * 100,
+        x.clamp(0, 1) + x.signbit(), 10 * x,
+    ]  # fmt: skip
+    torch.testing.assert_close(out, torch.stack(wanted), rtol=1e-4, atol=1e-5)
+
+
+@triton.jit
+def library_of_integers(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    tl.store(out + 0 * BLOCK + i, libdevice.popc(v))
+    tl.store(out + 1 * BLOCK + i, libdevice.clz(v))
+    tl.store(out + 2 * BLOCK + i, libdevice.ffs(v))
+    tl.store(out + 3 * BLOCK + i, libdevice.brev(v))
+    tl.store(out + 4 * BLOCK + i, libdevice.mulhi(v, v))
+
+
+def test_library_functions_of_integers() -> None:
+    x = torch.randint(-(1 << 31), 1 << 31, (64,), dtype=torch.int32)
+    x[:4] = torch.tensor([0, 1, -1, -(1 << 31)])
+    out = torch.empty(5, 64, dtype=torch.int32)
+    clean(library_of_integers, x, out, BLOCK=64)
+    for number, found in zip(x.tolist(), out.t().tolist(), strict=True):
+        bits = f"{number & 0xFFFFFFFF:032b}"
+        reverse = int(bits[::-1], 2)
+        assert found == [
+            bits.count("1"), bits.find("1") if number else 32,
+            32 - bits.rfind("1") if number else 0,
+            reverse - (reverse >> 31 << 32), number * number >> 32,
+        ]  # fmt: skip

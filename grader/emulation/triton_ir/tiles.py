@@ -1,0 +1,272 @@
+"""Accesses through regular addresses: whole slices of memory instead of lanes.
+
+    Affine addresses, Box mask ─→ programs with the same part of their block ─→ a region of memory
+                                                               inside, aligned, apart, no race ─→ a
+                                                               slice is read or written
+
+A tile is taken only if nothing is to be found about it; `plan` returns None otherwise, before
+anything is remembered, and the access goes lane by lane through `memory`, which tells what is
+wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import torch
+
+from grader.emulation.triton_ir.affine import Affine, Box
+from grader.emulation.triton_ir.findings import Access
+from grader.emulation.triton_ir.ir import Location
+from grader.emulation.triton_ir.memory import RACES_WITH, Memory
+from grader.emulation.triton_ir.regions import Region, nested, runs
+from grader.emulation.triton_ir.storage import View
+from grader.emulation.triton_ir.traffic import SECTOR
+from grader.emulation.triton_ir.values import Value
+
+T = torch.Tensor
+_MOST_TILES = 8  # a block of three dimensions at the edges of its tensor
+_MOST_RUNS = 32
+
+
+@dataclass(slots=True, kw_only=True)
+class Tile:
+    """The same part of the blocks of some programs: `rows` of the batch, None for all."""
+
+    view: View
+    region: Region
+    rows: T | None
+    programs: T
+    starts: T  # of each program, in bytes
+    low: tuple[int, ...]
+    extents: tuple[int, ...]
+
+    def part(self, block: T) -> T:
+        """Return this part of a block of all programs, which may be shared by them."""
+        if self.rows is not None and len(block) > 1:
+            block = block[self.rows]
+        for axis, (low, extent) in enumerate(zip(self.low, self.extents, strict=True)):
+            if block.shape[axis + 1] != 1:
+                block = block.narrow(axis + 1, low, extent)
+        return block
+
+    def put(self, block: T, values: T) -> None:
+        """Replace this part of a block of all programs."""
+        places = tuple(slice(low, low + n) for low, n in zip(self.low, self.extents, strict=True))
+        rows = slice(None) if self.rows is None else self.rows
+        where = (rows, *places)
+        block[where] = values
+
+
+def plan(
+    memory: Memory,
+    programs: T,
+    pointer: Value,
+    mask: Value | None,
+    *,
+    access: Access,
+    size: int,
+    at: Location | None,
+) -> list[Tile] | None:
+    """Return the tiles of a load or a store and remember them; None if there is more to check."""
+    form = pointer.form
+    if not isinstance(form, Affine) or memory.order is not None or min(form.steps) < 0:
+        return None
+    box = None
+    if mask is not None:
+        if not isinstance(mask.form, Box):
+            return None
+        box = mask.form
+    parts = _parts(form, box)
+    if parts is None:
+        return None
+    tiles = []
+    for part in parts:
+        found = _tiles(memory, programs, form, part, access, size)
+        if found is None:
+            return None
+        tiles += found
+    if access == "store" and not _apart(tiles):
+        return None
+    if not all(_untroubled(memory, tile, access) for tile in tiles):
+        return None
+    for tile in tiles:
+        _remember(memory, tile, access, at)
+    return tiles
+
+
+_Part = tuple[T | None, tuple[int, ...], tuple[int, ...]]
+
+
+def _parts(form: Affine, box: Box | None) -> list[_Part] | None:
+    """Return which programs have which part of their block; None if there are too many."""
+    shape = form.shape
+    if box is None:
+        return [(None, (0,) * len(shape), shape)]
+    bounds = []
+    for axis, extent in enumerate(shape):
+        low, high = box.low[axis], box.high[axis]
+        bounds.append(torch.zeros(1, dtype=torch.int64) if low is None else low)
+        bounds.append(torch.tensor([extent]) if high is None else high)
+    batch = max(len(bound) for bound in bounds)
+    table = torch.stack([bound.expand(batch) for bound in bounds], 1)
+    if bool((table == table[0]).all()):
+        kinds, which = table[:1], None
+    else:
+        kinds, which = torch.unique(table, dim=0, return_inverse=True)
+        if len(kinds) > _MOST_TILES:
+            return None
+    parts: list[_Part] = []
+    for number, kind in enumerate(kinds.tolist()):
+        lows, highs = kind[::2], kind[1::2]
+        if any(high <= low for low, high in zip(lows, highs, strict=True)):
+            continue
+        extents = tuple(high - low for low, high in zip(lows, highs, strict=True))
+        rows = None if which is None else torch.nonzero(which == number).reshape(-1)
+        parts.append((rows, tuple(lows), extents))
+    return parts
+
+
+def _tiles(
+    memory: Memory, programs: T, form: Affine, part: _Part, access: Access, size: int
+) -> list[Tile] | None:
+    """Return a part of blocks as tiles, one if the programs' starts are regular; or None."""
+    rows, low, _ = part
+    starts = form.start + sum(a * step for a, step in zip(low, form.steps, strict=True))
+    if rows is None:
+        starts = starts.expand(len(programs))
+    else:
+        programs = programs[rows]
+        starts = starts[rows] if len(starts) > 1 else starts.expand(len(rows))
+    order = nested(starts)
+    if order is not None:
+        tile = _tile(memory, programs, form, part, starts, order, access, size)
+        return None if tile is None else [tile]
+    # The programs of a batch begin or end within a row of the grid.
+    ends = runs(starts)
+    if len(ends) > _MOST_RUNS:
+        return None
+    if rows is None:
+        rows = torch.arange(len(programs))
+    tiles: list[Tile] = []
+    for first, end in zip([0, *ends], ends, strict=False):
+        order = nested(starts[first:end])
+        if order is None:
+            return None
+        piece = (rows[first:end], *part[1:])
+        tile = _tile(
+            memory, programs[first:end], form, piece, starts[first:end], order, access, size
+        )
+        if tile is None:
+            return None
+        tiles.append(tile)
+    return tiles
+
+
+def _tile(
+    memory: Memory,
+    programs: T,
+    form: Affine,
+    part: _Part,
+    starts: T,
+    order: tuple[tuple[int, ...], tuple[int, ...]],
+    access: Access,
+    size: int,
+) -> Tile | None:
+    """Return a tile; None unless it is inside of one view, and aligned."""
+    rows, low, extents = part
+    first = int(starts[0])
+    view = memory.view_of(first)
+    if view is None or view.members is not None or (view.read_only and access == "store"):
+        return None
+    offset = first - view.address
+    region = Region(
+        start=offset + view.offset,
+        shape=(*order[0], *extents),
+        strides=(*order[1], *form.steps),
+        size=size,
+        outer=len(order[0]),
+    )
+    if offset < 0 or region.end > view.offset + view.size or first % size:
+        return None
+    axes = zip(region.shape, region.strides, strict=True)
+    if any(stride % size for extent, stride in axes if extent > 1):
+        return None
+    return Tile(
+        view=view,
+        region=region,
+        rows=rows,
+        programs=programs,
+        starts=starts - view.address + view.offset,
+        low=low,
+        extents=extents,
+    )
+
+
+def _apart(tiles: list[Tile]) -> bool:
+    if not all(tile.region.apart for tile in tiles):
+        return False
+    return not any(
+        one.view.storage is two.view.storage and one.region.may_meet(two.region)
+        for one, two in combinations(tiles, 2)
+    )
+
+
+def _untroubled(memory: Memory, tile: Tile, access: Access) -> bool:
+    """True if all is written that is read, and no other program touches it."""
+    storage, region = tile.view.storage, tile.region
+    if not storage.writable or not memory.checked:
+        return True
+    storage.refine(region.size)
+    unit = storage.granule
+    written = storage.written if access == "load" else None
+    if written is not None and not bool(region.of(written, unit).all()):
+        return False
+    if memory.grid == (1, 1, 1):
+        return True
+    against = {*RACES_WITH[access], "store"}
+    return all(
+        trace.is_mine(region, tile.programs)
+        for kind, trace in storage.traces.items()
+        if kind in against
+    )
+
+
+def _remember(memory: Memory, tile: Tile, access: Access, at: Location | None) -> None:
+    storage, region = tile.view.storage, tile.region
+    lanes = len(tile.programs)
+    for extent in tile.extents:
+        lanes *= extent
+    if access == "load":
+        memory.loaded_bytes += lanes * region.size
+    else:
+        memory.stored_bytes += lanes * region.size
+        storage.touched = True
+    if memory.traffic is not None:
+        _count(memory, tile, access, at)
+    if not storage.writable or not memory.checked:
+        return
+    if memory.grid != (1, 1, 1):
+        storage.trace(access).add(region, tile.programs, memory.place(at))
+    if access == "store" and storage.written is not None:
+        region.of(storage.written, storage.granule).fill_(True)
+
+
+def _count(memory: Memory, tile: Tile, access: Access, at: Location | None) -> None:
+    """Count a program for all that start at the same place of a sector: they have as many."""
+    assert memory.traffic is not None
+    region = tile.region
+    inner = Region(
+        start=0,
+        shape=tile.extents,
+        strides=region.strides[region.outer :],
+        size=1,
+        outer=0,
+    )
+    offsets = inner.places(1).reshape(-1)
+    places, times = torch.unique(tile.starts % SECTOR, return_counts=True)
+    line = at.line if at else None
+    nobody = torch.zeros_like(offsets)
+    for place, count in zip(places.tolist(), times.tolist(), strict=True):
+        memory.traffic.count(line, access, nobody, offsets + place, region.size, count)
