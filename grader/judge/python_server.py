@@ -30,7 +30,7 @@ class Request:
     With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
     configuration. With `idle`, launches are left out. A process that `executes` is the executor of
     a worker's launches, and runs no submission; `checked` makes it find races and the
-    like, `host_writes` lets host code compute outputs.
+    like, `host_writes` lets host code compute outputs, `records` makes it record the launches.
     """
 
     file: Path
@@ -42,6 +42,7 @@ class Request:
     executes: bool = False
     checked: bool = False
     host_writes: bool = False
+    records: bool = False
 
 
 class PythonServer:
@@ -126,6 +127,7 @@ class PythonServer:
                 "executes": request.executes,
                 "checked": request.checked,
                 "host_writes": request.host_writes,
+                "records": request.records,
                 "environment": spawn.clean_environment(request.cwd),
                 "settings": limits.settings(tuple(range(3, 3 + kept)), confined),
             }

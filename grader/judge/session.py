@@ -47,9 +47,10 @@ class Session:
     """A worker process for one built submission; use it as a context manager.
 
     `tool_command` runs the worker under a tool. `watch_memory` makes the executor of a Triton
-    submission's launches look for races and the like. `host_settings` configure the emulation's
-    runtime for a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as
-    outside the grader; with `idle`, its launches are left out.
+    submission's launches look for races and the like, `records` makes it record them.
+    `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
+    Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
+    out.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -64,6 +65,7 @@ class Session:
         *,
         tool_command: ToolCommand | None = None,
         watch_memory: bool = False,
+        records: bool = False,
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
@@ -102,6 +104,7 @@ class Session:
                     checked=watch_memory,
                     host_writes=built.torch_allowed,
                     idle=idle,
+                    records=records,
                 )
                 undo.callback(self._executor.close)
                 link = self._executor.link
@@ -177,6 +180,12 @@ class Session:
     def folder(self) -> Path:
         """The worker's scratch folder, its current directory; removed by `close`."""
         return self._folder
+
+    @property
+    def recording(self) -> Path:
+        """The recording of the launches of a session that records them; removed by `close`."""
+        assert self._executor is not None
+        return self._executor.recording
 
     @property
     def copy_name(self) -> str:

@@ -31,6 +31,9 @@ from typing import Any, Protocol
 
 LINK_FD = 5  # in the worker and in the executor
 
+# In the executor's folder: the file of `worker.launch_recording`.
+RECORDING = "launches.recording"
+
 # Of the compiler's options, those that go into the compile gate.
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
