@@ -53,7 +53,7 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
         (folder / "report.json").write_text(json.dumps(reports[0]))
 
     try:
-        entry = cached_folder("triton-gate", content_key(_version(), chosen), make)
+        entry = cached_folder("triton-gate", content_key(triton_version(), chosen), make)
         report = json.loads((entry / "report.json").read_text())
     except _NotAcceptedError:
         report = reports[0]
@@ -114,7 +114,8 @@ class _NotAcceptedError(Exception):
     """Not every launch compiled: the result is not cached."""
 
 
-def _version() -> str:
+def triton_version() -> str:
+    """Return the version of the installed Triton, "none" without one."""
     try:
         return importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
@@ -124,14 +125,19 @@ def _version() -> str:
 def _compile(launches: str) -> dict[str, Any]:
     """Compile the launches, a JSON list, and return the report of `worker.triton_compile`."""
     with scratch_folder("grade-gate-") as folder:
-        (folder / "launches.json").write_text(launches)
-        program = [sys.executable, "-I", str(programs.TRITON_COMPILE)]
-        ended = spawn.run(
-            ["/bin/sh", "-c", _RUN, "sh", *program],
-            cwd=folder,
-            environment=spawn.clean_environment(folder),
-            wall_s=_WALL_S,
-        )
+        return run_compiler(launches, folder)
+
+
+def run_compiler(launches: str, folder: Path, *options: str) -> dict[str, Any]:
+    """Run `worker.triton_compile` in a folder, sandboxed; return its report, {} without one."""
+    (folder / "launches.json").write_text(launches)
+    program = [sys.executable, "-I", str(programs.TRITON_COMPILE), *options]
+    ended = spawn.run(
+        ["/bin/sh", "-c", _RUN, "sh", *program],
+        cwd=folder,
+        environment=spawn.clean_environment(folder),
+        wall_s=_WALL_S,
+    )
     return _report(ended.output)
 
 

@@ -14,7 +14,7 @@ A recording is a file of little-endian words of 64 bits:
 
 What kernels write is not recorded, because a replay writes it again. Bytes without a WRITE are
 uninitialised when the kernels run, so that initcheck finds who reads them.
-`checks/memory/replay/replay.cpp` reads a recording.
+`build/replay/replay.cpp` reads a recording.
 """
 
 import functools

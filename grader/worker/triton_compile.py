@@ -1,6 +1,6 @@
 """The compile gate's program: compile the IR of Triton kernels for a GPU, without one.
 
-    python triton_compile.py [CAPABILITY] < launches.json > results.json
+    python triton_compile.py [CAPABILITY [cubins]] < launches.json > results.json
 
 Triton's IR is the work of its front end, which ran in the submission's process. The rest of the
 compiler runs here, down to the machine code of a GPU (sm_80 by default): what does not compile, or
@@ -12,9 +12,10 @@ Standard input: a JSON list of {"kernel", "text", "options"}. Standard output: o
     { "triton": version,
       "results": [ { "kernel", "ok", "shared_bytes",
                      "error": null | {"type", "message"},
-                     "problem": null | why it could not be tried } ] }
+                     "problem": null | why it could not be tried,
+                     "cubin": with `cubins`, what a launch of N.cubin needs to know } ] }
 
-An `error` is the compiler's verdict on the kernel. A `problem` is not the student's fault.
+With `cubins`, the machine code of launch N is left in the file N.cubin. An `error` is the compiler's verdict on the kernel. A `problem` is not the student's fault.
 """
 
 import hashlib
@@ -38,8 +39,10 @@ _SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 9
                  90: 227 << 10, 100: 227 << 10, 120: 99 << 10}  # fmt: skip
 
 
-def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, Any]:
-    """Compile each launch's IR."""
+def compile_all(
+    launches: list[dict[str, Any]], capability: int, *, cubins: bool = False
+) -> dict[str, Any]:
+    """Compile each launch's IR; with `cubins`, leave the machine code in this folder."""
     import triton
 
     from grader.worker import triton_cache_key
@@ -48,11 +51,13 @@ def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, An
     results = []
     for number, launch in enumerate(launches):
         empty = {"kernel": launch["kernel"], "ok": False, "error": None, "problem": None}
-        results.append({**empty, **_compile(number, launch, capability)})
+        results.append({**empty, **_compile(number, launch, capability, cubins=cubins)})
     return {"triton": triton.__version__, "results": results}
 
 
-def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, Any]:
+def _compile(
+    number: int, launch: dict[str, Any], capability: int, *, cubins: bool
+) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -68,7 +73,40 @@ def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, 
     if most is not None and shared > most:
         message = f"{shared:,} bytes of shared memory for each block; the GPU has {most:,}"
         return {"error": {"type": "OutOfResources", "message": message}}
-    return {"ok": True, "shared_bytes": shared}
+    result: dict[str, Any] = {"ok": True, "shared_bytes": shared}
+    if cubins:
+        Path(f"{number}.cubin").write_bytes(compiled.asm["cubin"])
+        result["cubin"] = _cubin(compiled)
+    return result
+
+
+def _cubin(compiled: Any) -> dict[str, Any]:
+    """Return what Triton's launcher knows of a kernel."""
+    known = compiled.metadata._asdict()
+    entry = re.search(r"\.entry\s+[^(]*\(([^)]*)\)", str(compiled.asm["ptx"]))
+    return {
+        "name": str(known["name"]),
+        "threads": int(known["num_warps"]) * int(known.get("warp_size", 32)),
+        "shared": int(known["shared"]),
+        "ctas": int(known.get("num_ctas", 1)),
+        "cooperative": bool(known.get("launch_cooperative_grid")),
+        "parameters": entry[1].count(".param") if entry else 0,
+        # Older versions have no scratch of one kind or the other.
+        "scratch_bytes": int(known.get("global_scratch_size") or 0),
+        "scratch_alignment": int(known.get("global_scratch_align") or 1),
+        "profile_bytes": int(known.get("profile_scratch_size") or 0),
+        "profile_alignment": int(known.get("profile_scratch_align") or 1),
+        "descriptors": [_descriptor(one) for one in known.get("tensordesc_meta") or ()],
+    }
+
+
+def _descriptor(known: dict[str, Any]) -> list[int]:
+    """Return what a tensor map needs: swizzle, element, its type, whether halves, the block."""
+    kind = int(known["elem_type"])
+    # Numbered in another order on the device than by the driver.
+    kind = {8: 10, 9: 8, 10: 9}.get(kind, kind)
+    block = [int(extent) for extent in known["block_size"]]
+    return [int(known["swizzle"]), int(known["elem_size"]), kind, int(known["fp4_padded"]), *block]
 
 
 def _source(file: Path) -> Any:
@@ -120,7 +158,7 @@ def main() -> None:
     results = os.dup(1)
     os.dup2(2, 1)
     capability = int(sys.argv[1]) if len(sys.argv) > 1 else 80
-    report = compile_all(json.load(sys.stdin), capability)
+    report = compile_all(json.load(sys.stdin), capability, cubins="cubins" in sys.argv[2:])
     with os.fdopen(results, "w") as out:
         json.dump(report, out)
     os._exit(0)
