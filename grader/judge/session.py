@@ -137,7 +137,6 @@ class Session:
         environment = spawn.clean_environment(self._folder)
         if self._tool is not None:
             command = [*self._tool.command, *command]
-            environment |= self._tool.environment
             limits = replace(limits, report_s=_TOOL_REPORT_S)
         return spawn.spawn(
             command,

@@ -13,9 +13,10 @@ Standard input: a JSON list of {"kernel", "text", "options"}. Standard output: o
       "results": [ { "kernel", "ok", "shared_bytes",
                      "error": null | {"type", "message"},
                      "problem": null | why it could not be tried,
-                     "cubin": with `cubins`, what a launch of N.cubin needs to know } ] }
+                     "cubin": with `cubins`, what a launch of it needs to know } ] }
 
-With `cubins`, the machine code of launch N is left in the file N.cubin. An `error` is the compiler's verdict on the kernel. A `problem` is not the student's fault.
+With `cubins`, the machine code of launch N is left in the file N.cubin. An `error` is the
+compiler's verdict on the kernel. A `problem` is not the student's fault.
 """
 
 import hashlib

@@ -305,7 +305,9 @@ class Executor:
         except executor.TimeLimitError as error:
             return self._too_long(error, x * y * z, began_s)
         except Unsupported as error:
-            return self._not_executed(f"the executor cannot run {error}", getattr(error, "at", None))
+            return self._not_executed(
+                f"the executor cannot run {error}", getattr(error, "at", None)
+            )
         except executor.KernelError as error:
             line = error.at.line if error.at else None
             worker_log.tell(

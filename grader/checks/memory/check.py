@@ -36,6 +36,7 @@ class MemoryCheck(Check[MemoryEvidence]):
         """Run the visible small cases under the tools for the device and language."""
         from grader.checks.memory.on_cpu import check_host_memory, check_triton_memory
         from grader.checks.memory.on_gpu import check_gpu_memory
+        from grader.checks.memory.triton_on_gpu import check_triton_gpu_memory
 
         cases = [
             (case, context.data(case))
@@ -44,6 +45,11 @@ class MemoryCheck(Check[MemoryEvidence]):
         ]
         if context.device is Device.CUDA:
             tool = toolchain.find_compute_sanitizer()
+            if context.file.language is Language.TRITON:
+                assert context.gpu is not None
+                capability = context.gpu.compute_capability
+                setup = context.setup()
+                return [check_triton_gpu_memory(setup, tool, cases, context.advance, capability)]
             if tool is None:
                 return [
                     _without_tool(Verdict.NOT_MEASURED, "compute-sanitizer is not on this machine")

@@ -29,7 +29,7 @@ from grader.system.toolchain import Tool
 # Under a sanitizer a kernel runs some ten to a hundred times slower.
 _CALL_S = 20.0
 _LOAD_S = 120.0
-_MEMORY_MIB = 32768  # most of it for the tool itself
+MEMORY_MIB = 32768  # most of it for the tool itself
 # One core per tool, and as many for the judge, the server and the correctness check.
 _CORES = 2 * len(sanitizer.TOOLS)
 Key = TypeVar("Key")
@@ -37,12 +37,12 @@ Key = TypeVar("Key")
 
 def limits_under_tool(limits: Limits) -> Limits:
     """Return the limits of a worker under a tool."""
-    return replace(limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=_MEMORY_MIB)
+    return replace(limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=MEMORY_MIB)
 
 
 def start(built: Built, limits: Limits, tool: Tool, name: str) -> Session:
     """Start a worker under one of the tools."""
-    tool_command = sanitizer.tool_command(tool, name, built.language)
+    tool_command = sanitizer.tool_command(tool, name, leaks=True)
     return Session(built, limits, None, tool_command=tool_command)
 
 
