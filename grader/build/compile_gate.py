@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.build.artifact import Built, Rejected
+from grader.gpu.target import course_target
 from grader.protocol import programs
+from grader.protocol.targets import Target
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
@@ -39,13 +41,14 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     The result for a file and its launches is cached if all of them compile. If a launch cannot be
     compiled here, because the compiler does not read its IR or crashes, the result has a warning.
     """
+    target = course_target()
     kept = ({name: launch.get(name) for name in _KEPT} for launch in launches)
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
     chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
     reports: list[dict[str, Any]] = []
 
     def make(folder: Path) -> None:
-        reports.append(_compile(chosen))
+        reports.append(_compile(chosen, target))
         results = reports[0].get("results", [])
         if not results or any(result.get("error") for result in results):
             raise _NotAcceptedError
@@ -53,7 +56,8 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
         (folder / "report.json").write_text(json.dumps(reports[0]))
 
     try:
-        entry = cached_folder("triton-gate", content_key(triton_version(), chosen), make)
+        key = content_key(triton_version(), target.name, chosen)
+        entry = cached_folder("triton-gate", key, make)
         report = json.loads((entry / "report.json").read_text())
     except _NotAcceptedError:
         report = reports[0]
@@ -122,18 +126,18 @@ def triton_version() -> str:
         return "none"
 
 
-def _compile(launches: str) -> dict[str, Any]:
-    """Compile the launches, a JSON list, and return the report of `worker.triton_compile`."""
+def _compile(launches: str, target: Target) -> dict[str, Any]:
+    """Compile launches, a JSON list, for a target; return `worker.triton_compile`'s report."""
     with scratch_folder("grade-gate-") as folder:
-        return run_compiler(launches, folder)
+        return run_compiler(launches, folder, target.capability)
 
 
-def run_compiler(launches: str, folder: Path, *options: str) -> dict[str, Any]:
+def run_compiler(launches: str, folder: Path, capability: int, *options: str) -> dict[str, Any]:
     """Run `worker.triton_compile` in a folder, sandboxed; return its report, {} without one."""
     (folder / "launches.json").write_text(launches)
-    program = [sys.executable, "-I", str(programs.TRITON_COMPILE), *options]
+    program = [sys.executable, "-I", str(programs.TRITON_COMPILE), str(capability)]
     ended = spawn.run(
-        ["/bin/sh", "-c", _RUN, "sh", *program],
+        ["/bin/sh", "-c", _RUN, "sh", *program, *options],
         cwd=folder,
         environment=spawn.clean_environment(folder),
         wall_s=_WALL_S,

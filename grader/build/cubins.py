@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.build import compile_gate
+from grader.protocol.targets import Target
 from grader.sandbox import scratch_dir
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.system.cache import cached_folder, content_key
@@ -31,10 +32,10 @@ class CubinError(Exception):
     """A launch cannot be compiled for the GPU; the message says why."""
 
 
-def cubins(launches: Sequence[dict[str, Any]], capability: int) -> Path:
+def cubins(launches: Sequence[dict[str, Any]], target: Target) -> Path:
     """Return a folder with the machine code of the launches, N.cubin each, and their table.
 
-    `capability` is the GPU's, 90 for sm_90. Raises CubinError.
+    Raises CubinError.
     """
     kept = [
         {
@@ -51,24 +52,24 @@ def cubins(launches: Sequence[dict[str, Any]], capability: int) -> Path:
     def make(folder: Path) -> None:
         parts = min(len(kept), _MOST_COMPILERS, max(1, (os.cpu_count() or 1) // 2))
         with Pool(parts, thread_name_prefix="cubins") as pool:
-            lines = list(pool.map(lambda i: _compile(kept, i, parts, capability, folder),
+            lines = list(pool.map(lambda i: _compile(kept, i, parts, target, folder),
                                   range(parts)))  # fmt: skip
         table = {number: line for part in lines for number, line in part.items()}
         (folder / TABLE).write_text("".join(f"{table[n]}\n" for n in range(len(kept))))
 
-    key = content_key(compile_gate.triton_version(), str(capability), json.dumps(kept))
+    key = content_key(compile_gate.triton_version(), target.name, json.dumps(kept))
     return cached_folder("cubins", key, make)
 
 
 def _compile(
-    launches: list[dict[str, Any]], first: int, step: int, capability: int, folder: Path
+    launches: list[dict[str, Any]], first: int, step: int, target: Target, folder: Path
 ) -> dict[int, str]:
     """Compile every `step`-th launch into the folder; return their lines of the table."""
     numbers = range(first, len(launches), step)
     lines = {}
     with scratch_folder("grade-cubins-") as scratch:
         chosen = json.dumps([launches[number] for number in numbers])
-        report = compile_gate.run_compiler(chosen, scratch, str(capability), "cubins")
+        report = compile_gate.run_compiler(chosen, scratch, target.capability, "cubins")
         results = report.get("results", [])
         if len(results) != len(numbers):
             raise CubinError("the compiler's program ended early")

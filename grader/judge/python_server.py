@@ -8,10 +8,11 @@ import os
 import socket
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import ToolError
+from grader.gpu.target import course_target
 from grader.protocol import programs
 from grader.sandbox import spawn
 from grader.sandbox.policy import UNCONFINED
@@ -31,6 +32,7 @@ class Request:
     configuration. With `idle`, launches are left out. A process that `executes` is the executor of
     a worker's launches, and runs no submission; `checked` makes it find races and the
     like, `host_writes` lets host code compute outputs, `records` makes it record the launches.
+    `target` is the compute capability for which launches are compiled without a GPU.
     """
 
     file: Path
@@ -43,6 +45,7 @@ class Request:
     checked: bool = False
     host_writes: bool = False
     records: bool = False
+    target: int = field(default_factory=lambda: course_target().capability)
 
 
 class PythonServer:
@@ -128,6 +131,7 @@ class PythonServer:
                 "checked": request.checked,
                 "host_writes": request.host_writes,
                 "records": request.records,
+                "target": request.target,
                 "environment": spawn.clean_environment(request.cwd),
                 "settings": limits.settings(tuple(range(3, 3 + kept)), confined),
             }

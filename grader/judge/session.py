@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
 from grader.errors import GraderError
+from grader.gpu.target import course_target
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.launch_executor import LaunchExecutor
 from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
 from grader.judge.tool_command import ToolCommand
 from grader.protocol import programs, wire
+from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
 from grader.sandbox.scratch_dir import scratch_folder
@@ -47,7 +49,8 @@ class Session:
     """A worker process for one built submission; use it as a context manager.
 
     `tool_command` runs the worker under a tool. `watch_memory` makes the executor of a Triton
-    submission's launches look for races and the like, `records` makes it record them.
+    submission's launches look for races and the like, `records` makes it record them. `target` is
+    the GPU for which launches are compiled without one, by default the course's.
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
     Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
     out.
@@ -66,6 +69,7 @@ class Session:
         tool_command: ToolCommand | None = None,
         watch_memory: bool = False,
         records: bool = False,
+        target: Target | None = None,
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
@@ -81,6 +85,7 @@ class Session:
         self._host_settings = host_settings
         self._tuning = tuning
         self._idle = idle
+        self._target = target
         self._ended: spawn.Ended | None = None
         self._alive = True
         self._report_from = self._output_from = 0  # byte offsets
@@ -130,6 +135,7 @@ class Session:
                 cwd=self._folder,
                 tuning=self._tuning,
                 idle=self._idle,
+                target=(self._target or course_target()).capability,
             )
             channel = self._channel.worker_end.fileno()
             return server.fork(request, channel=channel, limits=limits, link=link)

@@ -8,6 +8,7 @@ from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.check import always_timed_out
+from grader.protocol.targets import target_of
 from grader.report.evidence import MemoryEvidence
 from grader.report.verdict import Verdict
 from grader.system import toolchain
@@ -47,9 +48,9 @@ class MemoryCheck(Check[MemoryEvidence]):
             tool = toolchain.find_compute_sanitizer()
             if context.file.language is Language.TRITON:
                 assert context.gpu is not None
-                capability = context.gpu.compute_capability
-                setup = context.setup()
-                return [check_triton_gpu_memory(setup, tool, cases, context.advance, capability)]
+                major, minor = context.gpu.compute_capability
+                setup, target = context.setup(), target_of(10 * major + minor)
+                return [check_triton_gpu_memory(setup, tool, cases, context.advance, target)]
             if tool is None:
                 return [
                     _without_tool(Verdict.NOT_MEASURED, "compute-sanitizer is not on this machine")

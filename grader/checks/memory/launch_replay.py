@@ -27,6 +27,7 @@ from grader.checks.memory import sanitizer, sanitizer_prestart
 from grader.checks.memory.sanitizer_result import Observed, tool_result
 from grader.checks.memory.verdict import ToolResult
 from grader.errors import GraderError
+from grader.protocol.targets import Target
 from grader.report.evidence import ToolRun
 from grader.report.verdict import Verdict
 from grader.sandbox import scratch_dir, spawn
@@ -69,7 +70,7 @@ def find_program() -> Path:
 
 
 def prepare(
-    recording: Path, records: Sequence[dict[str, object]], capability: int, program: Path
+    recording: Path, records: Sequence[dict[str, object]], target: Target, program: Path
 ) -> Replay:
     """Compile the kernels of a recording; `records` are the executor's.
 
@@ -80,7 +81,7 @@ def prepare(
         raise NoReplayError(str(told[-1] if told else "the launches were not recorded"))
     launches = [one for one in records if one.get("record") == "launch"]
     try:
-        return Replay(program=program, kernels=cubins(launches, capability), recording=recording)
+        return Replay(program=program, kernels=cubins(launches, target), recording=recording)
     except CubinError as error:
         raise NoReplayError(str(error)) from error
 

@@ -23,6 +23,7 @@ from grader.checks.memory.on_cpu import executor_result
 from grader.checks.memory.on_gpu import could_not_run, fails_without_a_tool, in_doubt
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
+from grader.protocol.targets import Target
 from grader.report.evidence import MemoryEvidence
 from grader.system.retry import Pool
 from grader.system.toolchain import Tool
@@ -34,9 +35,9 @@ def check_triton_gpu_memory(
     tool: Tool | None,
     cases: Sequence[Prepared],
     advance: Callable[[str], None],
-    capability: tuple[int, int],
+    target: Target,
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run the submission's host code once, and replay its launches on a GPU of that capability.
+    """Run the submission's host code once, and replay its launches on this GPU, the target.
 
     `tool` is compute-sanitizer, None without it.
     """
@@ -46,7 +47,9 @@ def check_triton_gpu_memory(
     with Pool(1, thread_name_prefix="replay") as pool:
         # Compiled meanwhile, if this machine has not compiled it before.
         program = pool.submit(launch_replay.find_program)
-        with Session(built, limits, setup.server, watch_memory=True, records=True) as session:
+        with Session(
+            built, limits, setup.server, watch_memory=True, records=True, target=target
+        ) as session:
             executed = executor_result(on_cpu, session, cases)
             advance(executor_findings.TOOL)
             if executed.tampered is not None:
@@ -59,9 +62,8 @@ def check_triton_gpu_memory(
                     raise NoReplayError("host code did not run to its end without a GPU")
                 if tool is None:
                     raise NoReplayError("compute-sanitizer is not on this machine")
-                number = 10 * capability[0] + capability[1]
                 records = executed.outcome.records
-                replay = launch_replay.prepare(session.recording, records, number, program.result())
+                replay = launch_replay.prepare(session.recording, records, target, program.result())
                 replayed = launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
             except NoReplayError as error:
                 replayed = launch_replay.not_replayed(str(error))
