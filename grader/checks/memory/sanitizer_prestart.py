@@ -1,11 +1,11 @@
 """Workers under compute-sanitizer's tools, started before they are needed.
 
-    build ─ Python server ─ import of torch ─ correctness ─ rules ─ memory
-        └─ a worker under each tool: it imports torch, too ─ waits ──┘ loads the submission
+    build ─ import of torch ─ correctness ─ rules ─ memory
+        └─ a worker under each tool: opens the GPU ─ waits ──┘ loads the submission
 
-A Python worker takes several seconds to start under a tool. It runs nothing of the submission until
-the memory check sends its first command. The workers of one file wait at a time, and only on
-machines with enough cores. This module does not import torch, because it is used earlier.
+A worker takes a second to start under a tool. It runs nothing of the submission until the memory
+check sends its first command. The workers of one CUDA C++ file wait at a time, and only on machines
+with enough cores. This module does not import torch, because it is used earlier.
 """
 
 from __future__ import annotations
