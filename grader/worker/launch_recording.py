@@ -120,17 +120,25 @@ class Recording:
         Of a storage its slot, None for the submission's own, and whether it came from a function
         that promises nothing about its content.
         """
-        known = {id(s): self._number(slot, fresh, s) for slot, fresh, s in storages}
+        items: dict[int, int] = {}  # the smallest elements of a storage, bytes
+        for argument, _ in arguments:
+            view = argument.view if isinstance(argument, DescriptorArgument) else argument
+            if isinstance(view, View):
+                before = items.get(id(view.storage), view.item)
+                items[id(view.storage)] = min(view.item, before)
+        known = {
+            id(storage): self._number(slot, storage, items.get(id(storage), _WORD), fresh=fresh)
+            for slot, fresh, storage in storages
+        }
         for slot, _, storage in storages:
-            words = [a.item for a, _ in arguments if isinstance(a, View) and a.storage is storage]
-            if slot is None and _WORD in words:
+            if slot is None and items.get(id(storage)) == _WORD:
                 self._addresses(known, storage, storages)
         self._words(LAUNCH, kernel, *grid, len(arguments))
         for argument, kind in arguments:
             self._argument(argument, kind, known, storages)
 
-    def _number(self, slot: int | None, fresh: bool, storage: Storage) -> int:
-        """Return a storage's number; record what host code has written into it."""
+    def _number(self, slot: int | None, storage: Storage, item: int, *, fresh: bool) -> int:
+        """Return a storage's number; record which elements host code has written into it."""
         if slot is not None:
             return self._slots[slot]
         data, address = storage.data, storage.address
@@ -140,7 +148,11 @@ class Recording:
             empty = fresh and bool(is_filled(data, PATTERN).all())
             if empty and not bool(is_filled(scratch.data, PATTERN).all()):
                 break  # another one, at the same place
-            self._changes(scratch.number, data, scratch.data != data)
+            # Whole elements: half of one here and half of a GPU's would be another number.
+            changed = _spread(scratch.data != data, item)
+            self._changes(
+                scratch.number, data, changed & ~_unwritten(data, item) if fresh else changed
+            )
             scratch.data = data  # in which the executor writes
             return scratch.number
         for old in [one for one in self._scratch if one.overlaps(address, data.numel())]:
@@ -148,8 +160,8 @@ class Recording:
             self._scratch.remove(old)
         number = self._allocate(data.numel(), saved=False)
         self._scratch.append(_Scratch(number, address, data))
-        changed = ~_unwritten(data) if fresh else torch.ones_like(data, dtype=torch.bool)
-        self._changes(number, data, changed)
+        written = ~_unwritten(data, item) if fresh else torch.ones_like(data, dtype=torch.bool)
+        self._changes(number, data, written)
         return number
 
     def _addresses(
@@ -224,13 +236,16 @@ class Recording:
             self._file.write(data)
 
 
-def _unwritten(data: torch.Tensor) -> torch.Tensor:
-    """Return which bytes nothing has written: whole words of the pattern, so hardly by chance."""
-    filled = is_filled(data, PATTERN)
-    whole = len(filled) // _WORD * _WORD
-    words = filled[:whole].view(-1, _WORD).all(1)
-    rest = filled[whole:].all().expand(len(filled) - whole)
-    return torch.cat([words.repeat_interleave(_WORD), rest])
+def _spread(chosen: torch.Tensor, item: int) -> torch.Tensor:
+    """Return a choice of bytes with all bytes of the elements that have one of them."""
+    whole = len(chosen) // item * item
+    elements = chosen[:whole].view(-1, item).any(1).repeat_interleave(item)
+    return torch.cat([elements, chosen[whole:]])
+
+
+def _unwritten(data: torch.Tensor, item: int) -> torch.Tensor:
+    """Return which bytes nothing has written: elements of the pattern, four bytes at least."""
+    return ~_spread(~is_filled(data, PATTERN), max(item, 4))
 
 
 def _bits(number: float, dtype: torch.dtype) -> int:
