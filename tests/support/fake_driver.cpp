@@ -45,6 +45,12 @@ int cuMemFree_v2(unsigned long long address)
     return sizes.erase(address) ? 0 : 1;
 }
 
+int cuMemsetD8_v2(unsigned long long address, unsigned char value, std::size_t size)
+{
+    std::memset(reinterpret_cast<void*>(address), value, size);
+    return 0;
+}
+
 int cuMemcpyHtoD_v2(unsigned long long to, const void* from, std::size_t size)
 {
     std::memcpy(reinterpret_cast<void*>(to), from, size);

@@ -336,10 +336,15 @@ private:
         return map;
     }
 
+    // Memory that the compiler asked for. It is no business of the submission's, and what writes it
+    // (a tensor map, by way of shared memory) initcheck does not see: so it is initialised.
     Address scratch(Word bytes, Word alignment, Word blocks, std::vector<Address>& made)
     {
         if (!bytes) return 0;
-        made.push_back(make(bytes * blocks + alignment));
+        const Word size = bytes * blocks + alignment;
+        made.push_back(make(size));
+        driver_.call("cuMemsetD8_v2", made.back(), static_cast<unsigned char>(0),
+                     static_cast<std::size_t>(size));
         return alignment > 1 ? (made.back() + alignment - 1) / alignment * alignment : made.back();
     }
 
