@@ -105,7 +105,11 @@ class Recording:
     def end(self) -> None:
         """End the call."""
         self._words(END)
-        self._file.flush()
+        self._file.flush()  # the judge reads the file between calls
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
     @_noting_problems
     def launch(

@@ -155,6 +155,12 @@ class Executor:
                 saved, bare = buffer.writable, buffer.bare
                 self._recording.buffer(slot, buffer.data, saved=saved, bare=bare)
 
+    def close(self) -> None:
+        """Release everything."""
+        self.detach()
+        if self._recording is not None:
+            self._recording.close()
+
     def end(self) -> None:
         """End the call: tell what was found."""
         self._running = False
