@@ -182,7 +182,7 @@ def test_what_the_executor_cannot_run_the_tools_can(check: Check) -> None:
     verdict, _, evidence = check(ASM)
     assert verdict is Verdict.ACCEPTED
     (problem,) = problems(evidence).values()
-    assert problem == "the executor cannot run tt.elementwise_inline_asm (line 8)"
+    assert problem == "the executor cannot run tt.elementwise_inline_asm (line 9)"
 
 
 def test_then_all_tools_must_have_run(check: Check) -> None:

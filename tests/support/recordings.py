@@ -75,7 +75,7 @@ def program() -> Path:
 def fake_driver() -> Path:
     """Return the folder of the stand-in for the CUDA driver."""
     folder = Path(tempfile.mkdtemp(prefix="fake-driver-"))
-    command = ["g++", "-shared", "-fPIC", "-O1", "-o", folder / "libcuda.so.1", _DRIVER]
+    command = ["g++", "-shared", "-fPIC", "-O1", "-o", str(folder / "libcuda.so.1"), str(_DRIVER)]
     subprocess.run(command, check=True)
     return folder
 
