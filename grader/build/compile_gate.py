@@ -1,8 +1,8 @@
 """The compile gate for Triton: compile the launches that the executor ran, for a GPU.
 
-The executor runs the IR of Triton's front end. Whether the rest of the compiler takes it, and
-whether a GPU has the shared memory for it, the compiler decides, as nvcc does for CUDA C++: that
-needs no GPU.
+The executor runs the IR of Triton's front end. Whether the rest of the compiler takes it, the
+compiler decides, as nvcc does for CUDA C++: that needs no GPU. Whether the course's GPU can launch
+what it makes, the limits of that GPU decide: threads, shared memory and registers of a block.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from grader.build import ptxas
 from grader.build.artifact import Built, Rejected
 from grader.gpu.target import course_target
 from grader.protocol import programs
-from grader.protocol.targets import Target
+from grader.protocol.targets import REGISTERS_PER_BLOCK, THREADS_PER_BLOCK, WARP, Target
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
@@ -35,6 +36,19 @@ _RUN = 'exec "$@" < launches.json'
 _KEPT = ("kernel", "text", "options")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledLaunch:
+    """The machine code of one launch: what a block of it uses.
+
+    `shared_bytes` is the shared memory that the launch asks for, beyond the static one.
+    """
+
+    kernel: str
+    threads: int
+    shared_bytes: int
+    resources: ptxas.Resources | None
+
+
 def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built | Rejected:
     """Compile each distinct launch; return `built`, or why a launch is rejected.
 
@@ -42,8 +56,32 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     compiled here, because the compiler does not read its IR or crashes, the result has a warning.
     """
     target = course_target()
+    distinct = _distinct(launches)
+    report = _cached_report(distinct, target)
+    version = f"triton {str(report.get('triton'))[:40]}"
+    for result in report.get("results", []):
+        if result.get("error"):
+            return _rejected(built, result["error"], version)
+    for launch in _compiled(report):
+        if problem := _cannot_launch(launch, target):
+            return _not_launchable(built, launch, target, problem, version)
+    return _with_warnings(built, _not_compiled(distinct, report))
+
+
+def compiled_launches(
+    launches: Sequence[dict[str, Any]], target: Target
+) -> tuple[CompiledLaunch, ...]:
+    """Return the resources of each distinct launch that compiles."""
+    return tuple(_compiled(_cached_report(_distinct(launches), target)))
+
+
+def _distinct(launches: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = ({name: launch.get(name) for name in _KEPT} for launch in launches)
-    distinct = list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
+    return list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
+
+
+def _cached_report(distinct: list[dict[str, Any]], target: Target) -> dict[str, Any]:
+    """Return the report of `worker.triton_compile`, {} if it has none."""
     chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
     reports: list[dict[str, Any]] = []
 
@@ -56,15 +94,12 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
         (folder / "report.json").write_text(json.dumps(reports[0]))
 
     try:
-        key = content_key(triton_version(), target.name, chosen)
+        key = content_key("resources", triton_version(), target.name, chosen)
         entry = cached_folder("triton-gate", key, make)
-        report = json.loads((entry / "report.json").read_text())
+        report: dict[str, Any] = json.loads((entry / "report.json").read_text())
     except _NotAcceptedError:
         report = reports[0]
-    for result in report.get("results", []):
-        if result.get("error"):
-            return _rejected(built, result["error"], str(report.get("triton"))[:40])
-    return _with_warnings(built, _not_compiled(distinct, report))
+    return report
 
 
 def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -78,10 +113,48 @@ def _round_robin(launches: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [launch for _, launch in sorted(ranked, key=lambda pair: pair[0])]
 
 
+def _compiled(report: dict[str, Any]) -> Iterable[CompiledLaunch]:
+    """Yield the launches that were compiled. The compiler's program runs no student code."""
+    for result in report.get("results", []):
+        if result.get("ok"):
+            yield CompiledLaunch(
+                kernel=str(result["kernel"])[:100],
+                threads=int(result["threads"]),
+                shared_bytes=int(result["shared_bytes"]),
+                resources=next(iter(ptxas.parse(str(result["ptxas"]))), None),
+            )
+
+
+def _cannot_launch(launch: CompiledLaunch, target: Target) -> tuple[str, str] | None:
+    """Return why the target cannot launch this, and a hint; None if it can."""
+    if launch.threads > THREADS_PER_BLOCK:
+        return (
+            f"{launch.threads:,} threads in each block (num_warps={launch.threads // WARP}); "
+            f"the limit is {THREADS_PER_BLOCK:,}",
+            f"num_warps is 1, 2, 4, 8, 16 or {THREADS_PER_BLOCK // WARP}",
+        )
+    shared = launch.shared_bytes + (launch.resources.shared_bytes if launch.resources else 0)
+    if shared > target.shared_bytes_per_block:
+        return (
+            f"{shared:,} bytes of shared memory for each block; "
+            f"the limit is {target.shared_bytes_per_block:,}",
+            "use smaller blocks, or a smaller num_stages",
+        )
+    if launch.resources is not None:
+        each = launch.resources.allocated_registers
+        if each * launch.threads > REGISTERS_PER_BLOCK:
+            return (
+                f"{each * launch.threads:,} registers for each block ({launch.threads} threads "
+                f"of {each}); the limit is {REGISTERS_PER_BLOCK:,}",
+                "use a smaller maxnreg, or a smaller num_warps",
+            )
+    return None
+
+
 def _not_compiled(launches: list[dict[str, Any]], report: dict[str, Any]) -> list[str]:
     """Return a sentence for each kernel that was not compiled, with the reason."""
     results = report.get("results", [])
-    why = "the compiler's program ended early"
+    why = report.get("why", "the compiler's program ended early")
     if results:
         why = f"no more than {_MOST_LAUNCHES} launches are compiled"
     reasons = [
@@ -142,6 +215,8 @@ def run_compiler(launches: str, folder: Path, capability: int, *options: str) ->
         environment=spawn.clean_environment(folder),
         wall_s=_WALL_S,
     )
+    if ended.end is spawn.End.TIME_LIMIT:
+        return {"results": [], "why": f"the compiler did not end within {_WALL_S:g} s"}
     return _report(ended.output)
 
 
@@ -162,23 +237,44 @@ def _report(output: str) -> dict[str, Any]:
 
 def _is_result(result: object) -> bool:
     """True if this has the form of `triton_compile`'s result for one launch."""
-    return isinstance(result, dict) and isinstance(result.get("error"), (dict, type(None)))
+    if not isinstance(result, dict) or not isinstance(result.get("error"), (dict, type(None))):
+        return False
+    figures = ("threads", "shared_bytes")
+    return not result.get("ok") or all(type(result.get(name)) is int for name in figures)
 
 
 def _rejected(built: Built, error: dict[str, Any], version: str) -> Rejected:
     text = str(error.get("message", "")).strip().splitlines() or ["no reason was given"]
     reason = _reason(text)[:500]
-    diagnostic = Diagnostic(file=built.file, line=None, message=reason)
+    message = f"{built.file}: the kernel does not compile for a GPU: {reason}"
     return Rejected(
         verdict=Verdict.COMPILE_ERROR,
-        message=f"{built.file}: the kernel does not compile for a GPU: {reason}",
-        evidence=BuildEvidence(
-            tool=f"triton {version}",
-            cached=False,
-            diagnostics=(diagnostic,),
-            diagnostics_total=1,
-            output="\n".join(text)[:8000],
-        ),
+        message=message,
+        evidence=_evidence(built, reason, "\n".join(text), version),
+    )
+
+
+def _not_launchable(
+    built: Built, launch: CompiledLaunch, target: Target, problem: tuple[str, str], version: str
+) -> Rejected:
+    """Return what a GPU says at the launch: it is a runtime error there too."""
+    reason, hint = problem
+    gpu = f"{target.name} ({target.gpu})"
+    return Rejected(
+        verdict=Verdict.RUNTIME_ERROR,
+        message=f"{built.file}: the GPU, {gpu}, cannot launch `{launch.kernel}`: {reason}",
+        hint=hint,
+        evidence=_evidence(built, reason, "", version),
+    )
+
+
+def _evidence(built: Built, reason: str, output: str, version: str) -> BuildEvidence:
+    return BuildEvidence(
+        tool=version,
+        cached=False,
+        diagnostics=(Diagnostic(file=built.file, line=None, message=reason),),
+        diagnostics_total=1,
+        output=output[:8000],
     )
 
 

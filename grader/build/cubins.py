@@ -72,7 +72,7 @@ def _compile(
         report = compile_gate.run_compiler(chosen, scratch, target.capability, "cubins")
         results = report.get("results", [])
         if len(results) != len(numbers):
-            raise CubinError("the compiler's program ended early")
+            raise CubinError(str(report.get("why", "the compiler's program ended early")))
         for position, (number, result) in enumerate(zip(numbers, results, strict=True)):
             name = f"{number}.cubin"
             lines[number] = _line(name, launches[number], result)

@@ -35,6 +35,8 @@ LINK_FD = 5  # in the worker and in the executor
 RECORDING = "launches.recording"
 
 # Of the compiler's options, those that go into the compile gate.
+# The programs of a grid, in its first dimension and in each of the others.
+MOST_PROGRAMS, MOST_PROGRAMS_YZ = (1 << 31) - 1, 65535
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 _HEADER = struct.Struct("<II")

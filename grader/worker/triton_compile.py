@@ -3,14 +3,15 @@
     python triton_compile.py CAPABILITY [cubins] < launches.json > results.json
 
 Triton's IR is the work of its front end, which ran in the submission's process. The rest of the
-compiler runs here, down to the machine code of a GPU (CAPABILITY, such as 80): what does not
-compile, or needs more than that GPU has, is rejected as on the GPU. No code of the submission runs
-here; its IR is text of a process that does, so use the sandbox, and a writable TRITON_CACHE_DIR.
+compiler runs here, down to the machine code of a GPU (CAPABILITY, such as 80). No code of the
+submission runs here; its IR is text of a process that does, so use the sandbox, and a writable
+TRITON_CACHE_DIR.
 
 Standard input: a JSON list of {"kernel", "text", "options"}. Standard output: one JSON object
 
     { "triton": version,
-      "results": [ { "kernel", "ok", "shared_bytes",
+      "results": [ { "kernel", "ok", "threads", "shared_bytes",
+                     "ptxas": what ptxas prints about the machine code,
                      "error": null | {"type", "message"},
                      "problem": null | why it could not be tried,
                      "cubin": with `cubins`, what a launch of it needs to know } ] }
@@ -19,11 +20,14 @@ With `cubins`, the machine code of launch N is left in the file N.cubin. An `err
 compiler's verdict on the kernel. A `problem` is not the student's fault.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,15 +36,16 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
-from grader.protocol.targets import WARP, Target, target_of
+from grader.protocol.targets import WARP
 
 _MESSAGE = 2000
+_MOST_LOG = 20_000
 # Verdicts on the kernel; any other exception may be a fault of the tool.
 _VERDICTS = ("CompilationError", "PTXASError", "OutOfResources")
 
 
 def compile_all(
-    launches: list[dict[str, Any]], target: Target, *, cubins: bool = False
+    launches: list[dict[str, Any]], capability: int, *, cubins: bool = False
 ) -> dict[str, Any]:
     """Compile each launch's IR; with `cubins`, leave the machine code in this folder."""
     import triton
@@ -51,29 +56,30 @@ def compile_all(
     results = []
     for number, launch in enumerate(launches):
         empty = {"kernel": launch["kernel"], "ok": False, "error": None, "problem": None}
-        results.append({**empty, **_compile(number, launch, target, cubins=cubins)})
+        results.append({**empty, **_compile(number, launch, capability, cubins=cubins)})
     return {"triton": triton.__version__, "results": results}
 
 
 def _compile(
-    number: int, launch: dict[str, Any], target: Target, *, cubins: bool
+    number: int, launch: dict[str, Any], capability: int, *, cubins: bool
 ) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
 
     file = Path(f"{number}.ttir").absolute()
     file.write_text(launch["text"], encoding="utf-8")
-    gpu = GPUTarget("cuda", target.capability, WARP)
+    gpu = GPUTarget("cuda", capability, WARP)
     try:
-        compiled = triton.compile(_source(file), target=gpu, options=dict(launch["options"]))
+        with _assembler_log() as log:
+            compiled = triton.compile(_source(file), target=gpu, options=dict(launch["options"]))
     except Exception as error:
         return _judge(error)
-    shared = int(compiled.metadata.shared)
-    most = target.shared_bytes_per_block
-    if shared > most:
-        message = f"{shared:,} bytes of shared memory for each block; {target.name} has {most:,}"
-        return {"error": {"type": "OutOfResources", "message": message}}
-    result: dict[str, Any] = {"ok": True, "shared_bytes": shared}
+    result: dict[str, Any] = {
+        "ok": True,
+        "threads": int(compiled.metadata.num_warps) * WARP,
+        "shared_bytes": int(compiled.metadata.shared),
+        "ptxas": "".join(log)[-_MOST_LOG:],
+    }
     if cubins:
         Path(f"{number}.cubin").write_bytes(compiled.asm["cubin"])
         result["cubin"] = _cubin(compiled)
@@ -107,6 +113,25 @@ def _descriptor(known: dict[str, Any]) -> list[int]:
     kind = {8: 10, 9: 8, 10: 9}.get(kind, kind)
     block = [int(extent) for extent in known["block_size"]]
     return [int(known["swizzle"]), int(known["elem_size"]), kind, int(known["fp4_padded"]), *block]
+
+
+@contextlib.contextmanager
+def _assembler_log() -> Iterator[list[str]]:
+    """Yield a list that gets what ptxas prints; Triton removes its file."""
+    log: list[str] = []
+    original: Any = subprocess.run
+
+    def run(*arguments: Any, **more: Any) -> Any:
+        done = original(*arguments, **more)
+        if hasattr(more.get("stderr"), "name"):
+            log.append(Path(more["stderr"].name).read_text(errors="replace"))
+        return done
+
+    subprocess.run = run
+    try:
+        yield log
+    finally:
+        subprocess.run = original
 
 
 def _source(file: Path) -> Any:
@@ -157,8 +182,8 @@ def main() -> None:
     """Read launches, write results."""
     results = os.dup(1)
     os.dup2(2, 1)
-    target = target_of(int(sys.argv[1]))
-    report = compile_all(json.load(sys.stdin), target, cubins="cubins" in sys.argv[2:])
+    capability = int(sys.argv[1])
+    report = compile_all(json.load(sys.stdin), capability, cubins="cubins" in sys.argv[2:])
     with os.fdopen(results, "w") as out:
         json.dump(report, out)
     os._exit(0)

@@ -32,7 +32,6 @@ from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
 from grader.worker.launch_recording import Recording
 
-_MOST_PROGRAMS = (1 << 31) - 1
 _MOST_LAUNCHES_TOLD = 64
 _MOST_LINES_TOLD = 100  # of one kernel, the busiest
 _MOST_TEXTS = 4096
@@ -283,7 +282,7 @@ class Executor:
         if isinstance(module, str):
             return self._not_measured("unsupported", f"the executor cannot read {module}", None), []
         x, y, z = (int(extent) for extent in launch["grid"])
-        if min(x, y, z) < 1 or x * y * z > _MOST_PROGRAMS or max(y, z) > 65535:
+        if min(x, y, z) < 1 or x > launches.MOST_PROGRAMS or max(y, z) > launches.MOST_PROGRAMS_YZ:
             raise _RefusedError("a grid that no GPU takes")
         storages = [self._storage(storage, blobs) for storage in launch["storages"]]
         arguments = [self._argument(argument, storages) for argument in launch["arguments"]]

@@ -284,6 +284,8 @@ class RecordedKernel:
         whole = tuple(int(extent) for extent in grid)
         if min(whole) <= 0:
             return  # a GPU launches nothing
+        if whole[0] > launches.MOST_PROGRAMS or max(whole[1:]) > launches.MOST_PROGRAMS_YZ:
+            raise RuntimeError("Triton Error [CUDA]: invalid argument")  # the driver's words
         pairs = zip(self._all, values, strict=True)
         kept = [value for (_, kind), value in pairs if kind != "constexpr"]
         self._recorder.launch(self, whole, kept)  # type: ignore[arg-type] # three of them

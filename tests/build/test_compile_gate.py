@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+import triton
+import triton.language as tl
+from ir_kernels import specialized
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
-from grader.build.artifact import Built
+from grader.build import compile_gate
+from grader.build.artifact import Built, Rejected
 from grader.build.compile_gate import compile_launches
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
@@ -20,7 +26,6 @@ from grader.report.model import Report
 from grader.report.verdict import Verdict
 from grader.submission.reader import read_submission
 from grader.vocabulary import CheckName, Device, Language
-from grader.worker import triton_compile
 
 KERNEL = """\
 import triton
@@ -90,7 +95,6 @@ def test_the_assembler_says_why(tmp_path: Path) -> None:
     assert build.evidence.diagnostics[0].message.startswith("ptxas: Modifier")
 
 
-A100 = TARGETS[80]
 SUM = """
 module {
   tt.func public @total(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) attributes {noinline = false} {
@@ -110,17 +114,75 @@ module {
 """
 
 
-def test_more_shared_memory_than_a_gpu_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    launch = {"kernel": "total", "text": SUM, "options": {"num_warps": 4}}
-    (fits,) = triton_compile.compile_all([launch], A100)["results"]
-    assert fits["ok"] and fits["shared_bytes"] > 0
-    small = replace(A100, shared_kib_per_block=0)
-    (result,) = triton_compile.compile_all([launch], small)["results"]
-    assert not result["ok"]
-    assert result["error"]["type"] == "OutOfResources"
-    assert f"{fits['shared_bytes']:,} bytes of shared memory" in result["error"]["message"]
+@triton.jit  # type: ignore[untyped-decorator] # as all of triton
+def many_registers(x, y, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def] # noqa: N803
+    i = tl.arange(0, BLOCK)
+    a = tl.load(x + i[:, None] * BLOCK + i[None, :])
+    for _ in range(n):
+        a = a * a + tl.sum(a, axis=0)[None, :] - tl.sum(a, axis=1)[:, None]
+    tl.store(y + i[:, None] * BLOCK + i[None, :], a)
+
+
+def built(folder: Path) -> Built:
+    return Built(
+        language=Language.TRITON,
+        device=Device.CPU,
+        path=folder / "silu.py",
+        file="silu.py",
+        entry="silu",
+        evidence=BuildEvidence(tool="none", cached=False),
+    )
+
+
+def rejected(folder: Path, text: str, **options: int) -> Rejected:
+    launch = {"kernel": "silu_kernel", "text": text, "options": options}
+    decided = compile_launches(built(folder), [launch])
+    assert isinstance(decided, Rejected), decided
+    assert decided.verdict is Verdict.RUNTIME_ERROR
+    assert decided.message.startswith("silu.py: the GPU, sm_")
+    assert "cannot launch `silu_kernel`" in decided.message
+    return decided
+
+
+def test_what_a_gpu_cannot_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    found = rejected(tmp_path, SUM, num_warps=64)
+    assert "2,048 threads in each block (num_warps=64); the limit is 1,024" in found.message
+    assert "32" in found.hint
+    little = replace(TARGETS[80], shared_kib_per_block=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(compile_gate, "course_target", lambda: little)
+        found = rejected(tmp_path, SUM, num_warps=4)
+    assert "bytes of shared memory for each block; the limit is 0" in found.message
+
+
+def test_more_registers_than_a_gpu_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    memory = torch.empty(256 * 256)
+    options = {"num_warps": 16, "maxnreg": 255}
+    _, text = specialized(many_registers, (memory, memory, 3), {"BLOCK": 256, **options})
+    found = rejected(tmp_path, text, **options)
+    said = re.search(r"([\d,]+) registers for each block \(512 threads of (\d+)\)", found.message)
+    assert said is not None, found.message
+    assert int(said[1].replace(",", "")) == 512 * int(said[2]) > 65536
+    launch = {"kernel": "k", "text": text, "options": {"num_warps": 16}}
+    assert isinstance(compile_launches(built(tmp_path), [launch]), Built)
+
+
+def test_a_grid_that_no_gpu_takes(tmp_path: Path) -> None:
+    text = KERNEL.replace("(triton.cdiv(n, 256),)", "(1, 70_000)")
+    (kernel,) = graded(tmp_path, "    x = x * 1.0", text).kernels
+    assert kernel.verdict is Verdict.RUNTIME_ERROR
+    assert "invalid argument" in kernel.checks[1].message
+    assert "65535" in kernel.checks[1].hint
+
+
+def test_a_kernel_that_cannot_be_launched_has_no_right_case(tmp_path: Path) -> None:
+    wrong = KERNEL.replace("n, BLOCK=256", "n - n // 4099, BLOCK=256, num_warps=64")
+    (kernel,) = graded(tmp_path, "    x = x * 1.0", wrong).kernels
+    assert kernel.verdict is Verdict.RUNTIME_ERROR
+    assert kernel.score == 0
+    assert "2,048 threads" in kernel.checks[0].message
 
 
 def test_what_the_course_has_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,17 +208,9 @@ def test_what_the_compiler_does_not_read_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
-    built = Built(
-        language=Language.TRITON,
-        device=Device.CPU,
-        path=tmp_path / "silu.py",
-        file="silu.py",
-        entry="silu",
-        evidence=BuildEvidence(tool="none", cached=False),
-    )
     launch = {"kernel": "silu_kernel", "text": "no IR", "options": {"num_warps": 4}}
     for _ in range(2):  # the second time it comes from the cache
-        accepted = compile_launches(built, [launch])
+        accepted = compile_launches(built(tmp_path), [launch])
         assert isinstance(accepted, Built)
         (warning,) = accepted.evidence.diagnostics
         assert warning.message.startswith("kernel `silu_kernel` was not compiled")

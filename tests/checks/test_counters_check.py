@@ -292,7 +292,7 @@ def test_in_triton_figures_are_reported_and_no_bound_binds(
     assert (kernel.verdict, check.score) == (Verdict.ACCEPTED, 40)
     assert check.message.startswith("bounds apply to CUDA C++ only: a Triton kernel gets")
     assert ratios(check)["store_sectors"] == stores
-    assert evidence(check).tool == "checked interpreter"
+    assert evidence(check).tool == "executor of Triton's IR"
     assert [figure.allowed for figure in evidence(check).figures] == [None] * 4
     assert (f"most in line {line}" in check.message) == (line is not None)
 
@@ -483,11 +483,11 @@ LINE = {
     "line": 4, "access": "load", "requests": 1, "elements": 8, "bytes": 32,
     "sectors": 1, "least_sectors": 1,
 }  # fmt: skip
-INTERPRETED = {"record": "counters", "kernel": "k", "launches": 1, "lines": [LINE]}
+EXECUTED = {"record": "counters", "kernel": "k", "launches": 1, "lines": [LINE]}
 
 
-def test_an_interpreters_records_are_read() -> None:
-    counted = read_triton([{"record": "launch"}, INTERPRETED], "turn.py")
+def test_the_executors_records_are_read() -> None:
+    counted = read_triton([{"record": "launch"}, EXECUTED], "turn.py")
     (line,) = counted.lines
     assert (line.line, line.access_bytes, line.ratio, counted.launches) == (4, 4, 1.0, 1)
 
@@ -495,17 +495,17 @@ def test_an_interpreters_records_are_read() -> None:
 @pytest.mark.parametrize(
     "records",
     [
-        [INTERPRETED, INTERPRETED],
-        [{**INTERPRETED, "lines": 3}],
-        [{**INTERPRETED, "lines": [3]}],
-        [{**INTERPRETED, "kernel": 3}],
-        [{**INTERPRETED, "launches": -1}],
-        [{**INTERPRETED, "lines": [{**LINE, "sectors": "1"}]}],
-        [{**INTERPRETED, "lines": [{**LINE, "access": "peek"}]}],
-        [{**INTERPRETED, "lines": [{**LINE, "requests": 0}]}],
+        [EXECUTED, EXECUTED],
+        [{**EXECUTED, "lines": 3}],
+        [{**EXECUTED, "lines": [3]}],
+        [{**EXECUTED, "kernel": 3}],
+        [{**EXECUTED, "launches": -1}],
+        [{**EXECUTED, "lines": [{**LINE, "sectors": "1"}]}],
+        [{**EXECUTED, "lines": [{**LINE, "access": "peek"}]}],
+        [{**EXECUTED, "lines": [{**LINE, "requests": 0}]}],
     ],
 )
-def test_what_the_interpreter_cannot_have_written_is_refused(records: list[Any]) -> None:
+def test_what_the_executor_cannot_have_written_is_refused(records: list[Any]) -> None:
     with pytest.raises(ValueError):
         read_triton(records, "turn.py")
 

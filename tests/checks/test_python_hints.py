@@ -8,6 +8,10 @@ from grader.checks.common.python_hints import advice
 
 # The messages of triton 3.7 and Python 3.11.
 MESSAGES = {
+    "num_warps must be a power of 2": "at most 1024",
+    "Triton Error [CUDA]: invalid argument": "65535",
+    "out of resource: threads, Required: 512, Hardware limit: 384": "num_warps",
+    "out of resource: shared memory, Required: 917504, Hardware limit: 166912": "num_stages",
     "arange's range must be a power of 2": "powers of two",
     "arange's arguments must be of type tl.constexpr": "BLOCK: tl.constexpr",
     "'function' object is not subscriptable": "@triton.jit",
@@ -20,6 +24,7 @@ MESSAGES = {
     "Conflicting meta-parameters: BLOCK. Make sure that you don't re-define": "remove it from",
 }
 WITHOUT_GPU = {
+    "num_ctas > 1 requires NVIDIA SM90+ (Hopper). This GPU is sm_80.": "remove num_ctas",
     "Torch not compiled with CUDA enabled": "device=input.device",
     "Tried to instantiate dummy base class CUDAGraph": "needs one",
     "Cannot get CUDA generator without ATen_cuda library. PyTorch splits": "needs one",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,9 +11,9 @@ from click.testing import CliRunner
 from paths import REPOSITORY
 
 from grader.assignment.reader import read_assignment
+from grader.build.ptxas import Resources, parse
 from grader.cli.main import cli
 from grader.commands.profile.ncu import parse as parse_ncu
-from grader.commands.profile.resources import Resources, parse
 from grader.commands.profile.roofline import BAR, Point, Roofline, bars, svg
 from grader.commands.profile.run import chosen_kernel
 from grader.errors import UsageError
@@ -38,6 +39,25 @@ NCU = """\
 "0","12","silu_kernel(float*)","dram__bytes.sum","Kbyte","32.5"
 "0","12","silu_kernel(float*)","something__else.sum","","1"
 "1","12","silu_kernel(float*)","gpu__time_duration.sum","us","9.99"
+"""
+SPILLS = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def silu_kernel(input, output, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(input + i, mask=i < n, other=0.0)
+    square = tl.reshape(x, (32, BLOCK // 32))
+    for _ in range(3):
+        square = square * 0.5 + tl.sum(square, axis=0)[None, :] - tl.sum(square, axis=1)[:, None]
+    x += tl.reshape(square, (BLOCK,)) * 0.0
+    tl.store(output + i, x / (1.0 + tl.exp(-x)), mask=i < n)
+
+
+def silu(input, output, n):
+    silu_kernel[(triton.cdiv(n, 2048),)](input, output, n, BLOCK=2048, num_warps=1, maxnreg=32)
 """
 ROOF = Roofline(gb_s=4000.0, tflop_s=60.0)
 
@@ -119,6 +139,32 @@ def test_without_a_gpu_it_shows_accesses_and_what_a_gpu_would_add(
     if toolchain.find_nvcc() is not None:
         assert "transpose_kernel on sm_80:" in text
         assert "registers per thread" in text
+
+
+def test_triton_s_registers_are_those_of_its_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("GRADE_TARGET", "sm_86")
+    arguments = ("transpose", "v3_shared_tile", "--from", "reference", "--language", "triton")
+    code, text = profile(monkeypatch, *arguments)
+    assert code == 0
+    assert re.search(
+        r"transpose_kernel on sm_86, \d+ threads per block: \d+ registers per thread \(enough for "
+        r"\d+ of at most 1536 threads\), \d+ bytes of shared memory per block",
+        text,
+    ), text
+
+
+def test_a_triton_kernel_that_spills(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("GRADE_TARGET", raising=False)
+    (tmp_path / "silu.py").write_text(SPILLS)
+    code, text = profile(monkeypatch, "silu", "--from", str(tmp_path), "--language", "triton")
+    assert code == 0
+    assert re.search(
+        r"silu_kernel on sm_80, 32 threads per block: 32 registers .* \d+ bytes spilled", text
+    ), text
 
 
 def test_a_file_without_kernels_is_reported(

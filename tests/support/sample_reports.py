@@ -331,7 +331,7 @@ def accepted() -> Report:
     """Both languages are right, on a machine without a GPU; the first counts."""
     cuda = kernel(build(), visible(), hidden(), verdict=Verdict.ACCEPTED)
     triton_build = build(
-        message="imported by Triton's interpreter",
+        message="built with Python 3.13.1",
         evidence=BuildEvidence(tool="triton 3.9.0", cached=False, origin="worker"),
     )
     triton = kernel(

@@ -10,7 +10,7 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.report.evidence import Finding, FindingKind, Severity
 from grader.report.verdict import Verdict
 
-TOOL = "checked interpreter"  # its name in reports
+TOOL = "executor of Triton's IR"  # its name in reports
 
 NOT_OWN = "the result is computed by torch, not by a kernel of yours"
 NOT_OWN_HINT = (

@@ -14,6 +14,31 @@ _ADVICE = (
         "the sides of a block are powers of two, such as 1024: use the next power and a mask",
     ),
     (
+        re.compile(r"num_warps must be a power of 2"),
+        "num_warps is 1, 2, 4, 8, 16 or 32: a warp has 32 threads, a block at most 1024",
+    ),
+    (
+        re.compile(r"num_ctas > 1 requires"),
+        "remove num_ctas: blocks share memory in clusters on newer GPUs only",
+    ),
+    (
+        re.compile(r"out of resource: (?:shared|tensor) memory"),
+        "use smaller blocks, or a smaller num_stages",
+    ),
+    (
+        re.compile(r"out of resource: threads"),
+        "use a smaller num_warps: a block has at most 1024 threads, and registers for fewer if "
+        "each thread uses many",
+    ),
+    (
+        re.compile(r"Triton Error \[CUDA\]: invalid argument"),
+        "a grid has at most 2147483647 programs in its first dimension and 65535 in the others",
+    ),
+    (
+        re.compile(r"not supported in this architecture"),
+        "the course's GPU has no such type: convert to float16 or bfloat16 instead",
+    ),
+    (
         re.compile(r"'function' object is not subscriptable"),
         "is `@triton.jit` missing above the kernel?",
     ),
@@ -89,5 +114,5 @@ _WITHOUT_GPU = (
 
 def advice(message: str, *, gpu: bool = True) -> str:
     """Return a hint for an exception's message, "" if there is none; `gpu`: raised on a GPU."""
-    table = _ADVICE if gpu else (*_WITHOUT_GPU[:2], *_ADVICE, *_WITHOUT_GPU[2:])
+    table = _ADVICE if gpu else (*_WITHOUT_GPU[:1], *_ADVICE, *_WITHOUT_GPU[1:])
     return next((hint for pattern, hint in table if pattern.search(message)), "")

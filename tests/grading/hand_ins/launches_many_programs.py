@@ -1,4 +1,4 @@
-# A program for each element, which took an interpreter too long.
+# A program for each element of the output.
 import triton
 import triton.language as tl
 
