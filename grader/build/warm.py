@@ -1,8 +1,8 @@
 """`python -m grader.build.warm`: compile the grader's own C++ into the cache.
 
 For container images: a platform starts each submission in a fresh container, which would otherwise
-compile the emulation's runtime and the replay of launches each time, some 15 s on one core. The cache is that of the user who
-runs this.
+compile the emulation's runtime and the replay of launches each time. That takes some 15 s on one
+core. The cache is that of the user who runs this.
 """
 
 from __future__ import annotations

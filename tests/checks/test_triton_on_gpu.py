@@ -150,6 +150,7 @@ def test_a_fault_that_two_tools_see_is_one_finding(check: Check) -> None:
     assert len(evidence.findings) == 2
 
 
+@pytest.mark.slow
 def test_what_only_one_side_sees_counts(check: Check) -> None:
     verdict, message, _ = check("memory_error/race-between-programs")
     assert verdict is Verdict.MEMORY_ERROR and "silu.py:" in message
@@ -171,6 +172,7 @@ def test_without_a_tool_the_executors_word_stands(check: Check, body: str, probl
     assert any(why.startswith(problem) for why in problems(evidence).values())
 
 
+@pytest.mark.slow
 def test_without_compute_sanitizer_the_executors_word_stands(check: Check) -> None:
     verdict, _, evidence = check("accepted/masked-with-other", tool=False)
     assert verdict is Verdict.ACCEPTED
@@ -185,6 +187,7 @@ def test_what_the_executor_cannot_run_the_tools_can(check: Check) -> None:
     assert problem == "the executor cannot run tt.elementwise_inline_asm (line 9)"
 
 
+@pytest.mark.slow
 def test_then_all_tools_must_have_run(check: Check) -> None:
     verdict, message, _ = check(ASM, "if tool == 'racecheck': sys.exit(3)")
     assert verdict is Verdict.NOT_MEASURED and "racecheck could not run" in message
@@ -201,11 +204,13 @@ def test_a_replay_with_wrong_outputs_has_no_word(check: Check) -> None:
     assert list(problems(evidence)) == ["compute-sanitizer memcheck"]
 
 
+@pytest.mark.slow
 def test_wrong_outputs_everywhere_are_the_submissions(check: Check) -> None:
     verdict, message, _ = check("wrong_answer/swapped-sign", right=False)
     assert verdict is Verdict.WRONG_ANSWER and "outputs were wrong in this run" in message
 
 
+@pytest.mark.slow
 def test_a_kernel_that_hangs_on_the_gpu_is_over_its_time(
     check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +222,7 @@ def test_a_kernel_that_hangs_on_the_gpu_is_over_its_time(
     assert "did not end within 1 s under compute-sanitizer memcheck" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", [True, False])
 def test_host_code_that_fails_without_a_gpu(
     check: Check, monkeypatch: pytest.MonkeyPatch, *, fails: bool
