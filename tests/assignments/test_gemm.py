@@ -273,16 +273,6 @@ def test_factors_differ_even_where_they_are_square(oracle: Oracle) -> None:
         assert not torch.equal(a.float() @ b.float(), b.float() @ a.float()) or values == "identity"
 
 
-def test_triton_pays_for_few_tiles_on_a_processor(assignment: Assignment) -> None:
-    """Programs times steps with tiles of 16, the smallest there are: some 3 ms each."""
-    cases = assignment.draw_cases(Device.CPU, Language.TRITON, public_seed=0, secret_seed=1)
-    tiles = 0
-    for case in cases:
-        steps = [-(-int(case.sizes[name]) // 16) for name in "mnk"]
-        tiles += steps[0] * steps[1] * steps[2]
-    assert tiles < 1500
-
-
 def test_every_kernel_has_its_two_languages_and_torch_is_python_only(
     assignment: Assignment,
 ) -> None:
