@@ -75,7 +75,7 @@ def found_in(sample: Sample, device: Device) -> dict[str, Any]:
         "agrees": not judge_sample(sample, expected, report, device).state.wrong,
         "verdict": str(check.verdict),
         "message": check.message,
-        "tool": hit.tool.removeprefix("compute-sanitizer ") if hit else None,
+        "tool": hit.tool.replace("compute-sanitizer ", "") if hit else None,
         "severity": hit.severity if hit else None,
         "line": hit.line if hit else None,
         "others": sorted({f.kind for f in findings} - {fault.kind}),

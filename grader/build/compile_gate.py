@@ -102,7 +102,7 @@ def _cached_report(distinct: list[dict[str, Any]], target: Target) -> dict[str, 
         (folder / "report.json").write_text(json.dumps(reports[0]))
 
     try:
-        key = content_key("resources", _version(), target.name, chosen)
+        key = content_key("resources", triton_version(), target.name, chosen)
         entry = cached_folder("triton-gate", key, make)
         report: dict[str, Any] = json.loads((entry / "report.json").read_text())
     except _NotAcceptedError:
@@ -199,7 +199,8 @@ class _NotAcceptedError(Exception):
     """Not every launch compiled: the result is not cached."""
 
 
-def _version() -> str:
+def triton_version() -> str:
+    """Return the version of the installed Triton, "none" without one."""
     try:
         return importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
@@ -209,14 +210,19 @@ def _version() -> str:
 def _compile(launches: str, target: Target) -> dict[str, Any]:
     """Compile launches, a JSON list, for a target; return `worker.triton_compile`'s report."""
     with scratch_folder("grade-gate-") as folder:
-        (folder / "launches.json").write_text(launches)
-        program = [sys.executable, "-I", str(programs.TRITON_COMPILE), str(target.capability)]
-        ended = spawn.run(
-            ["/bin/sh", "-c", _RUN, "sh", *program],
-            cwd=folder,
-            environment=spawn.clean_environment(folder),
-            wall_s=_WALL_S,
-        )
+        return run_compiler(launches, folder, target.capability)
+
+
+def run_compiler(launches: str, folder: Path, capability: int, *options: str) -> dict[str, Any]:
+    """Run `worker.triton_compile` in a folder, sandboxed; return its report, {} without one."""
+    (folder / "launches.json").write_text(launches)
+    program = [sys.executable, "-I", str(programs.TRITON_COMPILE), str(capability)]
+    ended = spawn.run(
+        ["/bin/sh", "-c", _RUN, "sh", *program, *options],
+        cwd=folder,
+        environment=spawn.clean_environment(folder),
+        wall_s=_WALL_S,
+    )
     if ended.end is spawn.End.TIME_LIMIT:
         return {"results": [], "why": f"the compiler did not end within {_WALL_S:g} s"}
     return _report(ended.output)

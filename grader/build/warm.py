@@ -1,8 +1,8 @@
-"""`python -m grader.build.warm`: compile the emulation's runtime into the cache.
+"""`python -m grader.build.warm`: compile the grader's own C++ into the cache.
 
 For container images: a platform starts each submission in a fresh container, which would otherwise
-compile the runtime each time. That takes some 15 s on one core. The cache is that of the user who
-runs this.
+compile the emulation's runtime and the replay of launches each time. That takes some 15 s on one
+core. The cache is that of the user who runs this.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 from grader.build.host_compiler import runtime
+from grader.build.replay_program import replay_program
 from grader.emulation.cuda_cpp import Mode
 from grader.errors import GraderError
 from grader.system.toolchain import find_cxx
@@ -24,6 +25,7 @@ def main() -> int:
     try:
         for mode in Mode:
             runtime(cxx, mode)
+        replay_program(cxx)
     except GraderError as error:
         print(f"error: {error.message}", file=sys.stderr)
         return error.exit_code

@@ -122,7 +122,7 @@ class GradingContext:
             self.prestart.expect(
                 (file.key, self.builds.build_future(file))
                 for file in kernels
-                if self._scores(file, CheckName.MEMORY)
+                if file.language is Language.CUDA and self._scores(file, CheckName.MEMORY)
             )
         if (kernels and self.options.includes(CheckName.CORRECTNESS)) or self.plan.program_kernels:
             # Takes a second, while other threads compile.

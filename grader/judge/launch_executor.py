@@ -19,7 +19,7 @@ from grader.assignment.model import Limits
 from grader.judge.channel import Channel, StrayAnswerError
 from grader.judge.outcome import Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
-from grader.protocol import wire
+from grader.protocol import launches, wire
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device
@@ -32,14 +32,14 @@ _MEMORY_MIB = 4096  # for the values of a batch of programs, besides the worker'
 _MOST_TEXT = 16 << 20
 # What the executor alone may say.
 _OWN = ("counters", "finding", "findings", "forged", "host_wrote", "launch",
-        "not_measured")  # fmt: skip
+        "not_executed", "not_measured", "recording")  # fmt: skip
 
 
 class LaunchExecutor:
     """One executor process; use it as a context manager. `checked` finds races and the like.
 
     With `host_writes` the submission's host code may compute outputs; with `idle` launches are
-    left out.
+    left out; with `records` they are recorded.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class LaunchExecutor:
         checked: bool,
         host_writes: bool,
         idle: bool = False,
+        records: bool = False,
     ) -> None:
         self._limits = limits
         self._from = 0
@@ -69,6 +70,7 @@ class LaunchExecutor:
                         executes=True,
                         checked=checked,
                         host_writes=host_writes,
+                        records=records,
                     ),
                     channel=self._channel.worker_end.fileno(),
                     limits=spawn.Limits(memory_mib=limits.memory_mib + _MEMORY_MIB),
@@ -78,6 +80,11 @@ class LaunchExecutor:
             self._channel.started()
             self._program.mark_memory()
             self._undo = undo.pop_all()
+
+    @property
+    def recording(self) -> Path:
+        """The recording of the launches so far; removed by `close`."""
+        return self._folder / launches.RECORDING
 
     @property
     def link(self) -> int:

@@ -31,8 +31,8 @@ class Request:
     With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
     configuration. With `idle`, launches are left out. A process that `executes` is the executor of
     a worker's launches, and runs no submission; `checked` makes it find races and the
-    like, `host_writes` lets host code compute outputs. `target` is the compute capability for which
-    launches are compiled without a GPU.
+    like, `host_writes` lets host code compute outputs, `records` makes it record the launches.
+    `target` is the compute capability for which launches are compiled without a GPU.
     """
 
     file: Path
@@ -44,6 +44,7 @@ class Request:
     executes: bool = False
     checked: bool = False
     host_writes: bool = False
+    records: bool = False
     target: int = field(default_factory=lambda: course_target().capability)
 
 
@@ -129,6 +130,7 @@ class PythonServer:
                 "executes": request.executes,
                 "checked": request.checked,
                 "host_writes": request.host_writes,
+                "records": request.records,
                 "target": request.target,
                 "environment": spawn.clean_environment(request.cwd),
                 "settings": limits.settings(tuple(range(3, 3 + kept)), confined),

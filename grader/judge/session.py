@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
 from grader.errors import GraderError
+from grader.gpu.target import course_target
 from grader.judge.channel import Answer, Channel, StrayAnswerError
 from grader.judge.launch_executor import LaunchExecutor
 from grader.judge.outcome import OF_LIMIT, OF_STATUS, Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
 from grader.judge.tool_command import ToolCommand
 from grader.protocol import programs, wire
+from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
 from grader.sandbox.scratch_dir import scratch_folder
@@ -47,9 +49,11 @@ class Session:
     """A worker process for one built submission; use it as a context manager.
 
     `tool_command` runs the worker under a tool. `watch_memory` makes the executor of a Triton
-    submission's launches look for races and the like. `host_settings` configure the emulation's
-    runtime for a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as
-    outside the grader; with `idle`, its launches are left out.
+    submission's launches look for races and the like, `records` makes it record them. `target` is
+    the GPU for which launches are compiled without one, by default the course's.
+    `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
+    Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
+    out.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -64,6 +68,8 @@ class Session:
         *,
         tool_command: ToolCommand | None = None,
         watch_memory: bool = False,
+        records: bool = False,
+        target: Target | None = None,
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
@@ -79,6 +85,7 @@ class Session:
         self._host_settings = host_settings
         self._tuning = tuning
         self._idle = idle
+        self._target = target
         self._ended: spawn.Ended | None = None
         self._alive = True
         self._report_from = self._output_from = 0  # byte offsets
@@ -102,6 +109,7 @@ class Session:
                     checked=watch_memory,
                     host_writes=built.torch_allowed,
                     idle=idle,
+                    records=records,
                 )
                 undo.callback(self._executor.close)
                 link = self._executor.link
@@ -127,6 +135,7 @@ class Session:
                 cwd=self._folder,
                 tuning=self._tuning,
                 idle=self._idle,
+                target=(self._target or course_target()).capability,
             )
             channel = self._channel.worker_end.fileno()
             return server.fork(request, channel=channel, limits=limits, link=link)
@@ -134,7 +143,6 @@ class Session:
         environment = spawn.clean_environment(self._folder)
         if self._tool is not None:
             command = [*self._tool.command, *command]
-            environment |= self._tool.environment
             limits = replace(limits, report_s=_TOOL_REPORT_S)
         return spawn.spawn(
             command,
@@ -177,6 +185,12 @@ class Session:
     def folder(self) -> Path:
         """The worker's scratch folder, its current directory; removed by `close`."""
         return self._folder
+
+    @property
+    def recording(self) -> Path:
+        """The recording of the launches of a session that records them; removed by `close`."""
+        assert self._executor is not None
+        return self._executor.recording
 
     @property
     def copy_name(self) -> str:

@@ -32,6 +32,9 @@ from typing import Any, Protocol
 
 LINK_FD = 5  # in the worker and in the executor
 
+# In the executor's folder: the file of `worker.launch_recording`.
+RECORDING = "launches.recording"
+
 # Of the compiler's options, those that go into the compile gate.
 # The programs of a grid, in its first dimension and in each of the others.
 MOST_PROGRAMS, MOST_PROGRAMS_YZ = (1 << 31) - 1, 65535

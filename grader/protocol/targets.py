@@ -5,7 +5,7 @@ that needs more than that GPU has, and host code that queries the GPU gets the s
 judge chooses one (`grader.gpu.target`) and sends its capability to the worker.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WARP = 32
 THREADS_PER_BLOCK = 1024
@@ -65,3 +65,11 @@ TARGETS = {
         _target("RTX 5090", 120, 1536, 99, 100, 32, 96, 2407, 14001, 512),
     )
 }
+
+
+def target_of(capability: int) -> Target:
+    """Return a compute capability's target; one that is not listed has an older GPU's figures."""
+    if capability in TARGETS:
+        return TARGETS[capability]
+    older = [known for known in sorted(TARGETS) if known < capability]
+    return replace(TARGETS[older[-1] if older else min(TARGETS)], capability=capability)

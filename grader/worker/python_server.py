@@ -45,14 +45,13 @@ def prepare(device: str) -> dict[str, str]:
     # Threads started here would be missing in the forked workers.
     torch.set_num_threads(1)
     versions = {"torch": str(torch.__version__), "triton": str(triton.__version__)}
-    if device == "cpu":
-        from grader.worker import triton_executor, triton_host, triton_launches
+    from grader.worker import triton_executor, triton_host, triton_launches
 
-        # Imported here once, not in every worker: with what the first launch would import.
-        assert triton_executor and triton_host and triton_launches
-        for name in ("triton.compiler.code_generator", "triton.experimental.gluon.nvidia"):
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
+    # Imported here once, not in every worker: with what the first launch would import.
+    assert triton_executor and triton_host and triton_launches
+    for name in ("triton.compiler.code_generator", "triton.experimental.gluon.nvidia"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     return versions
 
 
@@ -122,6 +121,7 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
                 checked=request["checked"],
                 host_writes=request["host_writes"],
                 idle=request["idle"],
+                records=request["records"],
             )
             return
         from grader.worker import python_worker

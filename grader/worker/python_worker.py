@@ -20,7 +20,7 @@ if __name__ == "__main__":
     import standalone  # noqa: F401 # so that the imports below find their modules
 
 from grader.protocol import cuda_driver, launches, wire
-from grader.protocol.targets import TARGETS
+from grader.protocol.targets import target_of
 from grader.worker import host_memory, worker_log
 
 
@@ -65,7 +65,7 @@ class Worker:
         else:
             from grader.worker import triton_host
 
-            self._host_mode = triton_host.install(file, TARGETS[target])
+            self._host_mode = triton_host.install(file, target_of(target))
         if device != "cuda" and not tuning:
             from grader.worker import triton_launches
 
@@ -98,7 +98,7 @@ class Worker:
             worker_log.tell("entry", problem=problem)
             return wire.LOAD_FAILED
         try:
-            self.open_device()
+            self._open_device()
         except Exception as error:  # torch raises many kinds
             worker_log.tell_no_gpu(error)
             return wire.LOAD_FAILED
@@ -114,9 +114,8 @@ class Worker:
             return "kernel"
         return None if callable(function) else type(function).__name__
 
-    def open_device(self) -> None:
-        """Open the GPU, unless the device is the CPU or the GPU is open already."""
-        if self._device != "cuda" or self._driver is not None:
+    def _open_device(self) -> None:
+        if self._device != "cuda":
             return
         self._torch.cuda.init()  # type: ignore[no-untyped-call] # torch's own
         self._driver = cuda_driver.Driver()
@@ -255,19 +254,15 @@ def serve(
     tuning: bool = False,
     idle: bool = False,
     target: int = 80,
-    prestart: bool = False,
 ) -> None:
     """Carry out commands until the judge closes the channel, then end the process.
 
-    `target` is the compute capability for which Triton compiles without a GPU. With `prestart` it
-    opens the GPU before its first command, so that the command does not wait.
+    `target` is the compute capability for which Triton compiles without a GPU.
     """
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash writes its stack, which has the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
     worker = Worker(file, entry, device, tuning=tuning, idle=idle, target=target)
-    if prestart:
-        worker.open_device()
     poll_s = 0.0
     while True:
         try:
@@ -303,4 +298,4 @@ def serve(
 
 if __name__ == "__main__":
     # Not forked, so that a tool can observe this process from its start.
-    serve(sys.argv[1], sys.argv[2], sys.argv[3], prestart=True)
+    serve(sys.argv[1], sys.argv[2], sys.argv[3])

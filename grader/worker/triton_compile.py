@@ -1,6 +1,6 @@
 """The compile gate's program: compile the IR of Triton kernels for a GPU, without one.
 
-    python triton_compile.py CAPABILITY < launches.json > results.json
+    python triton_compile.py CAPABILITY [cubins] < launches.json > results.json
 
 Triton's IR is the work of its front end, which ran in the submission's process. The rest of the
 compiler runs here, down to the machine code of a GPU (CAPABILITY, such as 80). No code of the
@@ -13,9 +13,11 @@ Standard input: a JSON list of {"kernel", "text", "options"}. Standard output: o
       "results": [ { "kernel", "ok", "threads", "shared_bytes",
                      "ptxas": what ptxas prints about the machine code,
                      "error": null | {"type", "message"},
-                     "problem": null | why it could not be tried } ] }
+                     "problem": null | why it could not be tried,
+                     "cubin": with `cubins`, what a launch of it needs to know } ] }
 
-An `error` is the compiler's verdict on the kernel. A `problem` is not the student's fault.
+With `cubins`, the machine code of launch N is left in the file N.cubin. An `error` is the
+compiler's verdict on the kernel. A `problem` is not the student's fault.
 """
 
 import contextlib
@@ -42,8 +44,10 @@ _MOST_LOG = 20_000
 _VERDICTS = ("CompilationError", "PTXASError", "OutOfResources")
 
 
-def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, Any]:
-    """Compile each launch's IR."""
+def compile_all(
+    launches: list[dict[str, Any]], capability: int, *, cubins: bool = False
+) -> dict[str, Any]:
+    """Compile each launch's IR; with `cubins`, leave the machine code in this folder."""
     import triton
 
     from grader.worker import triton_cache_key
@@ -52,11 +56,13 @@ def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, An
     results = []
     for number, launch in enumerate(launches):
         empty = {"kernel": launch["kernel"], "ok": False, "error": None, "problem": None}
-        results.append({**empty, **_compile(number, launch, capability)})
+        results.append({**empty, **_compile(number, launch, capability, cubins=cubins)})
     return {"triton": triton.__version__, "results": results}
 
 
-def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, Any]:
+def _compile(
+    number: int, launch: dict[str, Any], capability: int, *, cubins: bool
+) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
 
@@ -68,12 +74,45 @@ def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, 
             compiled = triton.compile(_source(file), target=gpu, options=dict(launch["options"]))
     except Exception as error:
         return _judge(error)
-    return {
+    result: dict[str, Any] = {
         "ok": True,
         "threads": int(compiled.metadata.num_warps) * WARP,
         "shared_bytes": int(compiled.metadata.shared),
         "ptxas": "".join(log)[-_MOST_LOG:],
     }
+    if cubins:
+        Path(f"{number}.cubin").write_bytes(compiled.asm["cubin"])
+        result["cubin"] = _cubin(compiled)
+    return result
+
+
+def _cubin(compiled: Any) -> dict[str, Any]:
+    """Return what Triton's launcher knows of a kernel."""
+    known = compiled.metadata._asdict()
+    entry = re.search(r"\.entry\s+[^(]*\(([^)]*)\)", str(compiled.asm["ptx"]))
+    return {
+        "name": str(known["name"]),
+        "threads": int(known["num_warps"]) * int(known.get("warp_size", 32)),
+        "shared": int(known["shared"]),
+        "ctas": int(known.get("num_ctas", 1)),
+        "cooperative": bool(known.get("launch_cooperative_grid")),
+        "parameters": entry[1].count(".param") if entry else 0,
+        # Older versions have no scratch of one kind or the other.
+        "scratch_bytes": int(known.get("global_scratch_size") or 0),
+        "scratch_alignment": int(known.get("global_scratch_align") or 1),
+        "profile_bytes": int(known.get("profile_scratch_size") or 0),
+        "profile_alignment": int(known.get("profile_scratch_align") or 1),
+        "descriptors": [_descriptor(one) for one in known.get("tensordesc_meta") or ()],
+    }
+
+
+def _descriptor(known: dict[str, Any]) -> list[int]:
+    """Return what a tensor map needs: swizzle, element, its type, whether halves, the block."""
+    kind = int(known["elem_type"])
+    # Numbered in another order on the device than by the driver.
+    kind = {8: 10, 9: 8, 10: 9}.get(kind, kind)
+    block = [int(extent) for extent in known["block_size"]]
+    return [int(known["swizzle"]), int(known["elem_size"]), kind, int(known["fp4_padded"]), *block]
 
 
 @contextlib.contextmanager
@@ -143,7 +182,8 @@ def main() -> None:
     """Read launches, write results."""
     results = os.dup(1)
     os.dup2(2, 1)
-    report = compile_all(json.load(sys.stdin), int(sys.argv[1]))
+    capability = int(sys.argv[1])
+    report = compile_all(json.load(sys.stdin), capability, cubins="cubins" in sys.argv[2:])
     with os.fdopen(results, "w") as out:
         json.dump(report, out)
     os._exit(0)

@@ -30,6 +30,7 @@ from grader.emulation.triton_ir.storage import Storage, View, is_filled
 from grader.emulation.triton_ir.traffic import Traffic
 from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
+from grader.worker.launch_recording import Recording
 
 _MOST_LAUNCHES_TOLD = 64
 _MOST_LINES_TOLD = 100  # of one kernel, the busiest
@@ -132,8 +133,12 @@ _MALFORMED = (_RefusedError, AttributeError, KeyError, TypeError, ValueError, In
 class Executor:
     """The buffers of the judge, and the call that is running."""
 
-    def __init__(self, *, checked: bool, host_writes: bool, idle: bool = False) -> None:
+    def __init__(
+        self, *, checked: bool, host_writes: bool, idle: bool = False, records: bool = False
+    ) -> None:
         self._idle = idle
+        self._recording = Recording(Path(launches.RECORDING)) if records else None
+        self._blind = False  # the rest of this call's launches is recorded, and not executed
         self._checked = checked
         self._host_writes = host_writes
         self._buffers: dict[int, _Buffer] = {}
@@ -148,7 +153,7 @@ class Executor:
         self._host_wrote: Counter[str] = Counter()
         self._launches = 0
         self._kernels: dict[str, dict[str, Any]] = {}
-        self._told: set[tuple[int, str]] = set()
+        self._told: dict[tuple[int, str], int] = {}
 
     # ---- commands of the judge ----
 
@@ -178,7 +183,7 @@ class Executor:
         """Start a call, which may take so many seconds."""
         (self._seconds,) = struct.unpack("<d", payload)
         self._left_s = _SHARE * self._seconds
-        self._running, self._stopped = True, None
+        self._running, self._stopped, self._blind = True, None, False
         self._found.found.clear()
         self._found.occurrences = 0
         self._host_wrote.clear()
@@ -186,10 +191,24 @@ class Executor:
         self._kernels.clear()
         for buffer in self._buffers.values():
             buffer.begin(checked=self._checked)
+        if self._recording is not None:
+            self._recording.begin()
+            for slot, buffer in self._buffers.items():
+                saved, bare = buffer.writable, buffer.bare
+                self._recording.buffer(slot, buffer.data, saved=saved, bare=bare)
+
+    def close(self) -> None:
+        """Release everything."""
+        self.detach()
+        if self._recording is not None:
+            self._recording.close()
 
     def end(self) -> None:
         """End the call: tell what was found."""
         self._running = False
+        if self._recording is not None:
+            self._recording.end()
+            worker_log.tell("recording", problem=self._recording.problem)
         for finding in self._found.found.values():
             worker_log.tell("finding", **_record(finding))
         worker_log.tell(
@@ -242,6 +261,17 @@ class Executor:
         worker_log.tell("not_measured", reason=reason, message=message, line=line)
         return self._stop(message)
 
+    def _not_executed(self, message: str, at: Location | None) -> tuple[dict[str, Any], list[Any]]:
+        """Stop the call, because the executor cannot execute a launch.
+
+        If launches are recorded, a GPU can: leave out the rest of the call's launches.
+        """
+        if self._recording is None or self._recording.problem:
+            return self._not_measured("unsupported", message, at), []
+        self._blind = True
+        worker_log.tell("not_executed", message=message, line=at.line if at else None)
+        return {"wrote": []}, []
+
     def _fetch(self, slots: list[int]) -> tuple[Any, list[Any]]:
         if len(set(slots)) != len(slots):
             raise _RefusedError("a buffer twice")
@@ -274,6 +304,8 @@ class Executor:
         if not self._host_writes and (elements := buffer.host_wrote(theirs, wrote)):
             self._host_wrote[buffer.name] += elements
         ours[wrote] = theirs[wrote]
+        if self._recording is not None:
+            self._recording.written(slot, buffer.data, wrote.repeat_interleave(buffer.item))
         storage = buffer.storage
         assert storage is not None
         if storage.written is not None:
@@ -300,7 +332,11 @@ class Executor:
         if self._idle:
             return {"wrote": []}, []
         self._launches += 1
-        self._tell_launch(launch, module)
+        number = self._tell_launch(launch, module)
+        if self._recording is not None:
+            self._record(number, (x, y, z), module, arguments, launch["storages"], storages)
+        if self._blind:
+            return {"wrote": []}, []
         run = executor.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
         loaded, stored = self._memory.loaded_bytes, self._memory.stored_bytes
         known = self._kernel(module.kernel.name)
@@ -310,10 +346,11 @@ class Executor:
                 run, self._memory, self._found, deadline_s=began_s + self._left_s
             )
         except executor.TimeLimitError as error:
-            return self._too_long(error, x * y * z, began_s), []
+            return self._too_long(error, x * y * z, began_s)
         except Unsupported as error:
-            message = f"the executor cannot run {error}"
-            return self._not_measured("unsupported", message, getattr(error, "at", None)), []
+            return self._not_executed(
+                f"the executor cannot run {error}", getattr(error, "at", None)
+            )
         except executor.KernelError as error:
             line = error.at.line if error.at else None
             worker_log.tell(
@@ -323,7 +360,7 @@ class Executor:
         except Exception as error:  # torch raises many kinds
             # Not the launch's fault, as far as anybody knows.
             message = f"the executor failed: {type(error).__name__}: {error}"[:300]
-            return self._not_measured("unsupported", message, None), []
+            return self._not_executed(message, None)
         self._left_s -= time.monotonic() - began_s
         known["launches"] += 1
         known["programs"] += result.programs
@@ -355,14 +392,36 @@ class Executor:
         Path(f"{number}.ttir").write_text(text, encoding="utf-8")
         return module
 
-    def _tell_launch(self, launch: dict[str, Any], module: Module) -> None:
+    def _tell_launch(self, launch: dict[str, Any], module: Module) -> int | None:
+        """Tell a launch's kernel once; return which it is of those told, None if too many are."""
         options = {name: int(launch["options"][name]) for name in sorted(launch["options"])}
         if not options.keys() <= set(launches.OPTIONS):
             raise _RefusedError("an unknown option")
         key = int(launch["ir"]), str(options)
         if key not in self._told and len(self._told) < _MOST_LAUNCHES_TOLD:
-            self._told.add(key)
+            self._told[key] = len(self._told)
             worker_log.tell("launch", kernel=module.kernel.name, ir=key[0], options=options)
+        return self._told.get(key)
+
+    def _record(
+        self,
+        kernel: int | None,
+        grid: tuple[int, int, int],
+        module: Module,
+        arguments: list[executor.Argument],
+        told: list[dict[str, Any]],
+        storages: list[tuple[str, Storage]],
+    ) -> None:
+        assert self._recording is not None
+        if kernel is None:
+            self._recording.problem = f"more than {_MOST_LAUNCHES_TOLD} kernels"
+            return
+        typed = [(a, kind) for a, (_, kind) in zip(arguments, module.kernel.arguments, strict=True)]
+        known = [
+            (message.get("slot"), bool(message.get("fresh")), storage)
+            for message, (_, storage) in zip(told, storages, strict=True)
+        ]
+        self._recording.launch(kernel, grid, typed, known)
 
     def _storage(self, storage: dict[str, Any], blobs: list[bytearray]) -> tuple[str, Storage]:
         if "slot" in storage:
@@ -454,18 +513,22 @@ class Executor:
                 blobs.append(storage.data.numpy())
         return {"wrote": wrote}, blobs
 
-    def _too_long(self, error: BaseException, programs: int, began_s: float) -> dict[str, Any]:
+    def _too_long(
+        self, error: BaseException, programs: int, began_s: float
+    ) -> tuple[dict[str, Any], list[Any]]:
         at = getattr(error, "at", None)
         # After many launches the last one may have had no time left.
         had_time = self._left_s > _ENDLESS_SHARE * self._seconds
         if getattr(error, "endless", False) and had_time:
             message = f"a program did not end within {time.monotonic() - began_s:.1f} s"
-            return self._not_measured("endless", message, at)
+            return self._not_measured("endless", message, at), []
         message = (
             f"too much for the executor: {programs:,} programs did not end within "
             f"{_SHARE * self._seconds:g} s"
         )
-        return self._not_measured("budget", message, at)
+        if self._recording is not None:
+            return self._not_executed(message, at)
+        return self._not_measured("budget", message, at), []
 
     def _kernel(self, name: str) -> dict[str, Any]:
         """Return what is known of a kernel's launches in this call."""
@@ -519,13 +582,15 @@ class _Link:
             raise launches.ProtocolError("a frame that is not whole")
 
 
-def serve(link_fd: int, *, checked: bool, host_writes: bool, idle: bool = False) -> None:
+def serve(
+    link_fd: int, *, checked: bool, host_writes: bool, idle: bool = False, records: bool = False
+) -> None:
     """Carry out the judge's commands and the worker's messages until the judge is gone."""
     torch.set_num_threads(1)
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     link = socket.socket(fileno=link_fd)
     stream = _Link(link, channel)
-    running = Executor(checked=checked, host_writes=host_writes, idle=idle)
+    running = Executor(checked=checked, host_writes=host_writes, idle=idle, records=records)
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     poll.register(link, select.POLLIN)

@@ -70,6 +70,12 @@ def test_repeats_at_one_line_are_one_with_their_count() -> None:
     assert merged_findings([finding(count=2), finding(), finding(count=4)]) == (finding(count=7),)
 
 
+def test_what_several_tools_find_is_one_that_names_them() -> None:
+    """Each tool has a run of its own: their counts are of the same accesses."""
+    found = [finding(count=2), finding(tool="initcheck", count=5), finding(count=2)]
+    assert merged_findings(found) == (finding(tool="memcheck, initcheck", count=5),)
+
+
 @pytest.mark.parametrize("severity", SEVERITIES)
 def test_first_occurrence_is_the_one_shown(severity: Severity) -> None:
     first = finding(severity=severity, block=(1, 0, 0), thread=(2, 0, 0))

@@ -11,7 +11,7 @@ from grader.errors import UsageError
 from grader.gpu.target import course_target
 from grader.grading.selection import chosen_device
 from grader.judge.python_server import Request
-from grader.protocol.targets import TARGETS
+from grader.protocol.targets import TARGETS, target_of
 from grader.system.toolchain import Tool
 from grader.vocabulary import Device
 
@@ -52,3 +52,10 @@ def test_an_unknown_target_is_an_error_before_anything_is_graded(
     assert raised.value.message.startswith(f"GRADE_TARGET='{value}' is not a known GPU")
     assert "sm_80 (A100)" in str(raised.value.tip) and "sm_90 (H100)" in str(raised.value.tip)
     assert raised.value.exit_code == 2
+
+
+def test_a_gpu_that_is_not_listed_has_the_figures_of_an_older_one() -> None:
+    unlisted = target_of(103)
+    assert unlisted.name == "sm_103" and unlisted.gpu == TARGETS[100].gpu
+    assert target_of(90) is TARGETS[90]
+    assert target_of(70).shared_kib_per_block == TARGETS[75].shared_kib_per_block

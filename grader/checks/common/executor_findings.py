@@ -40,6 +40,15 @@ def read_run(records: Iterable[Mapping[str, Any]], file: str) -> tuple[tuple[Fin
     return tuple(findings), touched
 
 
+def not_executed(records: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return why a launch was recorded and not executed, None if all were executed."""
+    for record in records:
+        if record.get("record") == "not_executed":
+            at = f" (line {record['line']})" if record.get("line") else ""
+            return f"{str(record['message'])[:300]}{at}"
+    return None
+
+
 def _finding(record: Mapping[str, Any], file: str) -> Finding:
     if record["kind"] not in get_args(FindingKind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")

@@ -1,10 +1,12 @@
 """Hints for findings, and how findings are merged and sorted, the same for every tool.
 
-Findings of one kind at one line are merged into one with a count; errors come before warnings.
+Findings of one kind at one line are merged into one with a count, which names the tools that found
+it; errors come before warnings.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -43,17 +45,18 @@ def hint(kind: FindingKind) -> str:
 def merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return one finding for each kind and line, errors first, then by line."""
     kept: dict[object, Finding] = {}
+    counts: dict[object, Counter[str]] = {}
     for finding in findings:
         lines = frozenset({finding.line, finding.other_line} - {None})
         key = (finding.kind, finding.file, lines, finding.buffer if not lines else None)
-        before = kept.get(key)
-        if before is None:
-            kept[key] = finding
-            continue
+        # Each tool has its own run of the same cases: its count stands for itself.
+        by_tool = counts.setdefault(key, Counter())
+        by_tool[finding.tool] += finding.count
+        before = kept.get(key, finding)
         # Of equally severe findings the first is kept: its block and thread are shown.
         more_severe = before.severity == "warning" and finding.severity == "error"
         worse = finding if more_severe else before
-        kept[key] = replace(worse, count=before.count + finding.count)
+        kept[key] = replace(worse, count=max(by_tool.values()), tool=", ".join(by_tool))
     # Memory past an array is also uninitialized: report the overrun only, if it is an error.
     outside = {
         (f.file, f.line)

@@ -8,6 +8,7 @@ from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.check import always_timed_out
+from grader.protocol.targets import target_of
 from grader.report.evidence import MemoryEvidence
 from grader.report.verdict import Verdict
 from grader.system import toolchain
@@ -36,6 +37,7 @@ class MemoryCheck(Check[MemoryEvidence]):
         """Run the visible small cases under the tools for the device and language."""
         from grader.checks.memory.on_cpu import check_host_memory, check_triton_memory
         from grader.checks.memory.on_gpu import check_gpu_memory
+        from grader.checks.memory.triton_on_gpu import check_triton_gpu_memory
 
         cases = [
             (case, context.data(case))
@@ -44,6 +46,11 @@ class MemoryCheck(Check[MemoryEvidence]):
         ]
         if context.device is Device.CUDA:
             tool = toolchain.find_compute_sanitizer()
+            if context.file.language is Language.TRITON:
+                assert context.gpu is not None
+                major, minor = context.gpu.compute_capability
+                setup, target = context.setup(), target_of(10 * major + minor)
+                return [check_triton_gpu_memory(setup, tool, cases, context.advance, target)]
             if tool is None:
                 return [
                     _without_tool(Verdict.NOT_MEASURED, "compute-sanitizer is not on this machine")

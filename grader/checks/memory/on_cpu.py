@@ -3,9 +3,9 @@
     CUDA C++   the checked host build checks every access
     Triton     the executor of launches checks every address
 
-compute-sanitizer does the same on a GPU (`on_gpu`). A report without findings does not count by
-itself, because in CUDA C++ it comes from the worker: the judge must have seen right outputs in
-every case of the run, and accesses must have been counted. Findings always cost points.
+compute-sanitizer does the same on a GPU (`on_gpu`, `triton_on_gpu`). A report without findings does
+not count by itself, because in CUDA C++ it comes from the worker: the judge must have seen right
+outputs in every case of the run, and accesses must have been counted. Findings always cost points.
 """
 
 from __future__ import annotations
@@ -110,30 +110,36 @@ def check_triton_memory(
     setup: RunSetup, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
     """Run a Triton submission; the executor of its launches checks every address."""
-    started_s = time.monotonic()
     limits = setup.assignment.limits
     with Session(setup.built, limits, setup.server, watch_memory=True) as session:
-        outcome = run_under_tool(setup, session, cases, limits)
-        output = session.output
-    tampered = unproven = None
+        result = executor_result(setup, session, cases)
+    advance(executor_findings.TOOL)
+    return combine([result], cases)
+
+
+def executor_result(setup: RunSetup, session: Session, cases: Sequence[Prepared]) -> ToolResult:
+    """Run the cases in a session whose executor checks memory; return what it found."""
+    started_s = time.monotonic()
+    outcome = run_under_tool(setup, session, cases, setup.assignment.limits)
+    tampered = unproven = problem = None
     findings: tuple[Finding, ...] = ()
     try:
         findings, accesses = executor_findings.read_run(outcome.records, setup.built.file)
         unproven = None if accesses else "no kernel accessed any memory in this run"
+        problem = executor_findings.not_executed(outcome.records)
     except ValueError:
         tampered = "the submission wrote into the memory checker's report"
-    advance(executor_findings.TOOL)
     tool = ToolRun(
         tool=executor_findings.TOOL,
         findings=sum(finding.count for finding in findings),
         wall_s=round(time.monotonic() - started_s, 3),
+        problem=problem,
     )
-    result = ToolResult(
+    return ToolResult(
         run=tool,
         outcome=outcome,
         findings=findings,
-        output=output,
+        output=session.output,
         unproven=unproven,
         tampered=tampered,
     )
-    return combine([result], cases)

@@ -1,4 +1,4 @@
-"""The memory check on a GPU: compute-sanitizer's four tools, side by side.
+"""The memory check of CUDA C++ on a GPU: compute-sanitizer's four tools, side by side.
 
 A tool that cannot run is not the student's fault. Where a run fails, the same cases are called
 once without any tool: if they fail there too, the submission is at fault; if not, the tool is, and
@@ -18,12 +18,11 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
-from grader.checks.memory.sanitizer_xml import ReportError
+from grader.checks.memory.sanitizer_result import Observed, tool_result
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
-from grader.report.evidence import MemoryEvidence, ToolRun
+from grader.report.evidence import MemoryEvidence
 from grader.report.verdict import Verdict
-from grader.sandbox import spawn
 from grader.system.retry import Pool
 from grader.system.toolchain import Tool
 
@@ -55,24 +54,25 @@ def check_gpu_memory(
             undo.enter_context(session)
         pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
         results = list(pool.map(run, sanitizer.TOOLS))
-    if any(map(_in_doubt, results)) and not _fails_without_a_tool(setup, cases):
-        results = [_could_not_run(one) if _in_doubt(one) else one for one in results]
+    if any(map(in_doubt, results)) and not fails_without_a_tool(setup, cases):
+        results = [could_not_run(one) if in_doubt(one) else one for one in results]
     return combine(results, cases)
 
 
-def _in_doubt(result: ToolResult) -> bool:
+def in_doubt(result: ToolResult) -> bool:
     """True if a run failed for a reason that may be the tool's fault."""
     failure = result.outcome.failure
     return failure is not None and failure.verdict not in _OWN_FAULTS and not result.proves_fault
 
 
-def _fails_without_a_tool(setup: RunSetup, cases: Sequence[Prepared]) -> bool:
+def fails_without_a_tool(setup: RunSetup, cases: Sequence[Prepared]) -> bool:
+    """True if the submission fails on these cases on the GPU, too."""
     limits = setup.assignment.limits
     with Session(setup.built, limits, setup.server) as session:
         return run_under_tool(setup, session, cases, limits).failure is not None
 
 
-def _could_not_run(result: ToolResult) -> ToolResult:
+def could_not_run(result: ToolResult) -> ToolResult:
     """Return the result of a tool that fails on cases which pass without it."""
     assert result.outcome.failure is not None
     reason = result.log_line or result.outcome.failure.message
@@ -97,52 +97,20 @@ def run_sanitizer(
     """
     started_s = time.monotonic()
     limits = sanitizer_prestart.limits_under_tool(setup.assignment.limits)
-    problem = None
     locate = locator(setup.built.path, setup.built.file)
     with started or sanitizer_prestart.start(setup.built, limits, tool, name) as session:
-        outcome = run_under_tool(
-            setup, session, cases, limits, calls=sanitizer.calls(name, setup.built.language)
-        )
+        outcome = run_under_tool(setup, session, cases, limits, calls=sanitizer.calls(name))
         ended = session.finish(_FINISH_S)
-        output = session.output
-        log_line = sanitizer.last_log_line(session.folder)
-        try:
-            report = sanitizer.read_report(
-                session.folder, name, setup.built.file, session.copy_name, locate
-            )
-        except ReportError as error:
-            # Not evidence of tampering: a killed tool leaves an incomplete report, too.
-            report, problem = error.report, f"compute-sanitizer {name}: {error}"
-    errors = any(finding.severity == "error" for finding in report.findings)
-    if outcome.failure is not None:
-        problem = None  # the failure says why the run ended early
-    elif ended.exit_code not in (0, sanitizer.FOUND) and not errors:
-        reason = log_line or _last_line(ended.output) or "it printed nothing"
-        problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
-    elif (
-        ended.exit_code == sanitizer.FOUND
-        and not errors
-        and not report.blames_submission
-        and problem is None
-        and not outcome.wrong  # with missing outputs the judge itself reads uninitialized memory
-    ):
-        problem = f"compute-sanitizer {name} found errors outside the submission's code"
-    run = ToolRun(
-        tool=f"compute-sanitizer {name}",
-        findings=sum(finding.count for finding in report.findings),
-        wall_s=round(time.monotonic() - started_s, 3),
-        problem=problem,
-    )
-    return ToolResult(
-        run=run, outcome=outcome, findings=report.findings, output=output, log_line=log_line
-    )
-
-
-def _end(ended: spawn.Ended) -> str:
-    if ended.signal is not None:
-        return f"ended by signal {ended.signal}"
-    return ended.end.value if ended.exit_code is None else f"exit code {ended.exit_code}"
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1].strip()[:200]
+        return tool_result(
+            name,
+            Observed(
+                folder=session.folder,
+                file=setup.built.file,
+                copy=session.copy_name,
+                locate=locate,
+                ended=ended,
+                outcome=outcome,
+                output=session.output,
+                wall_s=time.monotonic() - started_s,
+            ),
+        )

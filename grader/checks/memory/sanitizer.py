@@ -18,7 +18,6 @@ from pathlib import Path
 from grader.checks.memory.sanitizer_xml import Locate, ReportError, ToolReport, parse
 from grader.judge.tool_command import ToolCommand
 from grader.system.toolchain import Tool
-from grader.vocabulary import Language
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FOUND = 86  # our choice of exit code for "there were errors"
@@ -33,24 +32,22 @@ _PADDING_BYTES = 1 << 16
 _MOST_RECORDS = 500
 
 
-def calls(tool: str, language: Language) -> int:
+def calls(tool: str) -> int:
     """Return how often to call each case: a leak shows in the second call."""
-    return 2 if tool == "memcheck" and language is Language.CUDA else 1
+    return 2 if tool == "memcheck" else 1
 
 
-def tool_command(sanitizer: Tool, tool: str, language: Language) -> ToolCommand:
-    """Return how to run a worker under one of `TOOLS`."""
+def tool_command(sanitizer: Tool, tool: str, *, leaks: bool) -> ToolCommand:
+    """Return how to run a program under one of `TOOLS`; `leaks` makes memcheck look for leaks."""
     command = [str(sanitizer.path), "--tool", tool, "--xml", "--save", _FILE]
     command += ["--error-exitcode", str(FOUND), "--print-limit", str(_MOST_RECORDS)]
     # Keeps the tool's own messages out of the submission's output.
     command += ["--log-file", _LOG]
     if tool == "memcheck":
         command += ["--padding", str(_PADDING_BYTES)]
-        if language is Language.CUDA:
-            # Not for Python, which frees memory at any time, even at its exit.
+        if leaks:
             command += ["--leak-check", "full"]
-    # torch's cache would hide an overrun inside one of its large blocks.
-    return ToolCommand(command=tuple(command), environment={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+    return ToolCommand(command=tuple(command))
 
 
 def read_report(folder: Path, tool: str, file: str, copy: str, locate: Locate) -> ToolReport:

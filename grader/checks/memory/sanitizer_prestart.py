@@ -1,11 +1,11 @@
 """Workers under compute-sanitizer's tools, started before they are needed.
 
-    build ─ Python server ─ import of torch ─ correctness ─ rules ─ memory
-        └─ a worker under each tool: it imports torch, too ─ waits ──┘ loads the submission
+    build ─ import of torch ─ correctness ─ rules ─ memory
+        └─ a worker under each tool: opens the GPU ─ waits ──┘ loads the submission
 
-A Python worker takes several seconds to start under a tool. It runs nothing of the submission until
-the memory check sends its first command. The workers of one file wait at a time, and only on
-machines with enough cores. This module does not import torch, because it is used earlier.
+A worker takes a second to start under a tool. It runs nothing of the submission until the memory
+check sends its first command. The workers of one CUDA C++ file wait at a time, and only on machines
+with enough cores. This module does not import torch, because it is used earlier.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.system.toolchain import Tool
 # Under a sanitizer a kernel runs some ten to a hundred times slower.
 _CALL_S = 20.0
 _LOAD_S = 120.0
-_MEMORY_MIB = 32768  # most of it for the tool itself
+MEMORY_MIB = 32768  # most of it for the tool itself
 # One core per tool, and as many for the judge, the server and the correctness check.
 _CORES = 2 * len(sanitizer.TOOLS)
 Key = TypeVar("Key")
@@ -37,12 +37,12 @@ Key = TypeVar("Key")
 
 def limits_under_tool(limits: Limits) -> Limits:
     """Return the limits of a worker under a tool."""
-    return replace(limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=_MEMORY_MIB)
+    return replace(limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=MEMORY_MIB)
 
 
 def start(built: Built, limits: Limits, tool: Tool, name: str) -> Session:
     """Start a worker under one of the tools."""
-    tool_command = sanitizer.tool_command(tool, name, built.language)
+    tool_command = sanitizer.tool_command(tool, name, leaks=True)
     return Session(built, limits, None, tool_command=tool_command)
 
 

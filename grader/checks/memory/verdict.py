@@ -37,9 +37,14 @@ class ToolResult:
 
 
 def combine(
-    results: Sequence[ToolResult], cases: Sequence[Prepared]
+    results: Sequence[ToolResult],
+    cases: Sequence[Prepared],
+    judged: Sequence[ToolResult] | None = None,
 ) -> CheckOutcome[MemoryEvidence]:
-    """Return the outcome of all runs over the same cases."""
+    """Return the outcome of all runs over the same cases.
+
+    `judged` are the results that decide besides the findings: by default all.
+    """
     findings = merged_findings(finding for result in results for finding in result.findings)
     evidence = MemoryEvidence(
         tools=tuple(result.run for result in results),
@@ -49,7 +54,7 @@ def combine(
         output=results[0].output,
     )
     return CheckOutcome(
-        diagnosis=_judge(results, findings),
+        diagnosis=_judge(results if judged is None else judged, findings),
         evidence=evidence,
         wall_s=sum(result.run.wall_s for result in results),
     )

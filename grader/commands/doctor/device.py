@@ -180,7 +180,7 @@ def judge_sanitizer(facts: Facts, fixes: Fixes) -> Row:
         cost = "nothing: without a GPU the grader's own checks find memory errors"
         return note("compute-sanitizer", found, cost=cost)
     row = broken if passed_over else missing
-    cost = "memory checks on the GPU stay pending"
+    cost = "memory checks of CUDA C++ on the GPU stay pending"
     fix = fixes.nvcc(facts.graphics.driver.cuda_version)
     return row("compute-sanitizer", found, cost=cost, fix=fix)
 

@@ -43,7 +43,6 @@ def counters(setup: RunSetup, ncu: Tool, case: Prepared) -> tuple[list[tuple[str
             *(str(ncu.path), "--csv", "--log-file", _LOG, "--clock-control", "none"),
             *("--target-processes", "all", "--metrics", ",".join(METRICS)),
         ),
-        environment={},
     )
     limits = replace(setup.assignment.limits, call_s=_CALL_S, load_s=_LOAD_S, memory_mib=1 << 20)
     with Session(setup.built, limits, setup.server, tool_command=tool_command) as session:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from grader.checks.common import executor_findings
 from grader.commands.verify.row import Row, State, differs_if
 from grader.commands.verify.samples import Expectation, Planted, Sample
 from grader.report.evidence import BuildEvidence, CorrectnessEvidence, Finding, MemoryEvidence
@@ -35,8 +36,8 @@ def judge_sample(
     planted = promised.planted
     if broken:
         note = _why(checks, report.verdict)
-    elif planted is not None and not planted.convicts(device):
-        blind = planted.severity(device) is None
+    elif planted is not None and not planted.convicts(device, sample.language):
+        blind = planted.severity(device, sample.language) is None
         note = f"{'blind' if blind else 'a warning or more'} on this device: {promised.why}"
         if blind and state is State.AGREES:
             state = State.ELSEWHERE
@@ -75,10 +76,10 @@ def _promises(
 ) -> Iterator[_Promise]:
     wanted = Verdict(sample.verdict)
     planted = promised.planted
-    if planted is None or planted.convicts(device):
+    if planted is None or planted.convicts(device, sample.language):
         yield _Promise(wanted.phrase, report.verdict.phrase, report.verdict is wanted)
     if planted is not None:
-        yield _fault(planted, promised, checks, device)
+        yield _fault(planted, promised, checks, device, sample.language)
     visible = [c for c in checks if c.visibility is Visibility.VISIBLE]
     if promised.check is not None:
         givers = [str(c.check) for c in checks if c.verdict is wanted]
@@ -99,10 +100,14 @@ def _promises(
 
 
 def _fault(
-    planted: Planted, promised: Expectation, checks: Sequence[CheckResult], device: Device
+    planted: Planted,
+    promised: Expectation,
+    checks: Sequence[CheckResult],
+    device: Device,
+    language: str,
 ) -> _Promise:
     """Compare the memory check's findings with the planted fault: kind, line and severity."""
-    severity = planted.severity(device)
+    severity = planted.severity(device, language)
     on_gpu = device is Device.CUDA
     kind, lines = planted.kind.replace("_", " "), _either(promised.lines)
     check = next((c for c in checks if c.check == CheckName.MEMORY), None)
@@ -113,17 +118,16 @@ def _fault(
         return _Promise(expected, f"not measured: {check.message}", False)
     evidence = check.evidence
     findings = evidence.findings if isinstance(evidence, MemoryEvidence) else ()
+    tool = executor_findings.TOOL if planted.gpu == "blind" else f"compute-sanitizer {planted.gpu}"
     if severity is not None and on_gpu:
-        expected += f" by {planted.gpu}"
+        expected += f" by {tool.removeprefix('compute-sanitizer ')}"
     # racecheck may report a race as an error in one run and as a warning in the next.
     severities = {severity, "error"} if on_gpu else {severity}
     meant = [
         f for f in findings if f.kind == planted.kind and promised.named_by(f.line, f.other_line)
     ]
     as_meant = [
-        f
-        for f in meant
-        if f.severity in severities and (not on_gpu or f.tool == f"compute-sanitizer {planted.gpu}")
+        f for f in meant if f.severity in severities and (not on_gpu or tool in f.tool.split(", "))
     ]
     if severity is None:
         # If the expected tool is blind, other tools on a GPU may still report other faults.

@@ -67,15 +67,19 @@ class Planted:
     gpu: str
     gpu_severity: str = "error"
 
-    def severity(self, device: str) -> str | None:
-        """Return the severity of the finding on a device; None if it is blind."""
-        if device == "cpu":
-            return None if self.cpu == "blind" else self.cpu
-        return None if self.gpu == "blind" else self.gpu_severity
+    def severity(self, device: str, language: str = "cuda") -> str | None:
+        """Return the severity of the finding on a device; None if it is blind.
 
-    def convicts(self, device: str) -> bool:
+        The CPU's checker of Triton runs on a GPU, too.
+        """
+        found = set() if device == "cpu" or self.gpu == "blind" else {self.gpu_severity}
+        if (device == "cpu" or language == "triton") and self.cpu != "blind":
+            found.add(self.cpu)
+        return "error" if "error" in found else next(iter(found), None)
+
+    def convicts(self, device: str, language: str = "cuda") -> bool:
         """True if this device's finding is an error, so that the verdict is memory_error."""
-        return self.severity(device) == "error"
+        return self.severity(device, language) == "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

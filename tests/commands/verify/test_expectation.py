@@ -26,7 +26,9 @@ def test_a_planted_fault_is_read() -> None:
     )
     assert planted.severity("cpu") == "warning" and not planted.convicts("cpu")
     assert planted.severity("cuda") is None and not planted.convicts("cuda")
+    assert planted.severity("cuda", "triton") == "warning", "the executor runs there, too"
     tool = Planted(kind="race", cpu="error", gpu="racecheck", gpu_severity="warning")
+    assert tool.convicts("cuda", "triton") and not tool.convicts("cuda")
     assert tool.convicts("cpu") and tool.severity("cuda") == "warning"
 
 

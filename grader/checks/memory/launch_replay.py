@@ -1,0 +1,209 @@
+"""Replay recorded launches under compute-sanitizer's tools, side by side.
+
+    executor's folder: launches.recording ──descriptor──→ compute-sanitizer ─ replay, sandboxed
+    cache: N.cubin, kernels.txt ───────────copy─────────→ its folder ←── findings, outputs ──┘
+
+A tool that cannot run is not the student's fault. memcheck's run also leaves the outputs, which
+must be right, as in any other run: otherwise the replay was not that of the submission's work.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+import torch
+
+from grader.build.cubins import CubinError, cubins
+from grader.build.replay_program import replay_program
+from grader.checks.common.case_run import CaseRun, RunSetup
+from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.common.tool_run import Prepared, ToolOutcome
+from grader.checks.memory import sanitizer, sanitizer_prestart
+from grader.checks.memory.sanitizer_result import Observed, tool_result
+from grader.checks.memory.verdict import ToolResult
+from grader.errors import GraderError
+from grader.protocol.targets import Target
+from grader.report.evidence import ToolRun
+from grader.report.verdict import Verdict
+from grader.sandbox import scratch_dir, spawn
+from grader.sandbox.scratch_dir import scratch_folder
+from grader.system import toolchain
+from grader.system.retry import Pool
+from grader.system.toolchain import Tool
+
+_RECORDING_FD = 3  # of the program that replays
+_OUTPUTS = "outputs"
+_REPORT_S = 10.0  # for a tool's report after a time limit
+_SAVES = "memcheck"
+
+
+class NoReplayError(Exception):
+    """Launches cannot be replayed; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What the tools run: the program, the folder with its kernels, and a recording."""
+
+    program: Path
+    kernels: Path
+    recording: Path
+
+
+def find_program() -> Path:
+    """Return the program that replays launches; the first time it is compiled.
+
+    Raises NoReplayError.
+    """
+    cxx = toolchain.find_cxx()
+    if cxx is None:
+        raise NoReplayError("there is no g++ that works, to compile the replay of launches with")
+    try:
+        return replay_program(cxx)
+    except GraderError as error:
+        raise NoReplayError(error.message.splitlines()[0]) from error
+
+
+def prepare(
+    recording: Path, records: Sequence[dict[str, object]], target: Target, program: Path
+) -> Replay:
+    """Compile the kernels of a recording; `records` are the executor's.
+
+    Raises NoReplayError.
+    """
+    told = [one.get("problem") for one in records if one.get("record") == "recording"]
+    if not told or told[-1] is not None:
+        raise NoReplayError(str(told[-1] if told else "the launches were not recorded"))
+    launches = [one for one in records if one.get("record") == "launch"]
+    try:
+        return Replay(program=program, kernels=cubins(launches, target), recording=recording)
+    except CubinError as error:
+        raise NoReplayError(str(error)) from error
+
+
+def not_replayed(reason: str) -> list[ToolResult]:
+    """Return the results of the tools if launches cannot be replayed."""
+    return [_without_run(name, reason) for name in sanitizer.TOOLS]
+
+
+def replay_all(
+    replay: Replay,
+    setup: RunSetup,
+    tool: Tool,
+    cases: Sequence[Prepared],
+    advance: Callable[[str], None],
+) -> list[ToolResult]:
+    """Replay under each of the tools, as many at once as there are cores."""
+
+    def run(name: str) -> ToolResult:
+        result = _replay(replay, setup, tool, name, cases)
+        advance(name)
+        return result
+
+    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
+    with Pool(most, thread_name_prefix="sanitizer") as pool:
+        return list(pool.map(run, sanitizer.TOOLS))
+
+
+def _replay(
+    replay: Replay, setup: RunSetup, tool: Tool, name: str, cases: Sequence[Prepared]
+) -> ToolResult:
+    started_s = time.monotonic()
+    wall_s = sanitizer_prestart.limits_under_tool(setup.assignment.limits).call_s * len(cases)
+    outcome = ToolOutcome(failure=None, wrong=False, records=())
+    with scratch_folder("grade-replay-") as folder:
+        ended = _run(replay, tool, name, folder, wall_s)
+        if ended.end is spawn.End.TIME_LIMIT:
+            message = f"the launches of {setup.built.entry} did not end within {wall_s:g} s"
+            failure = Diagnosis(Verdict.TIME_LIMIT, f"{message} under compute-sanitizer {name}")
+            outcome = replace(outcome, failure=failure)
+        result = tool_result(
+            name,
+            Observed(
+                folder=folder,
+                file=setup.built.file,
+                copy=PurePath(setup.built.file).name,
+                locate=lambda _: {},
+                ended=ended,
+                outcome=outcome,
+                output="",
+                wall_s=time.monotonic() - started_s,
+            ),
+        )
+        fine = result.run.problem is None and not result.proves_fault
+        if name == _SAVES and fine and outcome.failure is None:
+            wrong = not _outputs_right(folder, setup, cases)
+            result = replace(result, outcome=replace(outcome, wrong=wrong))
+    return result
+
+
+def _run(replay: Replay, tool: Tool, name: str, folder: Path, wall_s: float) -> spawn.Ended:
+    for file in (replay.program, *replay.kernels.iterdir()):
+        shutil.copy(file, folder / file.name)
+    command = sanitizer.tool_command(tool, name, leaks=False)
+    words = [f"./{replay.program.name}", *([_OUTPUTS] if name == _SAVES else [])]
+    recording = os.open(replay.recording, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        program = spawn.spawn(
+            [*command.command, *words],
+            cwd=folder,
+            environment=spawn.clean_environment(folder),
+            limits=spawn.Limits(memory_mib=sanitizer_prestart.MEMORY_MIB, report_s=_REPORT_S),
+            descriptors={_RECORDING_FD: recording},
+            gpu=True,
+        )
+    finally:
+        os.close(recording)
+    try:
+        end = program.wait_for(None, time.monotonic() + wall_s)
+        assert end is not None  # there is no channel to become readable
+        return program.finish(end)
+    finally:
+        program.kill()
+
+
+def _outputs_right(folder: Path, setup: RunSetup, cases: Sequence[Prepared]) -> bool:
+    """Compare the outputs that the replay has left, case after case."""
+    signature, language = setup.assignment.signature, setup.built.language
+    written = [argument for argument in signature.arrays if argument.role.written]
+    expected_bytes = 0
+    sizes = []
+    for case, _ in cases:
+        for argument in written:
+            kind = signature.element_type(argument, language)
+            shape = signature.shape(argument, case.sizes)
+            sizes.append((kind, shape))
+            expected_bytes += kind.size * torch.Size(shape).numel()
+    try:
+        data = scratch_dir.read(folder / _OUTPUTS, max(1, expected_bytes))
+    except OSError:
+        data = b""
+    if len(data) != expected_bytes:
+        return False
+    whole, at = torch.frombuffer(bytearray(data or b"\0"), dtype=torch.uint8), 0
+    left = iter(sizes)
+    for case, values in cases:
+        snapshots = {}
+        for argument in written:
+            kind, shape = next(left)
+            size = kind.size * torch.Size(shape).numel()
+            content = whole[at : at + size].clone().view(getattr(torch, kind.word))
+            snapshots[argument.name], at = content.view(tuple(shape)), at + size
+        if not all(one.accepted for one in CaseRun(setup, case, values).compare(snapshots)):
+            return False
+    return True
+
+
+def _without_run(name: str, reason: str) -> ToolResult:
+    tool = f"compute-sanitizer {name}"
+    return ToolResult(
+        run=ToolRun(tool=tool, findings=0, wall_s=0.0, problem=f"{tool} could not run: {reason}"),
+        outcome=ToolOutcome(failure=None, wrong=False, records=()),
+        findings=(),
+        output="",
+    )

@@ -1,0 +1,107 @@
+"""The memory check of Triton on a GPU: the executor of launches, and a replay on the GPU.
+
+    worker (host code, on the CPU) ── launches ──→ executor ──→ findings
+                                                      └→ recording ──→ replay under four tools
+
+Host code runs once, as on a machine without a GPU. The executor checks every access, and records
+the launches for a small program that repeats them on the GPU under compute-sanitizer. A tool that
+cannot run leaves the word to the others: either the executor or all four tools must have run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from grader.checks.check import CheckOutcome
+from grader.checks.common import executor_findings
+from grader.checks.common.case_run import RunSetup
+from grader.checks.common.tool_run import Prepared
+from grader.checks.memory import launch_replay
+from grader.checks.memory.launch_replay import NoReplayError
+from grader.checks.memory.on_cpu import executor_result
+from grader.checks.memory.on_gpu import could_not_run, fails_without_a_tool, in_doubt
+from grader.checks.memory.verdict import ToolResult, combine
+from grader.judge.session import Session
+from grader.protocol.targets import Target
+from grader.report.evidence import MemoryEvidence
+from grader.system.retry import Pool
+from grader.system.toolchain import Tool
+from grader.vocabulary import Device
+
+
+def check_triton_gpu_memory(
+    setup: RunSetup,
+    tool: Tool | None,
+    cases: Sequence[Prepared],
+    advance: Callable[[str], None],
+    target: Target,
+) -> CheckOutcome[MemoryEvidence]:
+    """Run the submission's host code once, and replay its launches on this GPU, the target.
+
+    `tool` is compute-sanitizer, None without it.
+    """
+    built = replace(setup.built, device=Device.CPU)
+    on_cpu = replace(setup, built=built, driver=None, private=False)
+    limits = setup.assignment.limits
+    with Pool(1, thread_name_prefix="replay") as pool:
+        # Compiled meanwhile, if this machine has not compiled it before.
+        program = pool.submit(launch_replay.find_program)
+        with Session(
+            built, limits, setup.server, watch_memory=True, records=True, target=target
+        ) as session:
+            executed = executor_result(on_cpu, session, cases)
+            advance(executor_findings.TOOL)
+            if executed.tampered is not None:
+                return combine([executed], cases)
+            try:
+                if executed.outcome.failure is not None:
+                    if not in_doubt(executed) or fails_without_a_tool(setup, cases):
+                        return combine([executed], cases)
+                    executed = could_not_run(executed)
+                    raise NoReplayError("host code did not run to its end without a GPU")
+                if tool is None:
+                    raise NoReplayError("compute-sanitizer is not on this machine")
+                records = executed.outcome.records
+                replay = launch_replay.prepare(session.recording, records, target, program.result())
+                replayed = launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
+            except NoReplayError as error:
+                replayed = launch_replay.not_replayed(str(error))
+    return _combined(replayed, executed, cases)
+
+
+def _combined(
+    replayed: Sequence[ToolResult], executed: ToolResult, cases: Sequence[Prepared]
+) -> CheckOutcome[MemoryEvidence]:
+    """Return one verdict. Of equal findings the tools' are shown, which have block and thread."""
+    results = [*replayed, executed]
+    if not any(result.proves_fault for result in results):
+        results = _agreeing(results)
+    results[0] = replace(results[0], output=executed.output)
+    executor_ran = results[-1].run.problem is None
+    tools_ran = all(result.run.problem is None for result in results[:-1])
+    judged = [result for result in results if result.run.problem is None]
+    return combine(results, cases, judged if executor_ran or tools_ran else results)
+
+
+def _agreeing(results: list[ToolResult]) -> list[ToolResult]:
+    """Drop the word of a run with wrong outputs, unless all runs have wrong outputs.
+
+    Each is a repetition of the same launches: one with right outputs shows that the submission's
+    are right.
+    """
+    with_outputs = [result for result in (results[0], results[-1]) if result.run.problem is None]
+    all_wrong = bool(with_outputs) and all(result.outcome.wrong for result in with_outputs)
+    if all_wrong and results[-1] in with_outputs:
+        return results
+    return [_without_word(result) if result.outcome.wrong else result for result in results]
+
+
+def _without_word(result: ToolResult) -> ToolResult:
+    problem = result.run.problem or f"{result.run.tool}: the outputs of its run are wrong"
+    return replace(
+        result,
+        run=replace(result.run, problem=problem),
+        outcome=replace(result.outcome, wrong=False),
+        unproven=None,
+    )
