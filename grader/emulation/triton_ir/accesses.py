@@ -55,6 +55,8 @@ class Accesses:
         if on is not None:
             on = on.expand(shape)
             chosen = None if bool(on.all()) else on
+        if self.memory.requests is not None:
+            self.memory.requests.count(access, op, size, data, chosen)
         if chosen is None:
             addresses, owners = data.reshape(-1), programs.reshape(-1)
         else:

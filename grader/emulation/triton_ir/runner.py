@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from grader.emulation.triton_ir import arithmetic, blocks, libdevice
+from grader.emulation.triton_ir import arithmetic, blocks, gpu_dialect, libdevice
 from grader.emulation.triton_ir.accesses import Accesses
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.frame import Frame
@@ -199,6 +199,8 @@ class Runner:
         handler = _HANDLERS.get(name)
         if handler is not None:
             return handler(self, frame, op)
+        if name in gpu_dialect.OPERATIONS:
+            return gpu_dialect.OPERATIONS[name](frame, op)
         values = [frame.value(operand) for operand in op.operands]
         if name in blocks.RESHAPES:
             return blocks.reshape(op, values)
