@@ -2,23 +2,26 @@
 
 The executor runs the IR of Triton's front end. Whether the rest of the compiler takes it, and
 whether a GPU has the shared memory for it, the compiler decides, as nvcc does for CUDA C++: that
-needs no GPU.
+needs no GPU. The code that it makes says which thread accesses what, for counting.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
+import stat
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from grader.build.artifact import Built, Rejected
 from grader.protocol import programs
+from grader.protocol.launches import code_name, without_folders
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
@@ -30,6 +33,7 @@ _WALL_S = 120.0
 _MOST_LAUNCHES = 12
 _MOST_WARNINGS = 10
 _RUN = 'exec "$@" < launches.json'
+_MOST_CODE = 32 << 20  # bytes of one file of code
 _KEPT = ("kernel", "text", "options")
 
 
@@ -114,6 +118,60 @@ class _NotAcceptedError(Exception):
     """Not every launch compiled: the result is not cached."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuCode:
+    """The code of launches: in `folder`, by `protocol.launches.code_name`.
+
+    `problem` says why there is none; then `verdict` is compile_error if the compiler refuses a
+    launch, else not_measured.
+    """
+
+    folder: Path | None = None
+    problem: str = ""
+    verdict: Verdict = Verdict.NOT_MEASURED
+
+
+def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
+    """Compile launches, and keep what the compiler makes of each: the GPU dialect, and PTX.
+
+    The files come from a process that runs no student code, but reads a submission's IR.
+    """
+    named: dict[str, dict[str, Any]] = {}
+    for launch in launches:
+        text = without_folders(str(launch.get("text")))
+        name = code_name(text, launch.get("options") or {})
+        kept = {key: launch.get(key) for key in _KEPT}
+        named[name] = {**kept, "text": text, "keep": name}
+    if len(named) > _MOST_LAUNCHES:
+        return GpuCode(problem=f"more than {_MOST_LAUNCHES} different launches are not compiled")
+    chosen = json.dumps([named[name] for name in sorted(named)])
+    files = [f"{name}.{kind}" for name in sorted(named) for kind in ("ttgir", "ptx")]
+    reports: list[dict[str, Any]] = []
+
+    def make(folder: Path) -> None:
+        reports.append(_compile(chosen, keep=folder, names=files))
+        results = reports[0].get("results", [])
+        if not results or not all(result.get("ok") for result in results):
+            raise _NotAcceptedError
+        if not all((folder / name).is_file() for name in files):
+            raise _NotAcceptedError
+
+    try:
+        return GpuCode(folder=cached_folder("triton-code", content_key(_version(), chosen), make))
+    except _NotAcceptedError:
+        results = reports[0].get("results", [])
+    for result in results:
+        if result.get("error"):
+            text = str(result["error"].get("message", "")).strip().splitlines() or ["no reason"]
+            reason = f"the kernel does not compile for a GPU: {_reason(text)[:500]}"
+            return GpuCode(problem=reason, verdict=Verdict.COMPILE_ERROR)
+        if not result.get("ok"):
+            lines = str(result.get("problem")).splitlines() or [""]
+            return GpuCode(problem=f"the compiler for a GPU failed: {lines[0][:300]}")
+    why = "made more code than the grader reads" if results else "ended early"
+    return GpuCode(problem=f"the compiler's program {why}")
+
+
 def _version() -> str:
     try:
         return importlib.metadata.version("triton")
@@ -121,8 +179,13 @@ def _version() -> str:
         return "none"
 
 
-def _compile(launches: str) -> dict[str, Any]:
-    """Compile the launches, a JSON list, and return the report of `worker.triton_compile`."""
+def _compile(
+    launches: str, *, keep: Path | None = None, names: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Compile the launches, a JSON list, and return the report of `worker.triton_compile`.
+
+    Files of code with these names go into the folder `keep`.
+    """
     with scratch_folder("grade-gate-") as folder:
         (folder / "launches.json").write_text(launches)
         program = [sys.executable, "-I", str(programs.TRITON_COMPILE)]
@@ -132,7 +195,23 @@ def _compile(launches: str) -> dict[str, Any]:
             environment=spawn.clean_environment(folder),
             wall_s=_WALL_S,
         )
+        if keep is not None:
+            for name in names:
+                _copy(folder / name, keep / name)
     return _report(ended.output)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file of a confined process, if it is a file of no more than the limit."""
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            data = file.read(_MOST_CODE + 1)
+            if len(data) <= _MOST_CODE:
+                target.write_bytes(data)
 
 
 def _report(output: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ the judge's own, unlike the worker's.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import struct
 import time
@@ -19,7 +20,7 @@ from grader.assignment.model import Limits
 from grader.judge.channel import Channel, StrayAnswerError
 from grader.judge.outcome import Outcome, Status, parse_records
 from grader.judge.python_server import PythonServer, Request
-from grader.protocol import wire
+from grader.protocol import launches, wire
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device
@@ -39,7 +40,7 @@ class LaunchExecutor:
     """One executor process; use it as a context manager. `checked` finds races and the like.
 
     With `host_writes` the submission's host code may compute outputs; with `idle` launches are
-    left out.
+    left out. `code` is a folder with the code of launches, of which accesses are counted then.
     """
 
     def __init__(
@@ -50,11 +51,14 @@ class LaunchExecutor:
         checked: bool,
         host_writes: bool,
         idle: bool = False,
+        code: Path | None = None,
     ) -> None:
         self._limits = limits
         self._from = 0
         with contextlib.ExitStack() as undo:
             self._folder = undo.enter_context(scratch_folder("grade-executor-"))
+            if code is not None:
+                shutil.copytree(code, self._folder / launches.CODE)
             self._channel = undo.enter_context(contextlib.closing(Channel()))
             ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             undo.callback(self._theirs.close)

@@ -49,7 +49,8 @@ class Session:
     `tool_command` runs the worker under a tool. `watch_memory` makes the executor of a Triton
     submission's launches look for races and the like. `host_settings` configure the emulation's
     runtime for a CUDA C++ submission. With `tuning`, a Triton submission's autotuners work as
-    outside the grader; with `idle`, its launches are left out.
+    outside the grader; with `idle`, its launches are left out. `code` is a folder with the code of
+    its launches for a GPU, with which their accesses are counted.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -67,6 +68,7 @@ class Session:
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
+        code: Path | None = None,
         contributes: bool = False,
     ) -> None:
         compiles = built.language is Language.TRITON and built.device is Device.CUDA
@@ -102,6 +104,7 @@ class Session:
                     checked=watch_memory,
                     host_writes=built.torch_allowed,
                     idle=idle,
+                    code=code,
                 )
                 undo.callback(self._executor.close)
                 link = self._executor.link

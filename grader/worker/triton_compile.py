@@ -7,7 +7,8 @@ compiler runs here, down to the machine code of a GPU (sm_80 by default): what d
 needs more than that GPU has, is rejected as on the GPU. No code of the submission runs here; its IR
 is text of a process that does, so use the sandbox, and a writable TRITON_CACHE_DIR.
 
-Standard input: a JSON list of {"kernel", "text", "options"}. Standard output: one JSON object
+Standard input: a JSON list of {"kernel", "text", "options"}, and "keep", a name, if the code is
+to be kept in NAME.ttgir (the GPU dialect) and NAME.ptx. Standard output: one JSON object
 
     { "triton": version,
       "results": [ { "kernel", "ok", "shared_bytes",
@@ -68,6 +69,8 @@ def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, 
     if most is not None and shared > most:
         message = f"{shared:,} bytes of shared memory for each block; the GPU has {most:,}"
         return {"error": {"type": "OutOfResources", "message": message}}
+    for kind in ("ttgir", "ptx") if "keep" in launch else ():
+        Path(f"{launch['keep']}.{kind}").write_text(compiled.asm[kind], encoding="utf-8")
     return {"ok": True, "shared_bytes": shared}
 
 

@@ -5,8 +5,8 @@
                       ─→ of each warp and instruction the addresses of its active lanes
                       ─→ sectors
 
-As a GPU counts without its caches: a request is one instruction of one warp with an active lane; its
-sectors are the distinct 32-byte pieces that its lanes touch; its ideal sectors are as many as the
+As a GPU counts without its caches: a request is one instruction of one warp with an active lane.
+Its sectors are the distinct 32-byte pieces that its lanes touch, its ideal sectors as many as the
 distinct bytes that it requests would fill. All threads that hold an element load it, the first of
 them alone stores it, or copies it to shared memory.
 """
@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 import torch
 
 from grader.emulation.triton_ir import layouts, ptx
-from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Location, Operation
 from grader.emulation.triton_ir.layouts import WARP, UnknownLayoutError
 from grader.emulation.triton_ir.types import Tensor
@@ -29,6 +28,14 @@ COPY = "ttg.async_copy_global_to_local"
 _OFF = torch.iinfo(torch.int64).max  # the address of a lane that is off: above all others
 # Lanes that are sorted at once.
 _MOST_LANES = 1 << 21
+
+
+class UncountedError(Exception):
+    """The compiler's output does not say which thread accesses what, at `at`."""
+
+    def __init__(self, why: object, at: Location | None) -> None:
+        super().__init__(str(why))
+        self.at = at
 
 
 @dataclass(slots=True)
@@ -83,7 +90,8 @@ class Requests:
 
         Addresses and mask are `(batch, *block)`.
 
-        Raises Unsupported where the compiler's output does not say which lane does what.
+
+        Raises UncountedError.
         """
         shape = self._shapes.get(id(op))
         if shape is None:
@@ -112,9 +120,7 @@ class Requests:
                 raise ptx.UnknownWidthError(f"the compiler made accesses of {width} bytes of it")
             elements = found.elements(together)
         except (UnknownLayoutError, ptx.UnknownWidthError) as error:
-            problem = Unsupported(f"which thread accesses what: {error}")
-            problem.at = op.location
-            raise problem from error
+            raise UncountedError(error, op.location) from error
         active = None
         if access != "load" or op.name == COPY:
             threads = found.first_threads()

@@ -309,6 +309,7 @@ class Runner:
         pointer, *rest = (frame.get(operand) for operand in op.operands)
         if isinstance(pointer, BlockPointer):
             return [frame.accesses.load_block(op, pointer, _block_type(op.given[0]))]
+        assert isinstance(pointer, Value)
         mask, other = _values(rest, 2)
         _alike([one for one in (pointer, mask, other) if one is not None])
         return [frame.accesses.load(op, pointer, mask, other)]
@@ -319,6 +320,7 @@ class Runner:
         if isinstance(pointer, BlockPointer):
             frame.accesses.store_block(op, pointer, value, _block_type(op.given[0]))
             return []
+        assert isinstance(pointer, Value)
         mask = _values(rest, 1)[0]
         _alike([one for one in (pointer, value, mask) if one is not None])
         frame.accesses.store(op, pointer, value, mask)

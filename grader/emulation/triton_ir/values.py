@@ -83,6 +83,7 @@ def _map(function: Callable[..., Value], *items: Item) -> Item:
     first = items[0]
     if isinstance(first, Value):
         return function(*items)
+    assert isinstance(first, BlockPointer)
     pointers = [item for item in items if isinstance(item, BlockPointer)]
     shape, strides, offsets = (
         tuple(
