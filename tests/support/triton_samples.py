@@ -14,15 +14,20 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paths import TESTS
+from paths import REPOSITORY, TESTS
+
+from grader.protocol.launches import code_name, without_folders
 
 SAMPLES = TESTS / "emulation" / "triton_ir"
+GATE = REPOSITORY / "grader" / "worker" / "triton_compile.py"
 RUNNER = Path(__file__).with_name("triton_sample_runner.py")
 _MARK = re.compile(r"# !(.*)$")
 
@@ -58,6 +63,40 @@ def run(
     assert ended.returncode == 0, ended.stderr[-2000:]
     version, *results = [json.loads(line) for line in ended.stdout.splitlines()]
     return {Path(result["file"]).stem: {**version, **result} for result in results}
+
+
+def compiled(launches: Sequence[Told], folder: Path, **environment: str) -> list[Told]:
+    """Compile launches as the gate does; their code goes into the folder. Return the results."""
+    texts = {
+        code_name(one["text"], one["options"]): without_folders(one["text"]) for one in launches
+    }
+    named = [
+        {**one, "text": texts[name], "keep": name}
+        for one in launches
+        for name in [code_name(one["text"], one["options"])]
+    ]
+    ended = subprocess.run(
+        [sys.executable, GATE],
+        input=json.dumps(list({one["keep"]: one for one in named}.values())),
+        env={**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    results: list[Told] = json.loads(ended.stdout)["results"]
+    return results
+
+
+def counted(paths: Sequence[Path], **environment: str) -> dict[str, Told]:
+    """Run samples twice, with the compiler in between, so that accesses are counted."""
+    first = run(paths, "--unchecked", environment=environment)
+    with tempfile.TemporaryDirectory() as folder:
+        compiled([one for told in first.values() for one in records(told, "launch")],
+                 Path(folder), **environment)  # fmt: skip
+        shutil.rmtree(Path(folder, "cache"), ignore_errors=True)
+        return run(paths, "--unchecked", f"--code={folder}", environment=environment)
 
 
 @functools.cache

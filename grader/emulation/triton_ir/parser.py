@@ -390,6 +390,8 @@ def _result_types(
     first = given[0]
     if name in ("tt.addptr", "tt.advance"):
         return (first,)
+    if name == "ttng.warp_group_dot_wait":
+        return given
     if name in ("arith.cmpi", "arith.cmpf"):
         return (_of_elements(first, Scalar("i1")),)
     if name == "tt.make_tensor_descriptor" and isinstance(printed[-1], Pointer):

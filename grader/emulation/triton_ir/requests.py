@@ -110,7 +110,7 @@ class Requests:
     def _shape(self, access: str, op: Operation, size: int) -> _Shape:
         kind = op.given[0]
         try:
-            width = self._widths.of("copy" if op.name == COPY else access, op.location)
+            width = self._width("copy" if op.name == COPY else access, op.location)
             if isinstance(kind, Tensor):
                 found = layouts.layout(kind.encoding, kind.shape, self._warps, self._encodings)
             else:
@@ -126,6 +126,14 @@ class Requests:
             threads = found.first_threads()
             active = None if bool(threads.all()) else threads.expand(elements.shape)
         return _Shape(elements=elements, active=active, bytes=width)
+
+    def _width(self, access: str, at: Location | None) -> int:
+        try:
+            return self._widths.of(access, at)
+        except ptx.UnknownWidthError:
+            if access != "atomic":
+                raise
+            return self._widths.of("load", at)  # an atomic that only reads
 
 
 def _line(at: Location | None) -> int | None:
