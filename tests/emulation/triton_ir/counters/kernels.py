@@ -1,4 +1,4 @@
-"""Kernels whose requests are compared with a GPU's own counters; see benchmarks/triton_agreement.py.
+"""Kernels whose requests are compared with a GPU's counters: benchmarks/triton_agreement.py.
 
 Each function in CASES launches on tensors that `make(*shape)` returns, filled with small numbers.
 """
