@@ -43,29 +43,15 @@ DOCUMENT = ROOT / "docs" / "counters.md"
 MARKERS = ("<!-- agreement: begin -->\n", "<!-- agreement: end -->\n")
 TARGETS = (80, 90)
 _WARP = 32
-EXTRA = ("l1tex__t_requests", "l1tex__t_sectors_pipe", "smsp__inst_executed")
-# What adds up to each figure on a GPU: copies to shared memory have counters of their own.
+_LSU = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+# What adds up to each figure on a GPU; "ld" has the copies to shared memory (LDGSTS), too.
 METRICS = {
-    ("load", "requests"): (
-        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-        "smsp__inst_executed_op_ldgsts.sum",
-    ),
-    ("load", "sectors"): (
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
-    ),
-    ("store", "requests"): ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",),
-    ("store", "sectors"): ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
-    ("atomic", "requests"): (
-        "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum",
-        "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum",
-    ),
-    ("atomic", "sectors"): (
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum",
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",
-    ),
+    (access, what): tuple(_LSU.format(what, operation) for operation in operations)
+    for access, operations in (("load", ("ld",)), ("store", ("st",)), ("atomic", ("atom", "red")))
+    for what in ("requests", "sectors")
 }
-# The reasons why a figure differs although both are right: (part of a case's name, figure).
+FIGURES = tuple(f"{access} {what}" for access, what in METRICS)
+# The reasons why a figure differs although both are right: (case, figure).
 EXPLAINED: dict[tuple[str, str], str] = {}
 
 
@@ -259,27 +245,16 @@ def launch_all(given: Path) -> None:
         gpu.launch(launch, code, shared)
 
 
-def known_metrics() -> frozenset[str]:
-    """Return the metrics that ncu has for this GPU, without their suffixes."""
-    ended = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=False)
-    return frozenset(re.findall(r"^(\w+__\w+)\s", ended.stdout, re.MULTILINE))
-
-
-def measure(given: Path, out: Path, known: frozenset[str]) -> list[dict[str, int]]:
+def measure(given: Path, out: Path) -> list[dict[str, int]]:
     """Launch under ncu; return the metrics of each launch, in order."""
-    wanted = {m for names in METRICS.values() for m in names if m.removesuffix(".sum") in known}
-    extra = {f"{m}.sum" for m in known if "ldgsts" in m and m.startswith(EXTRA)}
-    for metrics in (wanted | extra, wanted):
-        command = ["ncu", "--clock-control", "none", "--csv", "--print-units", "base",
-                   "--metrics", ",".join(sorted(metrics)),
-                   sys.executable, __file__, "--launch", str(given)]  # fmt: skip
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
-        (out / f"{given.stem}.ncu.csv").write_text(ended.stdout + ended.stderr)
-        lines = ended.stdout.splitlines()
-        start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-        if start is not None:
-            break
-    else:
+    metrics = ",".join(metric for names in METRICS.values() for metric in names)
+    command = ["ncu", "--clock-control", "none", "--csv", "--print-units", "base",
+               "--metrics", metrics, sys.executable, __file__, "--launch", str(given)]  # fmt: skip
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    (out / f"{given.stem}.ncu.csv").write_text(ended.stdout + ended.stderr)
+    lines = ended.stdout.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
         raise SystemExit(f"ncu gave no figures:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
     found: dict[int, dict[str, int]] = defaultdict(dict)
     for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
@@ -296,8 +271,6 @@ def compare(out: Path) -> list[dict[str, Any]]:
     launches = pickle.loads(recorded.read_bytes())
     from grader.protocol.launches import code_name
 
-    known = known_metrics()
-    (out / "metrics.txt").write_text("\n".join(sorted(known)))
     rows = []
     for target in TARGETS:
         folder = out / f"sm_{target}"
@@ -312,7 +285,7 @@ def compare(out: Path) -> list[dict[str, Any]]:
         given = out / f"sm_{target}.pickle"
         given.write_bytes(pickle.dumps(work))
         with ThreadPoolExecutor(1) as pool:
-            measured = pool.submit(measure, given, out, known)
+            measured = pool.submit(measure, given, out)
             ours = [
                 count(launch, folder / code_name(launch["text"], launch["options"]))
                 for launch in launches
@@ -330,55 +303,65 @@ def _rows(
     ours: list[dict[tuple[str, str], int]],
     theirs: list[dict[str, int]],
 ) -> list[dict[str, Any]]:
+    """Return a row for each case, whose launches are added up."""
     cases: dict[str, dict[str, Any]] = {}
     for launch, mine, gpu in zip(launches, ours, theirs, strict=True):
-        row = cases.setdefault(
-            launch["case"],
-            {"case": launch["case"], "target": target, "ours": {}, "gpu": {}, "metrics": {}},
-        )
-        for (access, what), metrics in METRICS.items():
+        case = launch["case"]
+        row = cases.setdefault(case, {"case": case, "target": target, "ours": {}, "metrics": {}})
+        for (access, what), value in mine.items():
             name = f"{access} {what}"
-            row["ours"][name] = row["ours"].get(name, 0) + mine.get((access, what), 0)
-            both = sum(gpu.get(metric, 0) for metric in metrics)
-            row["gpu"][name] = row["gpu"].get(name, 0) + both
+            row["ours"][name] = row["ours"].get(name, 0) + value
         for metric, value in gpu.items():
             row["metrics"][metric] = row["metrics"].get(metric, 0) + value
     return list(cases.values())
 
 
+def _pairs(row: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return our count and the GPU's of each figure."""
+    return {
+        figure: (row["ours"].get(figure, 0), sum(row["metrics"].get(m, 0) for m in metrics))
+        for figure, metrics in zip(FIGURES, METRICS.values(), strict=True)
+    }
+
+
 def table(rows: list[dict[str, Any]], versions: str) -> str:
     """Return the page's part: a table, and why figures differ."""
-    figures = [f"{access} {what}" for access, what in METRICS]
-    same = sum(row["ours"][f] == row["gpu"][f] for row in rows for f in figures)
-    lines = [
-        f"Measured with {versions}. Equal figures: {same} of {len(rows) * len(figures)}. "
-        "One figure: both have it; two: here / GPU.",
-        "",
-        f"| kernel | code for | {' | '.join(figures)} |",
-        f"|---|---|{'---:|' * len(figures)}",
-    ]
-    reasons = {}
-    by_case: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_case: dict[str, dict[int, dict[str, tuple[int, int]]]] = defaultdict(dict)
     for row in rows:
-        by_case[row["case"]].append(row)
+        by_case[row["case"]][row["target"]] = _pairs(row)
+    pairs = [
+        pair for of in by_case.values() for figures in of.values() for pair in figures.values()
+    ]
+    same = sum(ours == gpu for ours, gpu in pairs)
+    lines = [
+        f"Measured with {versions}; {len(by_case)} kernels, compiled for "
+        f"{' and '.join(f'sm_{target}' for target in TARGETS)}. Figures that agree: {same} of "
+        f"{len(pairs)}. One figure: both have it; two: here / GPU.",
+        "",
+        f"| kernel | {' | '.join(FIGURES)} |",
+        f"|---|{'---:|' * len(FIGURES)}",
+    ]
+    reasons = []
     for case, of in by_case.items():
-        alike = len(of) > 1 and all(
-            (row["ours"], row["gpu"]) == (of[0]["ours"], of[0]["gpu"]) for row in of
-        )
-        for row in of[:1] if alike else of:
-            targets = ", ".join(f"sm_{r['target']}" for r in (of if alike else [row]))
-            cells = []
-            for figure in figures:
-                ours, gpu = row["ours"][figure], row["gpu"][figure]
-                cell = f"{ours:,}" if ours == gpu else f"{ours:,} / {gpu:,}"
-                cells.append(cell if ours or gpu else "")
-                if ours != gpu:
-                    why = next((w for (c, f), w in EXPLAINED.items() if c in case and f == figure),
-                               "not explained")  # fmt: skip
-                    reasons[f"{case}, {figure}"] = why
-            lines.append(f"| {case} | {targets} | {' | '.join(cells)} |")
-    lines += ["", *(f"* {what}: {why}" for what, why in reasons.items())] if reasons else []
-    return "\n".join(lines) + "\n"
+        targets = list(of)
+        if all(of[target] == of[targets[0]] for target in targets):
+            targets = targets[:1]
+        for target in targets:
+            name = case if len(targets) == 1 else f"{case}, sm_{target}"
+            lines.append(f"| {name} | {' | '.join(map(_cell, of[target].values()))} |")
+            reasons += [
+                f"* {name}, {figure}: {EXPLAINED.get((case, figure), 'not explained')}"
+                for figure, (ours, gpu) in of[target].items()
+                if ours != gpu
+            ]
+    return "\n".join([*lines, *([""] if reasons else []), *reasons]) + "\n"
+
+
+def _cell(pair: tuple[int, int]) -> str:
+    ours, gpu = pair
+    if ours == gpu:
+        return f"{ours:,}" if ours else ""
+    return f"{ours:,} / {gpu:,}"
 
 
 def main() -> int:
