@@ -161,7 +161,7 @@ class Executor:
             occurrences=self._found.occurrences,
         )
         for kernel in self._kernels.values():
-            lines = list(kernel.pop("requests").lines.values())
+            lines = [line for line in kernel.pop("requests").lines.values() if line.requests]
             told = [asdict(line) for line in lines[:_MOST_LINES_TOLD]]
             worker_log.tell("counters", **kernel, lines=told, lines_total=len(lines))
         for name, elements in self._host_wrote.items():

@@ -177,14 +177,12 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
         for entry in record["lines"]:
             if not isinstance(entry, dict):
                 raise ValueError("not the counters of a line")
-            _check_numbers(entry, "lanes", "sectors", "ideal_sectors")
-            if entry["lanes"]:  # else a mask leaves all of it out
-                lines.append(_triton_line(entry, name, file))
+            lines.append(_triton_line(entry, name, file))
     return AccessCounts(launches=launches, lines=tuple(lines), problem=problem)
 
 
 def _triton_line(entry: Mapping[str, Any], kernel: str, file: str) -> CounterLine:
-    _check_numbers(entry, "requests", "access_bytes")
+    _check_numbers(entry, "requests", "access_bytes", "sectors", "ideal_sectors")
     line, access = entry.get("line"), entry.get("access")
     if access not in ("load", "store", "atomic"):
         raise ValueError(f"an unknown kind of access: {access!r}")
