@@ -75,6 +75,7 @@ def calls() -> dict[str, Callable[[], object]]:
 def execute_launches() -> None:
     """Have this process's launches executed, by a thread that holds all checks."""
     from grader.protocol import launches
+    from grader.protocol.targets import TARGETS
     from grader.worker import triton_executor, triton_host, triton_launches
 
     os.chdir(os.environ["BENCHMARK_FOLDER"])  # the executor leaves the IR there
@@ -89,7 +90,7 @@ def execute_launches() -> None:
             executor.begin(struct.pack("<d", 600.0))
             launches.send(theirs, *executor.message(header, blobs))
 
-    triton_host.install(__file__)
+    triton_host.install(__file__, TARGETS[80])
     triton_launches.install(ours)
     threading.Thread(target=serve, daemon=True).start()
 

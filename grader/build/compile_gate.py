@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from grader.build.artifact import Built, Rejected
+from grader.gpu.target import course_target
 from grader.protocol import programs
 from grader.protocol.launches import code_name, without_folders
+from grader.protocol.targets import Target
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
@@ -43,13 +45,14 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
     The result for a file and its launches is cached if all of them compile. If a launch cannot be
     compiled here, because the compiler does not read its IR or crashes, the result has a warning.
     """
+    target = course_target()
     kept = ({name: launch.get(name) for name in _KEPT} for launch in launches)
     distinct = list({json.dumps(launch, sort_keys=True): launch for launch in kept}.values())
     chosen = json.dumps(_round_robin(distinct)[:_MOST_LAUNCHES])
     reports: list[dict[str, Any]] = []
 
     def make(folder: Path) -> None:
-        reports.append(_compile(chosen))
+        reports.append(_compile(chosen, target))
         results = reports[0].get("results", [])
         if not results or any(result.get("error") for result in results):
             raise _NotAcceptedError
@@ -57,7 +60,7 @@ def compile_launches(built: Built, launches: Sequence[dict[str, Any]]) -> Built 
         (folder / "report.json").write_text(json.dumps(reports[0]))
 
     try:
-        entry = cached_folder("triton-gate", content_key(_version(), chosen), make)
+        entry = cached_folder("triton-gate", content_key(_version(), target.name, chosen), make)
         report = json.loads((entry / "report.json").read_text())
     except _NotAcceptedError:
         report = reports[0]
@@ -145,19 +148,21 @@ def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
     if len(named) > _MOST_LAUNCHES:
         return GpuCode(problem=f"more than {_MOST_LAUNCHES} different launches are not compiled")
     chosen = json.dumps([named[name] for name in sorted(named)])
+    target = course_target()
     files = [f"{name}.{kind}" for name in sorted(named) for kind in ("ttgir", "ptx")]
     reports: list[dict[str, Any]] = []
 
     def make(folder: Path) -> None:
-        reports.append(_compile(chosen, keep=folder, names=files))
+        reports.append(_compile(chosen, target, keep=folder, names=files))
         results = reports[0].get("results", [])
         if not results or not all(result.get("ok") for result in results):
             raise _NotAcceptedError
         if not all((folder / name).is_file() for name in files):
             raise _NotAcceptedError
 
+    key = content_key(_version(), target.name, chosen)
     try:
-        return GpuCode(folder=cached_folder("triton-code", content_key(_version(), chosen), make))
+        return GpuCode(folder=cached_folder("triton-code", key, make))
     except _NotAcceptedError:
         results = reports[0].get("results", [])
     for result in results:
@@ -180,15 +185,15 @@ def _version() -> str:
 
 
 def _compile(
-    launches: str, *, keep: Path | None = None, names: Sequence[str] = ()
+    launches: str, target: Target, *, keep: Path | None = None, names: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Compile the launches, a JSON list, and return the report of `worker.triton_compile`.
+    """Compile launches, a JSON list, for a target; return `worker.triton_compile`'s report.
 
     Files of code with these names go into the folder `keep`.
     """
     with scratch_folder("grade-gate-") as folder:
         (folder / "launches.json").write_text(launches)
-        program = [sys.executable, "-I", str(programs.TRITON_COMPILE)]
+        program = [sys.executable, "-I", str(programs.TRITON_COMPILE), str(target.capability)]
         ended = spawn.run(
             ["/bin/sh", "-c", _RUN, "sh", *program],
             cwd=folder,

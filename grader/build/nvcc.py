@@ -9,19 +9,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.build.compiler import Compiler
+from grader.gpu.target import course_target
 from grader.system import toolchain
 from grader.system.cache import content_key
 from grader.system.toolchain import Tool
-
-# The least that course machines have, and every nvcc of today supports it.
-_GATE_ARCHITECTURE = 80
 
 _FLAGS = ("-std=c++17", "-O3", "-lineinfo", "-Xcompiler=-fPIC,-Wall,-g1", "--threads=2")
 
 
 def nvcc_gate(nvcc: Tool) -> Compiler:
-    """Return the compiler that only tests whether nvcc accepts a file; it needs no GPU."""
-    flags = ("-std=c++17", "-c", f"-arch=sm_{_GATE_ARCHITECTURE}", "-Xcompiler=-fPIC")
+    """Return the compiler that only tests whether nvcc accepts a file for the course's GPU."""
+    flags = ("-std=c++17", "-c", f"-arch={course_target().name}", "-Xcompiler=-fPIC")
     return _compiler(nvcc, "nvcc-gate", flags)
 
 

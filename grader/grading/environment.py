@@ -11,6 +11,7 @@ import grader
 from grader.assignment.model import Assignment
 from grader.gpu import nvml as nvidia
 from grader.gpu.nvml import Gpu
+from grader.gpu.target import course_target
 from grader.sandbox.probe import isolation, with_hidden
 from grader.system import toolchain
 from grader.vocabulary import Device
@@ -28,6 +29,7 @@ def describe(
         "device": (Device.CPU if gpu is None else Device.CUDA).value,
         "gpu": gpu.name if gpu else None,
         "compute_capability": ".".join(map(str, gpu.compute_capability)) if gpu else None,
+        "target": course_target().name if gpu is None else None,
         "gpu_memory_mib": gpu.memory_total_mib if gpu else None,
         "driver": driver.driver_version,
         "cuda": ".".join(map(str, cuda)) if cuda else None,

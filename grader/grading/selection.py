@@ -12,6 +12,7 @@ from grader.assignment.reader import read_assignment
 from grader.errors import ToolError, UsageError
 from grader.gpu import nvml
 from grader.gpu.nvml import Gpu
+from grader.gpu.target import course_target
 from grader.text.did_you_mean import did_you_mean
 
 
@@ -51,13 +52,16 @@ def default_source() -> Path:
 def chosen_device(requested: str) -> Gpu | None:
     """Return the GPU to grade on, None for the CPU; `requested` is "auto", "cpu" or "cuda".
 
-    Raises ToolError if a GPU is required and this machine has none.
+    Raises ToolError if a GPU is required and this machine has none, UsageError if the CPU grades
+    and the course's GPU is not known.
     """
     if requested == "cpu":
+        course_target()
         return None
     gpus = nvml.visible(nvml.state().gpus)
     if gpus:
         return gpus[0]
     if requested == "cuda":
         raise ToolError("this machine has no usable NVIDIA GPU", tip="`grade doctor` says why")
+    course_target()
     return None

@@ -8,10 +8,11 @@ import os
 import socket
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import ToolError
+from grader.gpu.target import course_target
 from grader.protocol import programs
 from grader.sandbox import spawn
 from grader.sandbox.policy import UNCONFINED
@@ -30,7 +31,8 @@ class Request:
     With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
     configuration. With `idle`, launches are left out. A process that `executes` is the executor of
     a worker's launches, and runs no submission; `checked` makes it find races and the
-    like, `host_writes` lets host code compute outputs.
+    like, `host_writes` lets host code compute outputs. `target` is the compute capability for which
+    launches are compiled without a GPU.
     """
 
     file: Path
@@ -42,6 +44,7 @@ class Request:
     executes: bool = False
     checked: bool = False
     host_writes: bool = False
+    target: int = field(default_factory=lambda: course_target().capability)
 
 
 class PythonServer:
@@ -126,6 +129,7 @@ class PythonServer:
                 "executes": request.executes,
                 "checked": request.checked,
                 "host_writes": request.host_writes,
+                "target": request.target,
                 "environment": spawn.clean_environment(request.cwd),
                 "settings": limits.settings(tuple(range(3, 3 + kept)), confined),
             }

@@ -132,6 +132,7 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
             request["device"],
             tuning=request["tuning"],
             idle=request["idle"],
+            target=request["target"],
         )
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

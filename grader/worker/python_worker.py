@@ -20,6 +20,7 @@ if __name__ == "__main__":
     import standalone  # noqa: F401 # so that the imports below find their modules
 
 from grader.protocol import cuda_driver, launches, wire
+from grader.protocol.targets import TARGETS
 from grader.worker import host_memory, worker_log
 
 
@@ -34,6 +35,7 @@ class Worker:
         *,
         tuning: bool = False,
         idle: bool = False,
+        target: int = 80,
     ) -> None:
         import torch
 
@@ -63,7 +65,7 @@ class Worker:
         else:
             from grader.worker import triton_host
 
-            self._host_mode = triton_host.install(file)
+            self._host_mode = triton_host.install(file, TARGETS[target])
         if device != "cuda" and not tuning:
             from grader.worker import triton_launches
 
@@ -252,16 +254,18 @@ def serve(
     *,
     tuning: bool = False,
     idle: bool = False,
+    target: int = 80,
     prestart: bool = False,
 ) -> None:
     """Carry out commands until the judge closes the channel, then end the process.
 
-    With `prestart` it opens the GPU before its first command, so that the command does not wait.
+    `target` is the compute capability for which Triton compiles without a GPU. With `prestart` it
+    opens the GPU before its first command, so that the command does not wait.
     """
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash writes its stack, which has the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
-    worker = Worker(file, entry, device, tuning=tuning, idle=idle)
+    worker = Worker(file, entry, device, tuning=tuning, idle=idle, target=target)
     if prestart:
         worker.open_device()
     poll_s = 0.0

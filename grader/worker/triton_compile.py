@@ -1,11 +1,11 @@
 """The compile gate's program: compile the IR of Triton kernels for a GPU, without one.
 
-    python triton_compile.py [CAPABILITY] < launches.json > results.json
+    python triton_compile.py CAPABILITY < launches.json > results.json
 
 Triton's IR is the work of its front end, which ran in the submission's process. The rest of the
-compiler runs here, down to the machine code of a GPU (sm_80 by default): what does not compile, or
-needs more than that GPU has, is rejected as on the GPU. No code of the submission runs here; its IR
-is text of a process that does, so use the sandbox, and a writable TRITON_CACHE_DIR.
+compiler runs here, down to the machine code of a GPU (CAPABILITY, such as 80): what does not
+compile, or needs more than that GPU has, is rejected as on the GPU. No code of the submission runs
+here; its IR is text of a process that does, so use the sandbox, and a writable TRITON_CACHE_DIR.
 
 Standard input: a JSON list of {"kernel", "text", "options"}, and "keep", a name, if the code is
 to be kept in NAME.ttgir (the GPU dialect) and NAME.ptx. Standard output: one JSON object
@@ -31,15 +31,14 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import standalone  # noqa: F401 # so that the imports below find their modules
 
+from grader.protocol.targets import TARGETS, WARP, Target
+
 _MESSAGE = 2000
 # Verdicts on the kernel; any other exception may be a fault of the tool.
 _VERDICTS = ("CompilationError", "PTXASError", "OutOfResources")
-# The shared memory that a block may have, in bytes, by compute capability.
-_SHARED_BYTES = {75: 64 << 10, 80: 163 << 10, 86: 99 << 10, 87: 163 << 10, 89: 99 << 10,
-                 90: 227 << 10, 100: 227 << 10, 120: 99 << 10}  # fmt: skip
 
 
-def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, Any]:
+def compile_all(launches: list[dict[str, Any]], target: Target) -> dict[str, Any]:
     """Compile each launch's IR."""
     import triton
 
@@ -49,25 +48,25 @@ def compile_all(launches: list[dict[str, Any]], capability: int) -> dict[str, An
     results = []
     for number, launch in enumerate(launches):
         empty = {"kernel": launch["kernel"], "ok": False, "error": None, "problem": None}
-        results.append({**empty, **_compile(number, launch, capability)})
+        results.append({**empty, **_compile(number, launch, target)})
     return {"triton": triton.__version__, "results": results}
 
 
-def _compile(number: int, launch: dict[str, Any], capability: int) -> dict[str, Any]:
+def _compile(number: int, launch: dict[str, Any], target: Target) -> dict[str, Any]:
     import triton
     from triton.backends.compiler import GPUTarget
 
     file = Path(f"{number}.ttir").absolute()
     file.write_text(launch["text"], encoding="utf-8")
-    target = GPUTarget("cuda", capability, 32)
+    gpu = GPUTarget("cuda", target.capability, WARP)
     try:
-        compiled = triton.compile(_source(file), target=target, options=dict(launch["options"]))
+        compiled = triton.compile(_source(file), target=gpu, options=dict(launch["options"]))
     except Exception as error:
         return _judge(error)
     shared = int(compiled.metadata.shared)
-    most = _SHARED_BYTES.get(capability)
-    if most is not None and shared > most:
-        message = f"{shared:,} bytes of shared memory for each block; the GPU has {most:,}"
+    most = target.shared_bytes_per_block
+    if shared > most:
+        message = f"{shared:,} bytes of shared memory for each block; {target.name} has {most:,}"
         return {"error": {"type": "OutOfResources", "message": message}}
     for kind in ("ttgir", "ptx") if "keep" in launch else ():
         Path(f"{launch['keep']}.{kind}").write_text(compiled.asm[kind], encoding="utf-8")
@@ -122,8 +121,7 @@ def main() -> None:
     """Read launches, write results."""
     results = os.dup(1)
     os.dup2(2, 1)
-    capability = int(sys.argv[1]) if len(sys.argv) > 1 else 80
-    report = compile_all(json.load(sys.stdin), capability)
+    report = compile_all(json.load(sys.stdin), TARGETS[int(sys.argv[1])])
     with os.fdopen(results, "w") as out:
         json.dump(report, out)
     os._exit(0)

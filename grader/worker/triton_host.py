@@ -2,9 +2,9 @@
 
 Triton's tutorials query the active device and the number of multiprocessors before they launch, and
 set a device guard around the launch. Executing a launch needs none of that, but without an answer a
-correct submission would fail before its first launch. The answers describe an imaginary A100
-(sm_80, for which the compile gate compiles) with 8 multiprocessors, so that a persistent kernel has
-a grid of 8 programs instead of 108.
+correct submission would fail before its first launch. The answers describe the GPU for which the
+judge compiles (an A100, sm_80, unless the course names another) with 8 multiprocessors, so that a
+persistent kernel has a grid of 8 programs instead of 108.
 
     triton.runtime.driver.active    the CPU as its device, that GPU as its target
     torch.cuda.device, .stream, …   contexts that do nothing
@@ -29,43 +29,63 @@ from typing import Any
 
 import torch
 
+from grader.protocol.targets import REGISTERS_PER_BLOCK, THREADS_PER_BLOCK, WARP, Target
 from grader.worker import triton_device
 
 MULTIPROCESSORS = 8
-_CAPABILITY = (8, 0)
-_WARP = 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Properties:
-    """The fields of `torch.cuda.get_device_properties`: an A100 with fewer multiprocessors."""
+    """The fields of `torch.cuda.get_device_properties`: a GPU with fewer multiprocessors."""
 
-    name: str = "NVIDIA A100 (imagined, 8 multiprocessors)"
-    major: int = _CAPABILITY[0]
-    minor: int = _CAPABILITY[1]
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    max_threads_per_multi_processor: int
+    shared_memory_per_block_optin: int
+    shared_memory_per_multiprocessor: int
+    L2_cache_size: int
+    clock_rate: int
+    memory_clock_rate: int
+    memory_bus_width: int
     multi_processor_count: int = MULTIPROCESSORS
-    total_memory: int = 40 << 30
-    warp_size: int = _WARP
-    max_threads_per_block: int = 1024
-    max_threads_per_multi_processor: int = 2048
-    regs_per_multiprocessor: int = 65536
+    warp_size: int = WARP
+    max_threads_per_block: int = THREADS_PER_BLOCK
+    regs_per_multiprocessor: int = REGISTERS_PER_BLOCK
     shared_memory_per_block: int = 48 << 10
-    shared_memory_per_block_optin: int = 163 << 10
-    shared_memory_per_multiprocessor: int = 164 << 10
-    L2_cache_size: int = 40 << 20
-    clock_rate: int = 1_410_000
-    memory_clock_rate: int = 1_215_000
-    memory_bus_width: int = 5120
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
+
+
+def properties(target: Target) -> Properties:
+    """Return the properties of a target; clocks in kHz, sizes in bytes."""
+    major, minor = target.version
+    return Properties(
+        name=f"NVIDIA {target.gpu} (imagined, {MULTIPROCESSORS} multiprocessors)",
+        major=major,
+        minor=minor,
+        total_memory=target.memory_gib << 30,
+        max_threads_per_multi_processor=target.threads_per_multiprocessor,
+        shared_memory_per_block_optin=target.shared_bytes_per_block,
+        shared_memory_per_multiprocessor=target.shared_kib_per_multiprocessor << 10,
+        L2_cache_size=target.l2_mib << 20,
+        clock_rate=target.clock_mhz * 1000,
+        memory_clock_rate=target.memory_clock_mhz * 1000,
+        memory_bus_width=target.memory_bus_bits,
+    )
 
 
 class Utils:
     """The part of a driver that returns device properties."""
 
+    def __init__(self, gpu: Properties) -> None:
+        self._gpu = gpu
+
     def get_device_properties(self, _device: object = None) -> dict[str, int]:
         """Return the same figures under triton's names."""
-        gpu = Properties()
+        gpu = self._gpu
         return {
             "max_shared_mem": gpu.shared_memory_per_block_optin,
             "max_num_regs": gpu.regs_per_multiprocessor,
@@ -80,8 +100,9 @@ class Utils:
 class Driver:
     """Triton's active driver, as far as host code queries it; it cannot launch."""
 
-    def __init__(self) -> None:
-        self.utils = Utils()
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.utils = Utils(properties(target))
 
     def get_active_torch_device(self) -> torch.device:
         """Return the device of tensors, so that `x.device == DEVICE` holds."""
@@ -91,7 +112,7 @@ class Driver:
         """Return the target of the compile gate."""
         from triton.backends.compiler import GPUTarget
 
-        return GPUTarget("cuda", 10 * _CAPABILITY[0] + _CAPABILITY[1], _WARP)
+        return GPUTarget("cuda", self._target.capability, WARP)
 
     def get_device_interface(self) -> Any:
         """Return torch.cuda, in which functions are replaced."""
@@ -105,8 +126,8 @@ class Driver:
         """Do nothing: there is only one device."""
 
     def get_device_capability(self, _device: object = None) -> tuple[int, int]:
-        """Return the capability of sm_80."""
-        return _CAPABILITY
+        """Return the target's compute capability, major and minor."""
+        return self._target.version
 
     def get_current_stream(self, _device: object = None) -> int:
         """Return the default stream's handle."""
@@ -192,8 +213,8 @@ def _returning(value: object) -> Callable[..., object]:
     return lambda *_, **__: value
 
 
-def _replacements() -> dict[str, Any]:
-    """Return the replacements of torch.cuda's functions, by name.
+def _replacements(gpu: Properties) -> dict[str, Any]:
+    """Return the replacements of torch.cuda's functions, by name; `gpu` is the only device.
 
     Each one is a separate function object: torch's compiler, which custom operators use too, has a
     table of these functions and refuses one with two names.
@@ -215,10 +236,10 @@ def _replacements() -> dict[str, Any]:
         "current_device": _returning(0),
         "is_current_stream_capturing": _returning(False),
         "reset_peak_memory_stats": _returning(None),
-        "mem_get_info": _returning((Properties().total_memory, Properties().total_memory)),
-        "get_device_properties": _returning(Properties()),
-        "get_device_capability": _returning(_CAPABILITY),
-        "get_device_name": _returning(Properties().name),
+        "mem_get_info": _returning((gpu.total_memory, gpu.total_memory)),
+        "get_device_properties": _returning(gpu),
+        "get_device_capability": _returning((gpu.major, gpu.minor)),
+        "get_device_name": _returning(gpu.name),
     }
 
 
@@ -262,15 +283,15 @@ def _redirect_operators() -> None:
     library.impl = impl
 
 
-def install(file: str) -> Callable[[], AbstractContextManager[object]]:
-    """Install the emulation for the submission `file`, before it is imported.
+def install(file: str, target: Target) -> Callable[[], AbstractContextManager[object]]:
+    """Install the emulation of `target` for the submission `file`, before it is imported.
 
     Returns the mode in which its lines must run.
     """
     from triton.runtime import driver
 
-    driver.set_active(Driver())
-    for name, replacement in _replacements().items():
+    driver.set_active(Driver(target))
+    for name, replacement in _replacements(properties(target)).items():
         setattr(torch.cuda, name, replacement)
     # torch's own function needs an accelerator.
     torch.accelerator.synchronize = _returning(None)  # type: ignore[assignment] # a lambda

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from grader.build.compile_gate import compile_launches
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
+from grader.protocol.targets import TARGETS
 from grader.report.evidence import BuildEvidence
 from grader.report.model import Report
 from grader.report.verdict import Verdict
@@ -88,6 +90,7 @@ def test_the_assembler_says_why(tmp_path: Path) -> None:
     assert build.evidence.diagnostics[0].message.startswith("ptxas: Modifier")
 
 
+A100 = TARGETS[80]
 SUM = """
 module {
   tt.func public @total(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) attributes {noinline = false} {
@@ -111,13 +114,24 @@ def test_more_shared_memory_than_a_gpu_has(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     launch = {"kernel": "total", "text": SUM, "options": {"num_warps": 4}}
-    (fits,) = triton_compile.compile_all([launch], 80)["results"]
+    (fits,) = triton_compile.compile_all([launch], A100)["results"]
     assert fits["ok"] and fits["shared_bytes"] > 0
-    monkeypatch.setattr(triton_compile, "_SHARED_BYTES", {80: fits["shared_bytes"] - 1})
-    (result,) = triton_compile.compile_all([launch], 80)["results"]
+    small = replace(A100, shared_kib_per_block=0)
+    (result,) = triton_compile.compile_all([launch], small)["results"]
     assert not result["ok"]
     assert result["error"]["type"] == "OutOfResources"
     assert f"{fits['shared_bytes']:,} bytes of shared memory" in result["error"]["message"]
+
+
+def test_what_the_course_has_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = "    x = x.to(tl.float8e4nv).to(tl.float32)\n    x = tl.load(input + offsets, mask, 0.0)"
+    report = graded(tmp_path, odd)
+    assert "fp8e4nv not supported in this architecture" in report.kernels[0].checks[1].message
+    assert report.environment["target"] == "sm_80"
+    monkeypatch.setenv("GRADE_TARGET", "sm_90")
+    report = graded(tmp_path, odd)
+    assert report.verdict is Verdict.ACCEPTED, report
+    assert report.environment["target"] == "sm_90"
 
 
 def test_an_argument_that_triton_does_not_take_is_a_runtime_error(tmp_path: Path) -> None:

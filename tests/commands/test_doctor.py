@@ -33,6 +33,7 @@ from grader.commands.doctor.facts import (
 )
 from grader.gpu import nvml
 from grader.gpu.mps import Mps
+from grader.protocol.targets import TARGETS
 from grader.system import toolchain
 from grader.system.toolchain import Broken, Search, Tool
 
@@ -280,6 +281,31 @@ def test_full_disk() -> None:
     facts = changed(CPU_MACHINE, "storage", scratch_free_mib=12)
     assert row(facts, "scratch").state is RowState.MISMATCHED
     assert "12 MiB" in row(facts, "scratch").found
+
+
+# The course's GPU
+
+
+def test_the_course_s_gpu_is_shown() -> None:
+    one = row(CPU_MACHINE, "target")
+    assert one.state is RowState.OK
+    assert one.found.startswith("sm_80 (A100)")
+    newer = replace(CPU_MACHINE, target=TARGETS[120])
+    facts = changed(newer, "compilers", nvcc_architectures=(75, 80, 90))
+    one = row(facts, "target")
+    assert one.state is RowState.MISMATCHED
+    assert "this nvcc knows sm_75 to sm_90" in one.found
+
+
+def test_an_unknown_gpu_of_the_course(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADE_TARGET", "sm_9")
+    facts = replace(CPU_MACHINE, target=collection.look_at_target())
+    one = row(facts, "target")
+    assert one.state is RowState.MISMATCHED
+    assert "GRADE_TARGET='sm_9'" in one.found
+    assert one.fix == "unset GRADE_TARGET"
+    able = doctor.diagnose(facts).ability
+    assert not able.triton_on_cpu and not able.cuda_on_cpu
 
 
 # GPU and driver

@@ -76,7 +76,7 @@ def compiled(launches: Sequence[Told], folder: Path, **environment: str) -> list
         for name in [code_name(one["text"], one["options"])]
     ]
     ended = subprocess.run(
-        [sys.executable, GATE],
+        [sys.executable, GATE, "80"],
         input=json.dumps(list({one["keep"]: one for one in named}.values())),
         env={**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), **environment},
         cwd=folder,

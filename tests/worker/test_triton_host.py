@@ -233,6 +233,22 @@ def test_queries_of_tutorials_are_answered(bench: Bench) -> None:
     assert graded.verdict == "accepted", graded.printed
 
 
+def test_the_gpu_is_the_course_s(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADE_TARGET", "sm_90")
+    text = """
+assert torch.cuda.get_device_capability() == (9, 0)
+assert triton.runtime.driver.active.get_current_target().arch == 90
+SIZES = triton.runtime.driver.active.utils.get_device_properties(0)
+assert SIZES["max_shared_mem"] == 227 * 1024
+assert "H100" in torch.cuda.get_device_name()
+
+def silu(input, output, n):
+    launch(input, output, n)
+"""
+    graded = grade(bench, text)
+    assert graded.verdict == "accepted", graded.printed
+
+
 CUDA = 'DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")'
 ACCELERATOR = 'DEVICE = torch.accelerator.current_accelerator() or torch.device("cpu")'
 

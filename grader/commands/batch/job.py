@@ -16,6 +16,7 @@ import grader
 from grader.assignment.model import Assignment
 from grader.assignment.reader import read_assignment
 from grader.errors import GraderError
+from grader.gpu.target import course_target
 from grader.grading.identity import identity
 from grader.grading.plan import Options
 from grader.grading.selection import chosen_device
@@ -82,6 +83,7 @@ def report_key(
     return {
         **identity(assignment, submission),
         "device": device.value,
+        "target": course_target().name if device is Device.CPU else None,
         "public_seed": PUBLIC_SEED,
         "secret_seed": secret_seed,
         "grader": grader.__version__,

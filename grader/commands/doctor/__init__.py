@@ -15,7 +15,13 @@ from rich.console import Console
 
 from grader.commands.doctor.ability import Ability, ability
 from grader.commands.doctor.collection import collect
-from grader.commands.doctor.device import judge_driver, judge_gpus, judge_nvcc, judge_sanitizer
+from grader.commands.doctor.device import (
+    judge_driver,
+    judge_gpus,
+    judge_nvcc,
+    judge_sanitizer,
+    judge_target,
+)
 from grader.commands.doctor.facts import Facts
 from grader.commands.doctor.fixes import Fixes
 from grader.commands.doctor.machine import (
@@ -51,6 +57,7 @@ def diagnose(facts: Facts | None = None) -> Diagnosis:
         *judge_driver(facts, fixes),
         *judge_nvcc(facts, fixes),
         judge_sanitizer(facts, fixes),
+        judge_target(facts),
         *judge_cxx(facts, fixes),
         judge_torch(facts, fixes),
         judge_triton(facts, fixes),

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass
 
 from grader.commands.doctor.facts import Facts, Trial
+from grader.errors import UsageError
 from grader.gpu.nvml import ComputeMode
 
 # The package's requirements (pyproject.toml), and the oldest g++ whose default language is C++17,
@@ -60,12 +61,13 @@ def ability(facts: Facts) -> Ability:
         and not unsupported(facts)
         and not nvcc_is_too_new(facts)
     )
+    on_cpu = judge and not isinstance(facts.target, UsageError)
     return Ability(
         judge=judge,
         cuda_on_gpu=gpu and nvcc,
-        cuda_on_cpu=judge and cxx_is_fit(facts),
+        cuda_on_cpu=on_cpu and cxx_is_fit(facts),
         triton_on_gpu=gpu and triton and launcher_missing(facts) is None,
-        triton_on_cpu=judge and triton and works(packages.triton_canary),
+        triton_on_cpu=on_cpu and triton and works(packages.triton_canary),
         memory_on_gpu=gpu and compilers.sanitizer.tool is not None,
     )
 

@@ -33,7 +33,10 @@ from grader.commands.doctor.facts import (
     TorchImport,
     Trial,
 )
+from grader.errors import UsageError
 from grader.gpu import mps, nvml
+from grader.gpu.target import course_target
+from grader.protocol.targets import Target
 from grader.sandbox.level import Isolation
 from grader.system import toolchain
 from grader.system.cache import cache_root
@@ -77,6 +80,7 @@ def collect() -> Facts:
             packages=packages.result(),
             storage=look_at_storage(),
             isolation=look_at_isolation(system, on_gpu=bool(graphics.visible)),
+            target=look_at_target(),
         )
 
 
@@ -125,6 +129,14 @@ def look_at_graphics() -> Graphics:
         on_bus=sum(1 for device in Path("/sys/bus/pci/devices").glob("*") if _is_gpu(device)),
         mps=mps.detect(),
     )
+
+
+def look_at_target() -> Target | UsageError:
+    """Return the course's GPU, or what is wrong with the variable that names it."""
+    try:
+        return course_target()
+    except UsageError as error:
+        return error
 
 
 def look_at_compilers(visible: tuple[nvml.Gpu, ...]) -> Compilers:

@@ -14,7 +14,9 @@ from grader.commands.doctor.ability import (
 from grader.commands.doctor.facts import Facts, Graphics, reasons
 from grader.commands.doctor.fixes import FIRST_DRIVER, Fixes
 from grader.commands.doctor.rows import Row, broken, mismatched, missing, note, ok
+from grader.errors import UsageError
 from grader.gpu.nvml import ComputeMode, Gpu
+from grader.gpu.target import DEFAULT, TARGET_VARIABLE
 from grader.system import toolchain
 
 PENDING = "performance stays pending"
@@ -181,3 +183,20 @@ def judge_sanitizer(facts: Facts, fixes: Fixes) -> Row:
     cost = "memory checks on the GPU stay pending"
     fix = fixes.nvcc(facts.graphics.driver.cuda_version)
     return row("compute-sanitizer", found, cost=cost, fix=fix)
+
+
+def judge_target(facts: Facts) -> Row:
+    """Report the GPU for which kernels are compiled without one, and whether nvcc knows it."""
+    target, known = facts.target, facts.compilers.nvcc_architectures
+    if isinstance(target, UsageError):
+        cost = "nothing is graded on the CPU"
+        return mismatched("target", target.message, cost=cost, fix=f"unset {TARGET_VARIABLE}")
+    found = f"{target.name} ({target.gpu}): kernels are compiled for it where no GPU grades"
+    if known and target.capability not in known:
+        return mismatched(
+            "target",
+            f"{found}; this nvcc knows sm_{known[0]} to sm_{known[-1]}",
+            cost="on the CPU, nvcc does not test CUDA C++",
+            fix=f"export {TARGET_VARIABLE}={DEFAULT.name}",
+        )
+    return ok("target", found)

@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.errors import UsageError
 from grader.gpu.mps import Mps
 from grader.gpu.nvml import Gpu
 from grader.gpu.nvml import State as DriverState
+from grader.gpu.target import DEFAULT
+from grader.protocol.targets import Target
 from grader.sandbox.level import Isolation
 from grader.system.toolchain import Search
 
@@ -124,7 +127,10 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One machine. `isolation` is None if submissions cannot run at all."""
+    """One machine. `isolation` is None if submissions cannot run at all.
+
+    `target` is the course's GPU, or what is wrong with the variable that names it.
+    """
 
     system: System
     python: Python
@@ -133,6 +139,7 @@ class Facts:
     packages: Packages
     storage: Storage
     isolation: Isolation | None = None
+    target: Target | UsageError = DEFAULT
 
 
 def reasons(search: Search) -> str:

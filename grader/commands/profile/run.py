@@ -29,6 +29,7 @@ from grader.formats.counter_lines import write_counters
 from grader.formats.page import Page
 from grader.gpu.monitor import GpuMonitor
 from grader.gpu.nvml import Gpu
+from grader.gpu.target import course_target
 from grader.grading.context import FileContext, open_context
 from grader.grading.file_state import FileState
 from grader.grading.plan import Options, Plan
@@ -39,8 +40,6 @@ from grader.text.did_you_mean import did_you_mean
 from grader.text.numbers import three_digits
 from grader.vocabulary import Language
 
-# Register counts differ little between architectures; every supported nvcc knows this one.
-_WITHOUT_GPU = (8, 0)
 _INDENT = 2
 
 
@@ -186,7 +185,7 @@ class _Profile:
             )
             return
         gpu = self.request.gpu
-        architecture = gpu.compute_capability if gpu else _WITHOUT_GPU
+        architecture = gpu.compute_capability if gpu else course_target().version
         name = "sm_{}{}".format(*architecture)
         kernels = resources(self.request.assignment, self.file.file.source, nvcc, architecture)
         if not kernels:
