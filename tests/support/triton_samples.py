@@ -5,6 +5,7 @@ on a line of its own just before:
 
     # ! out_of_bounds error load x 1023     kind, severity, access, tensor, first element
     # ! endless                             the reason of not being measured
+    # ! load of 4 requests 1 sectors 4 …    what its line requests of memory
     # !                                     the compiler's error is here
 """
 
@@ -67,17 +68,17 @@ def run(
 
 def compiled(launches: Sequence[Told], folder: Path, **environment: str) -> list[Told]:
     """Compile launches as the gate does; their code goes into the folder. Return the results."""
-    texts = {
-        code_name(one["text"], one["options"]): without_folders(one["text"]) for one in launches
-    }
     named = [
-        {**one, "text": texts[name], "keep": name}
+        {
+            **one,
+            "text": without_folders(one["text"]),
+            "keep": code_name(one["text"], one["options"]),
+        }
         for one in launches
-        for name in [code_name(one["text"], one["options"])]
     ]
     ended = subprocess.run(
         [sys.executable, GATE, "80"],
-        input=json.dumps(list({one["keep"]: one for one in named}.values())),
+        input=json.dumps(named),
         env={**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), **environment},
         cwd=folder,
         capture_output=True,
@@ -108,6 +109,19 @@ def result(folder: str, name: str, *options: str) -> Told:
 def records(result: Told, kind: str, of: str = "told") -> list[Told]:
     """Return the records of a kind, of the executor's or of the `worker`'s."""
     return [record for record in result[of] if record["record"] == kind]
+
+
+def requests(result: Told) -> list[tuple[int, str]]:
+    """Return (line, words of its mark) of each line whose requests were counted."""
+    return sorted(
+        (
+            line["line"],
+            f"{line['access']} of {line['access_bytes']} requests {line['requests']} "
+            f"sectors {line['sectors']} ideal {line['ideal_sectors']}",
+        )
+        for record in records(result, "counters")
+        for line in record["lines"]
+    )
 
 
 def findings(result: Told) -> list[tuple[Any, ...]]:
