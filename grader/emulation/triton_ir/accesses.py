@@ -55,8 +55,6 @@ class Accesses:
         if on is not None:
             on = on.expand(shape)
             chosen = None if bool(on.all()) else on
-        if self.memory.requests is not None:
-            self.memory.requests.count(access, op, size, data, chosen)
         if chosen is None:
             addresses, owners = data.reshape(-1), programs.reshape(-1)
         else:
@@ -149,6 +147,15 @@ class Accesses:
                 times=len(uneven),
             )
 
+    def _count(
+        self, access: Access, op: Operation, pointer: Value, mask: Value | None, size: int
+    ) -> None:
+        """Count what warps request, if that is counted."""
+        if self.memory.requests is not None:
+            on = None if mask is None else mask.data
+            batch = len(self.programs)
+            self.memory.requests.count(access, op, size, batch, pointer.data, on)
+
     # ---- loads ----
 
     def load(self, op: Operation, pointer: Value, mask: Value | None, other: Value | None) -> Value:
@@ -156,6 +163,7 @@ class Accesses:
         kind = _pointee(op.given[0])
         dtype = dtype_of(kind)
         size = _width(kind)
+        self._count("load", op, pointer, mask, size)
         one, chosen, shape = self._lanes("load", op, pointer, mask, size)
         one.reads = True
         loaded = torch.zeros(one.addresses.shape, dtype=dtype)
@@ -180,6 +188,7 @@ class Accesses:
         """Store through pointers."""
         kind = _pointee(op.given[0])
         size = _width(kind)
+        self._count("store", op, pointer, mask, size)
         one, chosen, shape = self._lanes("store", op, pointer, mask, size)
         one.writes = True
         numbers = value.data.expand(shape)
@@ -234,6 +243,7 @@ class Accesses:
         """`tt.atomic_rmw`: every lane in the order of the programs; return what was there."""
         kind, order = op.words[0], op.words[1]
         size = _width(_pointee(op.given[0]))
+        self._count("atomic", op, pointer, mask, size)
         one, chosen, shape = self._lanes("atomic", op, pointer, mask, size)
         one.writes, one.reads = True, kind != "exch"
         numbers = value.data.expand(shape)
@@ -252,6 +262,7 @@ class Accesses:
         """`tt.atomic_cas`: lane after lane."""
         order = op.words[0]
         size = _width(_pointee(op.given[0]))
+        self._count("atomic", op, pointer, None, size)
         one, chosen, shape = self._lanes("atomic", op, pointer, None, size)
         one.writes = one.reads = True
         expected, numbers = (

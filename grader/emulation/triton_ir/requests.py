@@ -83,24 +83,22 @@ class Requests:
         access: str,
         op: Operation,
         size: int,
+        batch: int,
         addresses: torch.Tensor,
         mask: torch.Tensor | None,
     ) -> None:
-        """Count an access of a batch, of elements of `size` bytes, and where it is on.
+        """Count an access of a batch of programs, of elements of `size` bytes, where it is on.
 
-        Addresses and mask are `(batch, *block)`.
-
-
-        Raises UncountedError.
+        Addresses and mask are `(batch or 1, *block)`. Raises UncountedError.
         """
         shape = self._shapes.get(id(op))
         if shape is None:
             shape = self._shapes[id(op)] = self._shape(access, op, size)
-        batch = len(addresses)
-        flat = addresses.reshape(batch, -1)
-        on = None if mask is None else mask.reshape(batch, -1)
+        block = addresses.shape[1:]
+        flat = addresses.expand(batch, *block).reshape(batch, -1)
+        on = None if mask is None else mask.expand(batch, *block).reshape(batch, -1)
         step = max(1, _MOST_LANES // shape.elements.numel())
-        line = _line(op.location)
+        line = op.location.line if op.location else None
         key = line, access, shape.bytes
         entry = self.lines.setdefault(key, Line(*key))
         for first in range(0, batch, step):
@@ -134,10 +132,6 @@ class Requests:
             if access != "atomic":
                 raise
             return self._widths.of("load", at)  # an atomic that only reads
-
-
-def _line(at: Location | None) -> int | None:
-    return at.line if at else None
 
 
 def _count(entry: Line, shape: _Shape, addresses: torch.Tensor, on: torch.Tensor | None) -> None:
