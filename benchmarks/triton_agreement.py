@@ -41,7 +41,7 @@ KERNELS = ROOT / "tests" / "emulation" / "triton_ir" / "counters" / "kernels.py"
 GATE = ROOT / "grader" / "worker" / "triton_compile.py"
 DOCUMENT = ROOT / "docs" / "counters.md"
 MARKERS = ("<!-- agreement: begin -->\n", "<!-- agreement: end -->\n")
-TARGETS = (80, 90)
+COMPILED_FOR = (80, 90)
 _WARP = 32
 _LSU = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 # What adds up to each figure on a GPU; "ld" has the copies to shared memory (LDGSTS), too.
@@ -59,10 +59,11 @@ def record(target: Path) -> None:
     """Record the launches of all cases into a file; nothing is executed."""
     import torch
 
+    from grader.protocol.targets import TARGETS
     from grader.worker import triton_autotune, triton_host, triton_launches
 
     triton_autotune.install()
-    triton_host.install(str(KERNELS))
+    triton_host.install(str(KERNELS), TARGETS[80])
     recorder = triton_launches.install(None)  # type: ignore[arg-type] # nothing is sent
     found: list[dict[str, Any]] = []
     case = ""
@@ -272,7 +273,7 @@ def compare(out: Path) -> list[dict[str, Any]]:
     from grader.protocol.launches import code_name
 
     rows = []
-    for target in TARGETS:
+    for target in COMPILED_FOR:
         folder = out / f"sm_{target}"
         results = compile_all(launches, target, folder)
         work = []
@@ -335,7 +336,7 @@ def table(rows: list[dict[str, Any]], versions: str) -> str:
     same = sum(ours == gpu for ours, gpu in pairs)
     lines = [
         f"Measured with {versions}; {len(by_case)} kernels, compiled for "
-        f"{' and '.join(f'sm_{target}' for target in TARGETS)}. Figures that agree: {same} of "
+        f"{' and '.join(f'sm_{target}' for target in COMPILED_FOR)}. Figures that agree: {same} of "
         f"{len(pairs)}. One figure: both have it; two: here / GPU.",
         "",
         f"| kernel | {' | '.join(FIGURES)} |",

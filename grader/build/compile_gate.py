@@ -167,8 +167,8 @@ def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
         results = reports[0].get("results", [])
     for result in results:
         if result.get("error"):
-            text = str(result["error"].get("message", "")).strip().splitlines() or ["no reason"]
-            reason = f"the kernel does not compile for a GPU: {_reason(text)[:500]}"
+            lines = str(result["error"].get("message", "")).strip().splitlines() or ["no reason"]
+            reason = f"the kernel does not compile for a GPU: {_reason(lines)[:500]}"
             return GpuCode(problem=reason, verdict=Verdict.COMPILE_ERROR)
         if not result.get("ok"):
             lines = str(result.get("problem")).splitlines() or [""]

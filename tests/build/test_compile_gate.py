@@ -14,8 +14,8 @@ from grader.build.compile_gate import compile_launches, gpu_code
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
-from grader.protocol.targets import TARGETS
 from grader.protocol.launches import code_name
+from grader.protocol.targets import TARGETS
 from grader.report.evidence import BuildEvidence
 from grader.report.model import Report
 from grader.report.verdict import Verdict

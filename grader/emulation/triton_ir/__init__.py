@@ -7,5 +7,7 @@ arithmetic, libdevice   what operations compute, element by element; `blocks` as
 propagation, liveness   undefined elements and overflows; values that nobody uses
 accesses                loads, stores and atomics
 memory, storage         the checks of an access; allocations, and what is known of each cell
-traffic, findings       what is counted, what is found
+findings                what is found
+gpu_dialect             operations that the compiler for a GPU adds: shared memory, layouts
+requests                what warps request of memory, by `layouts` and the widths of `ptx`
 """
