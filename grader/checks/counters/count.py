@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.assignment.cases import DEFAULT_VALUES, Case
 from grader.assignment.counter_bounds import FigureName, FigureUnit
@@ -169,7 +169,7 @@ def not_built(rejected: Rejected, scoring: CounterScoring) -> CheckOutcome[Count
 def unproven(diagnosis: Diagnosis, scoring: CounterScoring) -> Diagnosis:
     """Return the diagnosis of the check for a run that proves nothing."""
     if diagnosis.verdict.pending:
-        return diagnosis
+        return replace(diagnosis, hint="")  # a machine with a GPU counts no other way
     if scoring.scored and scoring.graded_on_gpu:
         message = f"in the run on the CPU, which counts accesses: {diagnosis.message}"
         return Diagnosis(Verdict.NOT_MEASURED, message)

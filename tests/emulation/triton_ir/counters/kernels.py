@@ -117,6 +117,79 @@ def product_kernel(
     tl.store(out + rows[:, None] * n + cols[None, :], total, mask=cols[None, :] < n)
 
 
+@triton.jit
+def read(x, offsets, mask):
+    return tl.load(x + offsets, mask=mask, other=0.0)
+
+
+@triton.jit(noinline=True)
+def apart(x, offsets):
+    return tl.load(x + offsets * 3)
+
+
+@triton.jit
+def functions_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    # One line of `read`, inlined with other widths: y begins where the compiler knows nothing.
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    total = read(x, offsets, mask) + read(y, offsets, mask) + apart(x, tl.program_id(0))
+    tl.store(out + offsets, total, mask=mask)
+
+
+@triton.jit
+def split_product_kernel(
+    a, b, out, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # programs share the depth and add up with atomics
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    cols = tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), tl.float32)
+    for first in range(tl.program_id(2) * BK, k, 2 * BK):
+        depth = first + tl.arange(0, BK)
+        mask = (rows[:, None] < m) & (depth[None, :] < k)
+        left = tl.load(a + rows[:, None] * k + depth[None, :], mask=mask, other=0.0)
+        mask = (depth[:, None] < k) & (cols[None, :] < n)
+        right = tl.load(b + depth[:, None] * n + cols[None, :], mask=mask, other=0.0)
+        total = tl.dot(left, right, total)
+    mask = (rows[:, None] < m) & (cols[None, :] < n)
+    tl.atomic_add(out + rows[:, None] * n + cols[None, :], total.to(out.dtype.element_ty), mask)
+
+
+@triton.jit
+def exchange_kernel(x, out, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    old = tl.atomic_cas(out + offsets // 2, tl.zeros((BLOCK,), tl.int32), offsets)
+    tl.atomic_xchg(x + offsets, old)
+    tl.atomic_add(x, 1)
+
+
+@triton.jit
+def block_pointer_kernel(x, out, rows, cols, ROWS: tl.constexpr, COLS: tl.constexpr):
+    at = (tl.program_id(0) * ROWS, tl.program_id(1) * COLS)
+    source = tl.make_block_ptr(x, (rows, cols), (cols, 1), at, (ROWS, COLS), (1, 0))
+    target = tl.make_block_ptr(out, (rows, cols), (cols, 1), at, (ROWS, COLS), (1, 0))
+    tl.store(target, tl.load(source, boundary_check=(0, 1)), boundary_check=(0, 1))
+
+
+def _functions(make):
+    functions_kernel[(8,)](make(4096), make(4097)[1:], make(4096), 4096, BLOCK=512)
+
+
+def _split_product(dtype):
+    def launch(make):
+        a, b, out = make(96, 256, dtype=F16), make(256, 80, dtype=F16), make(96, 80, dtype=dtype)
+        split_product_kernel[(2, 2, 2)](a, b, out, 96, 80, 256, BM=64, BN=64, BK=32)
+
+    return launch
+
+
+def _exchange(make):
+    exchange_kernel[(8,)](make(4096, dtype=I32), make(2048, dtype=I32), BLOCK=512)
+
+
+def _block_pointer(make):
+    block_pointer_kernel[(4, 3)](make(100, 80), make(100, 80), 100, 80, ROWS=32, COLS=32)
+
+
 def _copy(dtype, n, block=1024, skip=0, **options):
     def launch(make):
         x, out = make(n + skip, dtype=dtype)[skip:], make(n, dtype=dtype)
@@ -193,7 +266,8 @@ def _reference(assignment, kernel, *arguments):
     return launch
 
 
-F16, F32, F64, I8 = torch.float16, torch.float32, torch.float64, torch.int8
+F16, F32, F64 = torch.float16, torch.float32, torch.float64
+I8, I32 = torch.int8, torch.int32
 
 
 def _transpose(kernel, rows, cols):
@@ -247,4 +321,9 @@ CASES = {
     "product float32": _product(F32, 120, 200),
     "product float32, odd rows": _product(F32, 123, 77),
     "product float16, odd rows": _product(F16, 123, 77),
+    "functions": _functions,
+    "split product, float32 atomics": _split_product(F32),
+    "split product, float16 atomics": _split_product(F16),
+    "exchanges": _exchange,
+    "block pointers": _block_pointer,
 }  # fmt: skip
