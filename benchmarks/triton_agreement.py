@@ -52,7 +52,10 @@ METRICS = {
 }
 FIGURES = tuple(f"{access} {what}" for access, what in METRICS)
 # The reasons why a figure differs although both are right: (case, figure).
-EXPLAINED: dict[tuple[str, str], str] = {}
+EXPLAINED = {
+    ("exchanges", "atomic sectors"): "two lanes of a warp compare and swap one element; a GPU lets "
+    "them take turns, and counts the sectors of each turn",
+}
 
 
 def record(target: Path) -> None:
