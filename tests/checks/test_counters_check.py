@@ -437,6 +437,13 @@ def test_the_largest_small_case_is_counted_or_else_the_smallest(
     assert case.sizes == {"rows": chosen, "cols": chosen}
 
 
+def test_in_triton_a_case_of_multiples_of_16_goes_first() -> None:
+    assignment, kernel = with_cases(17, 64, 100)
+    assert counting_case(assignment, kernel, Language.TRITON, 0).sizes["rows"] == 64
+    assert counting_case(assignment, kernel, Language.CUDA, 0).sizes["rows"] == 100
+    assert counting_case(*with_cases(17, 99), Language.TRITON, 0).sizes["rows"] == 99
+
+
 # --- records ---------------------------------------------------------------------------------
 
 ACCESS = {

@@ -65,7 +65,10 @@ class CounterScoring:
 def counting_case(
     assignment: Assignment, kernel: Kernel, language: Language, public_seed: int
 ) -> Case:
-    """Return the case to count: that of the spec's bounds, otherwise the largest small case."""
+    """Return the case to count: that of the spec's bounds, otherwise the largest small case.
+
+    In Triton a case of multiples of 16 goes first: the compiler splits wide accesses of others.
+    """
     if kernel.counters is not None:
         sizes = kernel.counters.sizes
         return Case(
@@ -79,7 +82,13 @@ def counting_case(
     visible = [case for case in drawn if case.visibility is Visibility.VISIBLE]
     by_size = {_elements(assignment, case): case for case in visible or drawn}
     small = [size for size in by_size if size <= _MOST_ELEMENTS]
+    if language is Language.TRITON:
+        small = [size for size in small if _is_even(by_size[size])] or small
     return by_size[max(small) if small else min(by_size)]
+
+
+def _is_even(case: Case) -> bool:
+    return not any(value % 16 for value in case.sizes.values() if isinstance(value, int))
 
 
 def _elements(assignment: Assignment, case: Case) -> int:
