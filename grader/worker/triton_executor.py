@@ -479,24 +479,21 @@ class Executor:
 def _flat(arguments: list[executor.Argument], module: Module) -> list[executor.Argument]:
     """Return the arguments of a compiled kernel.
 
-    A descriptor has become its pointer, shape and strides, then what stands outside of its shape,
-    which some versions follow by a flag that nothing sets.
+    A descriptor has become its pointer, shape and strides; newer versions add what stands outside
+    of its shape, and a flag that nothing sets.
     """
-    descriptors = [a for a in arguments if isinstance(a, executor.DescriptorArgument)]
     flat: list[executor.Argument] = []
+    described = sum(isinstance(one, executor.DescriptorArgument) for one in arguments)
+    plain = len(arguments) + sum(
+        2 * len(one.shape) for one in arguments if isinstance(one, executor.DescriptorArgument)
+    )
+    flags = (len(module.kernel.arguments) - plain) // max(described, 1)
     for argument in arguments:
         if isinstance(argument, executor.DescriptorArgument):
-            flat += [argument.view, *argument.shape, *argument.strides, argument.nan]
+            flat += [argument.view, *argument.shape, *argument.strides]
+            flat += [argument.nan, False][: max(flags, 0)]
         else:
             flat.append(argument)
-    missing = len(module.kernel.arguments) - len(flat)
-    if missing and missing == len(descriptors):
-        flat = []
-        for argument in arguments:
-            if isinstance(argument, executor.DescriptorArgument):
-                flat += [argument.view, *argument.shape, *argument.strides, argument.nan, False]
-            else:
-                flat.append(argument)
     return flat
 
 
