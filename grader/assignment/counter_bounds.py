@@ -8,12 +8,13 @@ float (4 sectors) have the same bound.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from grader.assignment.problem import Problem, named
 from grader.assignment.toml_locations import KeyPath
 from grader.assignment.validate_cases import size_problems
+from grader.vocabulary import Language
 
 FigureName = Literal["load_sectors", "store_sectors", "shared_wavefronts", "traffic"]
 FigureUnit = Literal["sectors", "wavefronts", "bytes"]
@@ -28,10 +29,23 @@ class CounterBounds:
     store_sectors      the same for stores
     shared_wavefronts  wavefronts of shared memory ÷ those without bank conflicts
     traffic            bytes of all sectors ÷ bytes of the arrays, each moved once
+
+    `special` are bounds of one language, which replace the general ones.
     """
 
     sizes: Mapping[str, int | float]
     most: Mapping[FigureName, float]
+    special: Mapping[Language, Mapping[FigureName, float]] = field(default_factory=dict)
+
+    def of(self, language: Language) -> Mapping[FigureName, float]:
+        """Return the bounds of a language, of the figures that are measured in it."""
+        bounds = {**self.most, **self.special.get(language, {})}
+        return {name: bounds[name] for name in FIGURES if name in bounds and _is_in(name, language)}
+
+
+def _is_in(name: FigureName, language: Language) -> bool:
+    """In Triton the compiler lays shared memory out, and nothing of it is counted."""
+    return language is Language.CUDA or name != "shared_wavefronts"
 
 
 def counter_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
@@ -39,12 +53,22 @@ def counter_problems(data: Mapping[str, Any]) -> Iterator[Problem]:
     for index, kernel in enumerate(data["kernels"]):
         at: KeyPath = ("kernels", index)
         bounds = kernel.get("counters", {})
-        if bounds and "cuda" not in kernel["files"]:
+        own = {
+            language: bounds[language.value] for language in Language if language.value in bounds
+        }
+        for language in own:
+            if language.value not in kernel["files"]:
+                yield Problem(
+                    (*at, "counters", language.value),
+                    f"is for {language.phrase}, but the kernel has no such file: remove it",
+                )
+        if "shared_wavefronts" in bounds and "cuda" not in kernel["files"]:
             yield Problem(
-                (*at, "counters"),
-                "is for CUDA C++, but the kernel has no .cu file: remove it",
+                (*at, "counters", "shared_wavefronts"),
+                "is counted in CUDA C++ only, but the kernel has no .cu file: remove it",
             )
-        if "counters" in kernel["points"] and not any(name in bounds for name in FIGURES):
+        given = {*bounds, *(name for special in own.values() for name in special)}
+        if "counters" in kernel["points"] and not given & set(FIGURES):
             yield Problem(
                 (*at, "points", "counters"),
                 "gives points, but the kernel has no bounds: "

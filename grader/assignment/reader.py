@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range
-from grader.assignment.counter_bounds import FIGURES, CounterBounds
+from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
 from grader.assignment.expression import Expression
 from grader.assignment.model import (
     PROGRAM_FILE,
@@ -212,8 +212,11 @@ def _benchmark(data: Mapping[str, Any]) -> Benchmark:
 
 
 def _counters(data: Mapping[str, Any]) -> CounterBounds:
-    most = {name: float(data[name]) for name in FIGURES if name in data}
-    return CounterBounds(sizes=dict(data["sizes"]), most=most)
+    def bounds(table: Mapping[str, Any]) -> dict[FigureName, float]:
+        return {name: float(table[name]) for name in FIGURES if name in table}
+
+    special = {one: bounds(data[one.value]) for one in Language if one.value in data}
+    return CounterBounds(sizes=dict(data["sizes"]), most=bounds(data), special=special)
 
 
 def _program(data: Mapping[str, Any]) -> Kernel:

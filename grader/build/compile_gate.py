@@ -2,14 +2,17 @@
 
 The executor runs the IR of Triton's front end. Whether the rest of the compiler takes it, the
 compiler decides, as nvcc does for CUDA C++: that needs no GPU. Whether the course's GPU can launch
-what it makes, the limits of that GPU decide: threads, shared memory and registers of a block.
+what it makes, the limits of that GPU decide: threads, shared memory and registers of a block. The
+code that it makes says which thread accesses what, for counting.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import re
+import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,7 +24,7 @@ from grader.build import ptxas
 from grader.build.artifact import Built, Rejected
 from grader.gpu.target import course_target
 from grader.protocol import programs
-from grader.protocol.launches import without_folders
+from grader.protocol.launches import code_name, without_folders
 from grader.protocol.targets import REGISTERS_PER_BLOCK, THREADS_PER_BLOCK, WARP, Target
 from grader.report.evidence import BuildEvidence, Diagnostic
 from grader.report.verdict import Verdict
@@ -34,6 +37,7 @@ _WALL_S = 120.0
 _MOST_LAUNCHES = 12
 _MOST_WARNINGS = 10
 _RUN = 'exec "$@" < launches.json'
+_MOST_CODE = 32 << 20  # bytes of one file of code
 _KEPT = ("kernel", "text", "options")
 
 
@@ -199,6 +203,65 @@ class _NotAcceptedError(Exception):
     """Not every launch compiled: the result is not cached."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuCode:
+    """The code of launches: in `folder`, by `protocol.launches.code_name`.
+
+    `problem` says why there is none; then `verdict` is compile_error if the compiler refuses a
+    launch, else not_measured.
+    """
+
+    folder: Path | None = None
+    problem: str = ""
+    verdict: Verdict = Verdict.NOT_MEASURED
+
+
+def gpu_code(launches: Sequence[dict[str, Any]]) -> GpuCode:
+    """Compile launches, and keep what the compiler makes of each: the GPU dialect, and PTX.
+
+    The files come from a process that runs no student code, but reads a submission's IR.
+    """
+    named: dict[str, dict[str, Any]] = {}
+    for launch in launches:
+        text = without_folders(str(launch.get("text")))
+        name = code_name(text, launch.get("options") or {})
+        kept = {key: launch.get(key) for key in _KEPT}
+        named[name] = {**kept, "text": text, "keep": name}
+    if len(named) > _MOST_LAUNCHES:
+        return GpuCode(problem=f"more than {_MOST_LAUNCHES} different launches are not compiled")
+    chosen = json.dumps([named[name] for name in sorted(named)])
+    target = course_target()
+    files = [f"{name}.{kind}" for name in sorted(named) for kind in ("ttgir", "ptx")]
+    reports: list[dict[str, Any]] = []
+
+    def make(folder: Path) -> None:
+        with scratch_folder("grade-gate-") as scratch:
+            reports.append(run_compiler(chosen, scratch, target.capability))
+            for name in files:
+                _copy(scratch / name, folder / name)
+        results = reports[0].get("results", [])
+        if not results or not all(result.get("ok") for result in results):
+            raise _NotAcceptedError
+        if not all((folder / name).is_file() for name in files):
+            raise _NotAcceptedError
+
+    key = content_key(triton_version(), target.name, chosen)
+    try:
+        return GpuCode(folder=cached_folder("triton-code", key, make))
+    except _NotAcceptedError:
+        results = reports[0].get("results", [])
+    for result in results:
+        if result.get("error"):
+            lines = str(result["error"].get("message", "")).strip().splitlines() or ["no reason"]
+            reason = f"the kernel does not compile for a GPU: {_reason(lines)[:500]}"
+            return GpuCode(problem=reason, verdict=Verdict.COMPILE_ERROR)
+        if not result.get("ok"):
+            lines = str(result.get("problem")).splitlines() or [""]
+            return GpuCode(problem=f"the compiler for a GPU failed: {lines[0][:300]}")
+    why = "made more code than the grader reads" if results else "ended early"
+    return GpuCode(problem=f"the compiler's program {why}")
+
+
 def triton_version() -> str:
     """Return the version of the installed Triton, "none" without one."""
     try:
@@ -226,6 +289,19 @@ def run_compiler(launches: str, folder: Path, capability: int, *options: str) ->
     if ended.end is spawn.End.TIME_LIMIT:
         return {"results": [], "why": f"the compiler did not end within {_WALL_S:g} s"}
     return _report(ended.output)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file of a confined process, if it is a file of no more than the limit."""
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            data = file.read(_MOST_CODE + 1)
+            if len(data) <= _MOST_CODE:
+                target.write_bytes(data)
 
 
 def _report(output: str) -> dict[str, Any]:

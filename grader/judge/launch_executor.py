@@ -7,6 +7,7 @@ the judge's own, unlike the worker's.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import struct
 import time
@@ -39,7 +40,8 @@ class LaunchExecutor:
     """One executor process; use it as a context manager. `checked` finds races and the like.
 
     With `host_writes` the submission's host code may compute outputs; with `idle` launches are
-    left out; with `records` they are recorded.
+    left out; with `records` they are recorded. `code` is a folder with the code of launches, of
+    which accesses are counted then.
     """
 
     def __init__(
@@ -51,11 +53,14 @@ class LaunchExecutor:
         host_writes: bool,
         idle: bool = False,
         records: bool = False,
+        code: Path | None = None,
     ) -> None:
         self._limits = limits
         self._from = 0
         with contextlib.ExitStack() as undo:
             self._folder = undo.enter_context(scratch_folder("grade-executor-"))
+            if code is not None:
+                shutil.copytree(code, self._folder / launches.CODE)
             self._channel = undo.enter_context(contextlib.closing(Channel()))
             ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             undo.callback(self._theirs.close)

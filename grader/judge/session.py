@@ -53,7 +53,8 @@ class Session:
     the GPU for which launches are compiled without one, by default the course's.
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
     Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
-    out.
+    out. `code` is a folder with the code of its launches for a GPU, with which their accesses are
+    counted.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -73,6 +74,7 @@ class Session:
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
+        code: Path | None = None,
         contributes: bool = False,
     ) -> None:
         compiles = built.language is Language.TRITON and built.device is Device.CUDA
@@ -110,6 +112,7 @@ class Session:
                     host_writes=built.torch_allowed,
                     idle=idle,
                     records=records,
+                    code=code,
                 )
                 undo.callback(self._executor.close)
                 link = self._executor.link

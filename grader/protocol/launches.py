@@ -24,10 +24,11 @@ are bounded, and every field is checked where it is used.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 LINK_FD = 5  # in the worker and in the executor
@@ -35,10 +36,13 @@ LINK_FD = 5  # in the worker and in the executor
 # In the executor's folder: the file of `worker.launch_recording`.
 RECORDING = "launches.recording"
 
-# Of the compiler's options, those that go into the compile gate.
 # The programs of a grid, in its first dimension and in each of the others.
 MOST_PROGRAMS, MOST_PROGRAMS_YZ = (1 << 31) - 1, 65535
+# Of the compiler's options, those that go into the compile gate.
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+# The executor's folder with the code of launches, if it counts their accesses.
+CODE = "code"
 
 _FOLDER = re.compile(r'"[^"\n]*/(?=[^"/\n]+":\d+:\d+)')
 _HEADER = struct.Struct("<II")
@@ -69,6 +73,12 @@ class ProtocolError(Exception):
 def without_folders(text: str) -> str:
     """Return IR whose locations name files without their folder, which each worker has its own."""
     return _FOLDER.sub('"', text)
+
+
+def code_name(text: str, options: Mapping[str, int]) -> str:
+    """Return the name of the files with the code that a GPU's compiler made of a launch's IR."""
+    key = json.dumps([without_folders(text), sorted(options.items())])
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def send(link: Stream, header: dict[str, Any], blobs: Sequence[Any] = ()) -> None:

@@ -7,7 +7,8 @@ compiler runs here, down to the machine code of a GPU (CAPABILITY, such as 80). 
 submission runs here; its IR is text of a process that does, so use the sandbox, and a writable
 TRITON_CACHE_DIR.
 
-Standard input: a JSON list of {"kernel", "text", "options"}. Standard output: one JSON object
+Standard input: a JSON list of {"kernel", "text", "options"}, and "keep", a name, if the code is
+to be kept in NAME.ttgir (the GPU dialect) and NAME.ptx. Standard output: one JSON object
 
     { "triton": version,
       "results": [ { "kernel", "ok", "threads", "shared_bytes",
@@ -80,6 +81,8 @@ def _compile(
         "shared_bytes": int(compiled.metadata.shared),
         "ptxas": "".join(log)[-_MOST_LOG:],
     }
+    for kind in ("ttgir", "ptx") if "keep" in launch else ():
+        Path(f"{launch['keep']}.{kind}").write_text(compiled.asm[kind], encoding="utf-8")
     if cubins:
         Path(f"{number}.cubin").write_bytes(compiled.asm["cubin"])
         result["cubin"] = _cubin(compiled)

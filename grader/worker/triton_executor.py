@@ -16,24 +16,24 @@ import socket
 import struct
 import time
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from grader.emulation.triton_ir import executor, findings, memory
+from grader.emulation.triton_ir import executor, findings, memory, ptx
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Location, Module
 from grader.emulation.triton_ir.parser import IRError, parse
+from grader.emulation.triton_ir.requests import Requests, UncountedError
 from grader.emulation.triton_ir.storage import Storage, View, is_filled
-from grader.emulation.triton_ir.traffic import Traffic
 from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
 from grader.worker.launch_recording import Recording
 
 _MOST_LAUNCHES_TOLD = 64
-_MOST_LINES_TOLD = 100  # of one kernel, the busiest
+_MOST_LINES_TOLD = 1000  # of one kernel
 _MOST_TEXTS = 4096
 _MOST_TEXT = 4 << 20  # bytes of IR; a kernel of a thousand lines has some 200,000
 _SHARE = 0.8  # of a call's time, which its launches together may take
@@ -154,6 +154,10 @@ class Executor:
         self._launches = 0
         self._kernels: dict[str, dict[str, Any]] = {}
         self._told: dict[tuple[int, str], int] = {}
+        # If the judge has put the code of launches here, their accesses are counted.
+        self._counts = Path(launches.CODE).is_dir()
+        self._sources: dict[int, str] = {}
+        self._code: dict[str, tuple[Module, ptx.Widths] | str] = {}
 
     # ---- commands of the judge ----
 
@@ -218,9 +222,9 @@ class Executor:
             occurrences=self._found.occurrences,
         )
         for kernel in self._kernels.values():
-            lines = sorted(kernel.pop("traffic").lines.values(), key=lambda line: -line.bytes)
+            lines = [line for line in kernel.pop("requests").lines.values() if line.requests]
             told = [asdict(line) for line in lines[:_MOST_LINES_TOLD]]
-            worker_log.tell("counters", **kernel, lines=told)
+            worker_log.tell("counters", **kernel, lines=told, lines_total=len(lines))
         if not self._host_writes:
             for buffer in self._buffers.values():
                 if scattered := buffer.host_scattered():
@@ -340,7 +344,13 @@ class Executor:
         run = executor.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
         loaded, stored = self._memory.loaded_bytes, self._memory.stored_bytes
         known = self._kernel(module.kernel.name)
-        self._memory.traffic = known["traffic"] if self._checked else None
+        if self._counts:
+            code = self._compiled(launch, known["requests"])
+            if isinstance(code, str):
+                message = f"the executor cannot read what the compiler made of it: {code}"
+                return self._not_measured("unsupported", message, module.kernel.location), []
+            run = replace(run, module=code, arguments=_flat(arguments, code))
+            self._memory.requests = known["requests"]
         try:
             result = executor.execute(
                 run, self._memory, self._found, deadline_s=began_s + self._left_s
@@ -351,6 +361,8 @@ class Executor:
             return self._not_executed(
                 f"the executor cannot run {error}", getattr(error, "at", None)
             )
+        except UncountedError as error:
+            return self._not_executed(f"accesses of this line cannot be counted: {error}", error.at)
         except executor.KernelError as error:
             line = error.at.line if error.at else None
             worker_log.tell(
@@ -390,6 +402,23 @@ class Executor:
             return f"its IR ({type(error).__name__}: {error})"[:300]
         # The compilers of a GPU have the last word: the judge gives them this file.
         Path(f"{number}.ttir").write_text(text, encoding="utf-8")
+        if self._counts:
+            self._sources[number] = text
+        return module
+
+    def _compiled(self, launch: dict[str, Any], requests: Requests) -> Module | str:
+        """Return what the compiler made of a launch, whose accesses are counted, or why not."""
+        options = {name: int(launch["options"][name]) for name in launch["options"]}
+        name = launches.code_name(self._sources[launch["ir"]], options)
+        if name not in self._code:
+            self._code[name] = _code(Path(launches.CODE) / name)
+        code = self._code[name]
+        if isinstance(code, str):
+            return code
+        module, widths = code
+        if options.get("num_ctas", 1) != 1:
+            return "programs of several thread blocks"
+        requests.begin(widths, module.encodings, options.get("num_warps", 4))
         return module
 
     def _tell_launch(self, launch: dict[str, Any], module: Module) -> int | None:
@@ -541,9 +570,42 @@ class Executor:
                 "operations": 0,
                 "loaded_bytes": 0,
                 "stored_bytes": 0,
-                "traffic": Traffic(),
+                "requests": Requests(),
             },
         )
+
+
+def _flat(arguments: list[executor.Argument], module: Module) -> list[executor.Argument]:
+    """Return the arguments of a compiled kernel.
+
+    A descriptor has become its pointer, shape and strides; newer versions add what stands outside
+    of its shape, and a flag that nothing sets.
+    """
+    flat: list[executor.Argument] = []
+    described = sum(isinstance(one, executor.DescriptorArgument) for one in arguments)
+    plain = len(arguments) + sum(
+        2 * len(one.shape) for one in arguments if isinstance(one, executor.DescriptorArgument)
+    )
+    flags = (len(module.kernel.arguments) - plain) // max(described, 1)
+    for argument in arguments:
+        if isinstance(argument, executor.DescriptorArgument):
+            flat += [argument.view, *argument.shape, *argument.strides]
+            flat += [argument.nan, False][: max(flags, 0)]
+        else:
+            flat.append(argument)
+    return flat
+
+
+def _code(path: Path) -> tuple[Module, ptx.Widths] | str:
+    """Return a launch's GPU dialect, and the widths of its instructions; or why there are none."""
+    try:
+        dialect = path.with_suffix(".ttgir").read_text(encoding="utf-8")
+        module = parse(dialect)
+        return module, ptx.widths(path.with_suffix(".ptx").read_text(encoding="utf-8"))
+    except OSError:
+        return "the launch is not the one that was compiled"
+    except Exception as error:  # a parser of what a compiler made of anybody's text
+        return f"{type(error).__name__}: {error}"[:300]
 
 
 def _record(finding: findings.Finding) -> dict[str, Any]:

@@ -104,6 +104,15 @@ def test_bounds_and_points_for_counters_are_read(folder: Path) -> None:
     )
 
 
+def test_a_language_may_have_bounds_of_its_own(folder: Path) -> None:
+    table = "counters = { sizes = { rows = 64, cols = 32 }, traffic = 3, cuda = { traffic = 2 } }"
+    write(folder, GOOD.replace("correctness = 60 }", f"correctness = 60 }}\n{table}"))
+    bounds = read_assignment(folder).kernels[1].counters
+    assert bounds is not None
+    assert bounds.of(Language.CUDA) == {"traffic": 2.0}
+    assert bounds.of(Language.TRITON) == {"traffic": 3.0}
+
+
 def test_bounds_without_points_are_allowed(folder: Path) -> None:
     table = "counters = { sizes = { rows = 64, cols = 32 }, traffic = 3 }"
     write(folder, GOOD.replace("correctness = 60 }", f"correctness = 60 }}\n{table}"))

@@ -17,10 +17,11 @@ from paths import REPOSITORY
 from grader.assignment.reader import read_assignment
 from grader.build import compile_gate
 from grader.build.artifact import Built, Rejected
-from grader.build.compile_gate import compile_launches
+from grader.build.compile_gate import compile_launches, gpu_code
 from grader.grading.pipeline import grade
 from grader.grading.plan import Options
 from grader.grading.progress import Progress
+from grader.protocol.launches import code_name
 from grader.protocol.targets import TARGETS
 from grader.report.evidence import BuildEvidence
 from grader.report.model import Report
@@ -96,6 +97,7 @@ def test_the_assembler_says_why(tmp_path: Path) -> None:
     assert build.evidence.diagnostics[0].message.startswith("ptxas: Modifier")
 
 
+A100 = TARGETS[80]
 SUM = """
 module {
   tt.func public @total(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) attributes {noinline = false} {
@@ -195,6 +197,23 @@ def test_what_the_course_has_decides(tmp_path: Path, monkeypatch: pytest.MonkeyP
     report = graded(tmp_path, odd)
     assert report.verdict is Verdict.ACCEPTED, report
     assert report.environment["target"] == "sm_90"
+
+
+def test_the_code_of_launches_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADE_CACHE_DIR", str(tmp_path / "cache"))
+    launch = {"kernel": "total", "text": SUM, "options": {"num_warps": 4}}
+    code = gpu_code([launch, launch])
+    assert code.folder is not None and code.problem == ""
+    name = code_name(SUM, {"num_warps": 4})
+    assert {file.name for file in code.folder.iterdir()} == {f"{name}.ttgir", f"{name}.ptx"}
+    assert "#ttg.blocked" in (code.folder / f"{name}.ttgir").read_text()
+    assert gpu_code([launch]).folder == code.folder, "it comes from the cache"
+    unread = gpu_code([{**launch, "text": "no IR"}])
+    assert (unread.folder, unread.verdict) == (None, Verdict.NOT_MEASURED)
+    refused = gpu_code([{**launch, "text": SUM.replace("tt.store", "tt.sore")}])
+    assert refused.problem.startswith("the compiler for a GPU failed")
+    many = [{**launch, "options": {"num_warps": 4, "num_stages": n}} for n in range(13)]
+    assert gpu_code(many).problem == "more than 12 different launches are not compiled"
 
 
 def test_an_argument_that_triton_does_not_take_is_a_runtime_error(tmp_path: Path) -> None:

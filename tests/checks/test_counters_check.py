@@ -30,7 +30,6 @@ from grader.checks.counters.count import (
     check_host_counters,
     counting_case,
     not_built,
-    not_counted,
 )
 from grader.checks.counters.totals import AccessCounts, read_host, read_triton
 from grader.gpu.nvml import Gpu
@@ -281,28 +280,66 @@ def test_a_wrong_kernel_without_points_has_no_entry(graded: Callable[..., Kernel
 # --- Triton ----------------------------------------------------------------------------------
 
 
+def test_in_triton_a_tile_keeps_every_bound(graded: Callable[..., KernelResult]) -> None:
+    kernel = graded("a_tile.py")
+    check = counters(kernel)
+    assert (kernel.verdict, check.verdict, check.score) == (Verdict.ACCEPTED, Verdict.ACCEPTED, 40)
+    assert check.message == "loads 1.00×, stores 1.00×, traffic 1.00× the least"
+    found = evidence(check)
+    assert (found.tool, found.launches) == ("checked interpreter", 1)
+    # What lies in shared memory the compiler decides.
+    assert [figure.allowed for figure in found.figures] == [1.1, 1.1, None, 1.2]
+    assert ratios(check)["shared_wavefronts"] is None
+
+
+def test_in_triton_a_broken_bound_names_the_line_and_the_number(
+    graded: Callable[..., KernelResult],
+) -> None:
+    kernel = graded("a_column.py")
+    check = counters(kernel)
+    assert (kernel.verdict, kernel.score) == (Verdict.TOO_SLOW, 60)
+    assert check.message == (
+        "turn.py:11: 29.0 sectors per store request, 3.6 would do; in all, stores take 8.00 times "
+        "the fewest, the assignment allows 1.1 (and 1 more broken)"
+    )
+    assert check.hint and "tl.arange" in check.hint
+    assert "line 11)" in (HAND_INS / "a_column.py").read_text().splitlines()[0]
+
+
 @pytest.mark.parametrize(
-    ("name", "line", "stores"), [("a_tile.py", None, 1.0), ("a_column.py", 11, 8.0)]
+    ("name", "verdict", "message"),
+    [
+        ("host_code_where_large.py", "wrong_answer", "host code wrote results into `output`"),
+        ("another_launch_each_time.py", "not_measured", "the launch is not the one that was comp"),
+    ],
 )
-def test_in_triton_figures_are_reported_and_no_bound_binds(
-    name: str, line: int | None, stores: float, graded: Callable[..., KernelResult]
+def test_in_triton_no_points_without_proof(
+    name: str, verdict: str, message: str, graded: Callable[..., KernelResult]
 ) -> None:
     kernel = graded(name)
     check = counters(kernel)
-    assert (kernel.verdict, check.score) == (Verdict.ACCEPTED, 40)
-    assert check.message.startswith("bounds apply to CUDA C++ only: a Triton kernel gets")
-    assert ratios(check)["store_sectors"] == stores
-    assert evidence(check).tool == "executor of Triton's IR"
-    assert [figure.allowed for figure in evidence(check).figures] == [None] * 4
-    assert (f"most in line {line}" in check.message) == (line is not None)
+    assert kernel.score == 60, "its cases are right"
+    assert (check.verdict, check.score) == (Verdict(verdict), 0)
+    assert check.pending == (40 if verdict == "not_measured" else 0)
+    assert message in check.message
 
 
-def test_on_a_gpu_triton_has_its_points_and_no_figures() -> None:
-    (kernel,) = TURN.kernels
-    assert not_counted(kernel).diagnosis.verdict is Verdict.ACCEPTED
-    assert not_counted(kernel).evidence is None
-    outcome = not_counted(replace(kernel, points=POINTS))
-    assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
+def test_a_language_without_a_bound_has_the_points_for_right_cases(
+    graded: Callable[..., KernelResult],
+) -> None:
+    check = counters(graded("a_column.py", **bounds(shared_wavefronts=1.1)))
+    assert (check.verdict, check.score, check.evidence) == (Verdict.ACCEPTED, 40, None)
+    assert check.message.startswith("the assignment has no bound for this language")
+
+
+def test_a_language_may_have_bounds_of_its_own() -> None:
+    spec = CounterBounds(
+        sizes={},
+        most={"traffic": 2.0, "shared_wavefronts": 1.5},
+        special={Language.TRITON: {"traffic": 3.0, "store_sectors": 9.0}},
+    )
+    assert spec.of(Language.CUDA) == {"traffic": 2.0, "shared_wavefronts": 1.5}
+    assert spec.of(Language.TRITON) == {"traffic": 3.0, "store_sectors": 9.0}
 
 
 # --- on a machine with a GPU -----------------------------------------------------------------
@@ -317,7 +354,7 @@ def counted_for_a_gpu(name: str, tmp_path: Path) -> CheckOutcome[CountersEvidenc
     case = counting_case(TURN, kernel, Language.CUDA, 0)
     data = Oracle(TURN).data(case, Language.CUDA)
     bench = RunSetup(assignment=TURN, built=product.built, server=None, driver=None, private=False)
-    scoring = CounterScoring.of(kernel, Device.CUDA)
+    scoring = CounterScoring.of(kernel, Language.CUDA, Device.CUDA)
     return check_host_counters(bench, product.text, (case, data), scoring)
 
 
@@ -344,21 +381,26 @@ def test_without_a_compiler_the_points_are_pending(
     monkeypatch.setattr(toolchain, "find_cxx", lambda: None)
     product = build_checked(TURN, read_submission(tmp_path, TURN).files["turn.cu"])
     assert not isinstance(product, Checked)
-    outcome = not_built(product, CounterScoring.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(product, CounterScoring.of(TURN.kernels[0], Language.CUDA, Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
     assert "g++ is not on this machine" in outcome.diagnosis.message
     hidden = replace(product, verdict=Verdict.FORBIDDEN)
-    outcome = not_built(hidden, CounterScoring.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(hidden, CounterScoring.of(TURN.kernels[0], Language.CUDA, Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.FORBIDDEN
     broken = replace(product, verdict=Verdict.COMPILE_ERROR)
-    outcome = not_built(broken, CounterScoring.of(TURN.kernels[0], Device.CUDA))
+    outcome = not_built(broken, CounterScoring.of(TURN.kernels[0], Language.CUDA, Device.CUDA))
     assert outcome.diagnosis.verdict is Verdict.NOT_MEASURED
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     ("name", "verdict"),
-    [("padded_tile.cu", Verdict.ACCEPTED), ("uncoalesced_stores.cu", Verdict.TOO_SLOW)],
+    [
+        ("padded_tile.cu", Verdict.ACCEPTED),
+        ("uncoalesced_stores.cu", Verdict.TOO_SLOW),
+        ("a_tile.py", Verdict.ACCEPTED),
+        ("a_column.py", Verdict.TOO_SLOW),
+    ],
 )
 def test_bounds_bind_on_a_gpu(
     name: str,
@@ -371,7 +413,8 @@ def test_bounds_bind_on_a_gpu(
     assert torch.cuda.is_available()
     check = counters(graded(name, options=Options(gpu=first_gpu)))
     assert check.verdict is verdict
-    assert evidence(check).tool == "host device"
+    in_triton = name.endswith(".py")
+    assert evidence(check).tool == ("checked interpreter" if in_triton else "host device")
 
 
 # --- the case --------------------------------------------------------------------------------
@@ -392,6 +435,13 @@ def test_the_largest_small_case_is_counted_or_else_the_smallest(
 ) -> None:
     case = counting_case(*with_cases(*rows), Language.CUDA, 0)
     assert case.sizes == {"rows": chosen, "cols": chosen}
+
+
+def test_in_triton_a_case_of_multiples_of_16_goes_first() -> None:
+    assignment, kernel = with_cases(17, 64, 100)
+    assert counting_case(assignment, kernel, Language.TRITON, 0).sizes["rows"] == 64
+    assert counting_case(assignment, kernel, Language.CUDA, 0).sizes["rows"] == 100
+    assert counting_case(*with_cases(17, 99), Language.TRITON, 0).sizes["rows"] == 99
 
 
 # --- records ---------------------------------------------------------------------------------
@@ -487,8 +537,11 @@ def test_what_is_reported_twice_is_refused(again: dict[str, Any]) -> None:
 
 
 LINE = {
-    "line": 4, "access": "load", "requests": 1, "elements": 8, "bytes": 32,
-    "sectors": 1, "least_sectors": 1,
+    "line": 4, "access": "load", "access_bytes": 4, "requests": 1, "lanes": 8, "sectors": 1,
+    "ideal_sectors": 1,
+}  # fmt: skip
+INTERPRETED = {
+    "record": "counters", "kernel": "k", "launches": 1, "lines": [LINE], "lines_total": 1,
 }  # fmt: skip
 EXECUTED = {"record": "counters", "kernel": "k", "launches": 1, "lines": [LINE]}
 
@@ -497,6 +550,8 @@ def test_the_executors_records_are_read() -> None:
     counted = read_triton([{"record": "launch"}, EXECUTED], "turn.py")
     (line,) = counted.lines
     assert (line.line, line.access_bytes, line.ratio, counted.launches) == (4, 4, 1.0, 1)
+    assert counted.problem is None
+    assert read_triton([{**EXECUTED, "lines_total": 2}], "turn.py").problem is not None
 
 
 @pytest.mark.parametrize(

@@ -280,11 +280,30 @@ BAD = [
         "add `counters = { sizes = …, … }` with one of `load_sectors`, `store_sectors`",
     ),
     Bad(
-        "counters-of-a-kernel-in-triton-alone",
+        "counters-of-a-language-without-a-file",
+        "correctness = 60 }",
+        "correctness = 60 }\n"
+        "counters = { sizes = { rows = 8, cols = 8 }, triton = { traffic = 2 } }",
+        "kernels[1].counters.triton",
+        "is for Triton, but the kernel has no such file: remove it",
+        below=1,
+    ),
+    Bad(
+        "shared-memory-of-a-kernel-in-triton-alone",
         'files = { cuda = "v2.cu" }',
-        'counters = { sizes = { rows = 8, cols = 8 }, traffic = 2 }\nfiles = { triton = "v2.py" }',
-        "kernels[1].counters",
-        "is for CUDA C++, but the kernel has no .cu file: remove it",
+        "counters = { sizes = { rows = 8, cols = 8 }, shared_wavefronts = 2 }\n"
+        'files = { triton = "v2.py" }',
+        "kernels[1].counters.shared_wavefronts",
+        "is counted in CUDA C++ only, but the kernel has no .cu file: remove it",
+    ),
+    Bad(
+        "shared-memory-in-triton",
+        "correctness = 60 }",
+        "correctness = 60 }\ncounters = "
+        "{ sizes = { rows = 8, cols = 8 }, triton = { shared_wavefronts = 2 } }",
+        "kernels[1].counters.triton.shared_wavefronts",
+        "",
+        below=1,
     ),
     Bad(
         "counters-without-sizes",

@@ -1,6 +1,6 @@
 """Run sample hand-ins as a judge does on the CPU, without its sandbox, and print what was told.
 
-    python triton_sample_runner.py [--seconds S] [--unchecked] FILE...
+    python triton_sample_runner.py [--seconds S] [--unchecked] [--code FOLDER] FILE...
 
     this program ── commands ──→ worker ── launches ──→ executor ←── commands ── this program
 
@@ -20,6 +20,7 @@ import contextlib
 import json
 import os
 import runpy
+import shutil
 import socket
 import struct
 import sys
@@ -115,10 +116,12 @@ def arrays(n: int, *, in_place: bool) -> list[Buffer]:
     ]
 
 
-def run(file: str, *, seconds: float, checked: bool) -> dict[str, Any]:
+def run(file: str, *, seconds: float, checked: bool, code: str | None = None) -> dict[str, Any]:
     """Load one sample and call it; return what happened."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        if code is not None:
+            shutil.copytree(code, launches.CODE)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
 
         def execute() -> None:
@@ -184,13 +187,14 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--seconds", type=float, default=30.0)
     options.add_argument("--unchecked", action="store_true")
+    options.add_argument("--code", type=os.path.abspath, help="count accesses, with this code")
     options.add_argument("files", nargs="+", type=os.path.abspath)
     asked = options.parse_args()
     torch.set_num_threads(1)
     numpy.seterr(all="ignore")
     print(json.dumps({"triton": triton.__version__}), flush=True)
     for file in asked.files:
-        result = run(file, seconds=asked.seconds, checked=not asked.unchecked)
+        result = run(file, seconds=asked.seconds, checked=not asked.unchecked, code=asked.code)
         print(json.dumps(result), flush=True)
 
 

@@ -5,6 +5,7 @@ on a line of its own just before:
 
     # ! out_of_bounds error load x 1023     kind, severity, access, tensor, first element
     # ! endless                             the reason of not being measured
+    # ! load of 4 requests 1 sectors 4 …    what its line requests of memory
     # !                                     the compiler's error is here
 """
 
@@ -14,15 +15,20 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paths import TESTS
+from paths import REPOSITORY, TESTS
+
+from grader.protocol.launches import code_name, without_folders
 
 SAMPLES = TESTS / "emulation" / "triton_ir"
+GATE = REPOSITORY / "grader" / "worker" / "triton_compile.py"
 RUNNER = Path(__file__).with_name("triton_sample_runner.py")
 _MARK = re.compile(r"# !(.*)$")
 
@@ -60,6 +66,40 @@ def run(
     return {Path(result["file"]).stem: {**version, **result} for result in results}
 
 
+def compiled(launches: Sequence[Told], folder: Path, **environment: str) -> list[Told]:
+    """Compile launches as the gate does; their code goes into the folder. Return the results."""
+    named = [
+        {
+            **one,
+            "text": without_folders(one["text"]),
+            "keep": code_name(one["text"], one["options"]),
+        }
+        for one in launches
+    ]
+    ended = subprocess.run(
+        [sys.executable, GATE, "80"],
+        input=json.dumps(named),
+        env={**os.environ, "TRITON_CACHE_DIR": str(folder / "cache"), **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    results: list[Told] = json.loads(ended.stdout)["results"]
+    return results
+
+
+def counted(paths: Sequence[Path], **environment: str) -> dict[str, Told]:
+    """Run samples twice, with the compiler in between, so that accesses are counted."""
+    first = run(paths, "--unchecked", environment=environment)
+    with tempfile.TemporaryDirectory() as folder:
+        compiled([one for told in first.values() for one in records(told, "launch")],
+                 Path(folder), **environment)  # fmt: skip
+        shutil.rmtree(Path(folder, "cache"), ignore_errors=True)
+        return run(paths, "--unchecked", f"--code={folder}", environment=environment)
+
+
 @functools.cache
 def result(folder: str, name: str, *options: str) -> Told:
     """Return what became of one sample."""
@@ -69,6 +109,19 @@ def result(folder: str, name: str, *options: str) -> Told:
 def records(result: Told, kind: str, of: str = "told") -> list[Told]:
     """Return the records of a kind, of the executor's or of the `worker`'s."""
     return [record for record in result[of] if record["record"] == kind]
+
+
+def requests(result: Told) -> list[tuple[int, str]]:
+    """Return (line, words of its mark) of each line whose requests were counted."""
+    return sorted(
+        (
+            line["line"],
+            f"{line['access']} of {line['access_bytes']} requests {line['requests']} "
+            f"sectors {line['sectors']} ideal {line['ideal_sectors']}",
+        )
+        for record in records(result, "counters")
+        for line in record["lines"]
+    )
 
 
 def findings(result: Told) -> list[tuple[Any, ...]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from slow import slow_unless
-from triton_samples import Told, files, findings, marks, records, run
+from triton_samples import Told, counted, files, findings, marks, records, requests, run
 
 QUICK = {
     "arguments_of_all_sorts",
@@ -62,18 +62,9 @@ def test_planted_fault_is_found(file: Path) -> None:
         assert record["kernel"] and record["hint"]
 
 
-def test_accesses_are_counted_by_line() -> None:
+def test_requests_are_counted_by_line() -> None:
     (file,) = files("counted")
-    counted = [
-        (
-            line["line"],
-            f"{line['access']} requests {line['requests']} bytes {line['bytes']} "
-            f"sectors {line['sectors']} least {line['least_sectors']}",
-        )
-        for record in records(run([file])[file.stem], "counters")
-        for line in record["lines"]
-    ]
-    assert sorted(counted) == marks(file)
+    assert requests(counted([file])[file.stem]) == marks(file)
 
 
 def test_every_configuration_is_taken() -> None:

@@ -9,19 +9,13 @@ Asked for by GRADE_TRITON_VERSIONS: folders, separated by ":", each with an unpa
 from __future__ import annotations
 
 import functools
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from paths import REPOSITORY
-from triton_samples import Told, files, findings, marks, records, run
+from triton_samples import Told, compiled, counted, files, findings, marks, records, requests, run
 
 FOLDERS = [folder for folder in os.environ.get("GRADE_TRITON_VERSIONS", "").split(":") if folder]
-GATE = REPOSITORY / "grader" / "worker" / "triton_compile.py"
 CORRECT = [file for file in files("correct") if file.stem != "one_program_per_element"]
 FAULTS = files("faults")
 COMPILED = {"arguments_of_all_sorts", "autotuned", "kernels_anywhere", "row_softmax"}
@@ -39,22 +33,6 @@ def called(folder: str) -> dict[str, Told]:
     results = run(samples, environment={"PYTHONPATH": folder})
     for result in results.values():
         assert Path(folder, f"triton-{result['triton']}.dist-info").is_dir(), "another triton"
-    return results
-
-
-def compiled(launches: list[Told], folder: str, cache: Path) -> list[dict[str, Any]]:
-    """Return what the compile gate says of launches."""
-    ended = subprocess.run(
-        [sys.executable, GATE],
-        input=json.dumps(launches),
-        env={**os.environ, "PYTHONPATH": folder, "TRITON_CACHE_DIR": str(cache)},
-        cwd=cache,
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    results: list[dict[str, Any]] = json.loads(ended.stdout)["results"]
     return results
 
 
@@ -83,7 +61,7 @@ def test_errors_of_the_compiler(folder: str) -> None:
 def test_the_gate(folder: str, tmp_path: Path) -> None:
     samples = called(folder)
     launches = [one for name in sorted(COMPILED) for one in records(samples[name], "launch")]
-    results = compiled(launches, folder, tmp_path)
+    results = compiled(launches, tmp_path, PYTHONPATH=folder)
     assert len(results) == len(launches) >= len(COMPILED)
     assert [(one["ok"], one["error"], one["problem"]) for one in results] == [
         (True, None, None) for _ in launches
@@ -96,5 +74,17 @@ def test_what_the_gate_refuses(folder: str, tmp_path: Path) -> None:
     text = launch["text"]
     load = next(line for line in text.splitlines() if "tt.load" in line)
     odd = load.replace(" : tensor", " cacheModifier = cg evictionPolicy = evict_first : tensor", 1)
-    results = compiled([{**launch, "text": text.replace(load, odd)}], folder, tmp_path)
+    results = compiled([{**launch, "text": text.replace(load, odd)}], tmp_path, PYTHONPATH=folder)
     assert results[0]["error"]["type"] == "PTXASError", results
+
+
+@each_version
+def test_requests(folder: str) -> None:
+    (file,) = files("counted")
+    assert requests(counted([file], PYTHONPATH=folder)[file.stem]) == marks(file)
+
+
+@each_version
+def test_correct_samples_in_the_gpu_dialect(folder: str) -> None:
+    for name, found in counted(CORRECT, PYTHONPATH=folder).items():
+        assert (set(found["statuses"]), found["right"]) == ({"done"}, True), (name, found["told"])

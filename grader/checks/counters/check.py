@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
@@ -45,15 +46,15 @@ class CountersCheck(Check[CountersEvidence]):
     def count(self, context: CheckContext) -> CheckOutcome[CountersEvidence]:
         """Count the accesses of one call, if this machine can."""
         from grader.checks.counters import count
+        from grader.checks.counters.count_triton import check_triton_counters
 
         kernel, language = context.file.kernel, context.file.language
-        if language is Language.TRITON and context.device is Device.CUDA:
-            return count.not_counted(kernel)
         case = count.counting_case(context.assignment, kernel, language, context.public_seed)
         prepared = case, context.data(case)
+        scoring = count.CounterScoring.of(kernel, language, context.device)
         if language is Language.TRITON:
-            return count.check_triton_counters(context.setup(private=False), prepared, kernel)
-        scoring = count.CounterScoring.of(kernel, context.device)
+            built = replace(context.built, device=Device.CPU)
+            return check_triton_counters(context.setup(built, private=False), prepared, scoring)
         checked = context.checked_build()
         if isinstance(checked, Rejected):
             return count.not_built(checked, scoring)

@@ -1,33 +1,32 @@
 """Count the memory accesses of one small case and compare them with the assignment's bounds.
 
-    CUDA C++, on any device   the checked host build counts every block
-    Triton, on a CPU          the executor of launches counts; bounds do not apply
+    CUDA C++   the checked host build counts every block
+    Triton     the executor of launches counts, with the layouts that the compiler for a GPU chose
 
-In CUDA C++ the figures come from the process that ran the submission and are not trusted by
-themselves. They win points only if the judge saw right outputs in the same run, and if the counted
-accesses are enough to read and write every array once. A broken bound always costs the points.
+Both need no GPU, and are the same on a machine with one. In CUDA C++ the figures come from the
+process that ran the submission and are not trusted by themselves. In either language they win
+points only if the judge saw right outputs in the same run, and if the counted accesses are enough
+to read and write every array once. A broken bound always costs the points.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from grader.assignment.cases import DEFAULT_VALUES, Case
-from grader.assignment.counter_bounds import CounterBounds, FigureName, FigureUnit
+from grader.assignment.counter_bounds import FigureName, FigureUnit
 from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Rejected
 from grader.checks.check import CheckOutcome
-from grader.checks.common import executor_findings
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
-from grader.checks.counters.totals import AccessCounts, read_host, read_triton
+from grader.checks.counters.totals import AccessCounts, read_host
 from grader.judge.session import Session
 from grader.report.evidence import CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
@@ -43,19 +42,21 @@ _MOST_ELEMENTS = 2**16
 class CounterScoring:
     """How the figures of a submission count.
 
-    `bounds` are the assignment's, if it has any; `scored` is true if they have points. With
+    `most` are the bounds of its language; `scored` is true if they have points. With
     `graded_on_gpu`, a failure of the run on the CPU costs no points.
     """
 
-    bounds: CounterBounds | None = None
+    language: Language
+    most: Mapping[FigureName, float] = field(default_factory=dict)
     scored: bool = False
     graded_on_gpu: bool = False
 
     @classmethod
-    def of(cls, kernel: Kernel, device: Device) -> CounterScoring:
-        """Return the scoring of a kernel in CUDA C++ that is graded on `device`."""
+    def of(cls, kernel: Kernel, language: Language, device: Device) -> CounterScoring:
+        """Return the scoring of a kernel in a language that is graded on `device`."""
         return cls(
-            bounds=kernel.counters,
+            language=language,
+            most=kernel.counters.of(language) if kernel.counters is not None else {},
             scored=CheckName.COUNTERS in kernel.points,
             graded_on_gpu=device is Device.CUDA,
         )
@@ -64,8 +65,11 @@ class CounterScoring:
 def counting_case(
     assignment: Assignment, kernel: Kernel, language: Language, public_seed: int
 ) -> Case:
-    """Return the case to count: in CUDA C++ the spec's, otherwise the largest small case."""
-    if kernel.counters is not None and language is Language.CUDA:
+    """Return the case to count: that of the spec's bounds, otherwise the largest small case.
+
+    In Triton a case of multiples of 16 goes first: the compiler splits wide accesses of others.
+    """
+    if kernel.counters is not None:
         sizes = kernel.counters.sizes
         return Case(
             name=", ".join(f"{name}={value}" for name, value in sizes.items()),
@@ -78,7 +82,13 @@ def counting_case(
     visible = [case for case in drawn if case.visibility is Visibility.VISIBLE]
     by_size = {_elements(assignment, case): case for case in visible or drawn}
     small = [size for size in by_size if size <= _MOST_ELEMENTS]
+    if language is Language.TRITON:
+        small = [size for size in small if _is_even(by_size[size])] or small
     return by_size[max(small) if small else min(by_size)]
+
+
+def _is_even(case: Case) -> bool:
+    return not any(value % 16 for value in case.sizes.values() if isinstance(value, int))
 
 
 def _elements(assignment: Assignment, case: Case) -> int:
@@ -96,48 +106,64 @@ def check_host_counters(
         outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
         session.finish(_FINISH_S)
         records = session.records()
-    diagnosis, evidence = _host_outcome(setup, text, case[0], outcome, records, scoring)
-    return CheckOutcome(
-        diagnosis=diagnosis, evidence=evidence, wall_s=round(time.monotonic() - started_s, 3)
-    )
+
+    def read() -> AccessCounts:
+        file = setup.built.file
+        return read_host(outcome.records, records, setup.built.path, file, text)
+
+    judged = judge_run(setup, case[0], outcome, scoring, HOST_TOOL, read)
+    return counted_in(started_s, *judged)
 
 
-def _host_outcome(
+def counted_in(
+    started_s: float, diagnosis: Diagnosis, evidence: CountersEvidence | None = None
+) -> CheckOutcome[CountersEvidence]:
+    """Return the outcome of a check that began at `started_s`."""
+    wall_s = round(time.monotonic() - started_s, 3)
+    return CheckOutcome(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
+
+
+def judge_run(
     setup: RunSetup,
-    text: str,
     case: Case,
     outcome: ToolOutcome,
-    records: Sequence[Mapping[str, Any]],
     scoring: CounterScoring,
+    tool: str,
+    read: Callable[[], AccessCounts],
 ) -> tuple[Diagnosis, CountersEvidence | None]:
-    """Decide by how the run ended, then whether it proves anything, then the bounds."""
+    """Decide by how the run ended, then whether it proves anything, then the bounds.
+
+    `read` raises ValueError if a record is forged.
+    """
     if outcome.failure is not None:
-        return _unproven(outcome.failure, scoring), None
+        return unproven(outcome.failure, scoring), None
     try:
-        counted = read_host(outcome.records, records, setup.built.path, setup.built.file, text)
+        counted = read()
     except ValueError:
         return Diagnosis(Verdict.TAMPERED, messages.TAMPERED), None
     least = _least_bytes(setup, case)
-    evidence = _evidence(HOST_TOOL, case, counted, sum(least), scoring.bounds)
+    evidence = _evidence(tool, case, counted, sum(least), scoring.most)
     if not counted.complete:
         incomplete = Diagnosis(Verdict.WRONG_ANSWER, messages.INCOMPLETE)
-        return _unproven(incomplete, scoring), evidence
+        return unproven(incomplete, scoring), evidence
     if counted.problem is not None:
         return Diagnosis(Verdict.NOT_MEASURED, counted.problem), evidence
     if outcome.wrong:
         wrong = Diagnosis(Verdict.WRONG_ANSWER, messages.WRONG_OUTPUTS)
-        return _unproven(wrong, scoring), evidence
+        return unproven(wrong, scoring), evidence
     missing = messages.missing_accesses(
         counted.launches,
         read=(counted.moved_bytes("load", "atomic"), least[0]),
         written=(counted.moved_bytes("store", "atomic"), least[1]),
     )
     if missing and (scoring.scored or not counted.lines):
-        return _unproven(Diagnosis(Verdict.WRONG_ANSWER, missing), scoring), evidence
+        return unproven(Diagnosis(Verdict.WRONG_ANSWER, missing), scoring), evidence
     broken = [figure for figure in evidence.figures if not _within_bound(figure)]
     if broken and scoring.scored:
         worst = max(broken, key=lambda figure: (figure.ratio or 0) / (figure.allowed or 1))
-        message, hint = messages.broken_bound(worst, counted.lines, more=len(broken) - 1)
+        message, hint = messages.broken_bound(
+            worst, counted.lines, scoring.language, more=len(broken) - 1
+        )
         return Diagnosis(Verdict.TOO_SLOW, message, hint=hint), evidence
     return Diagnosis(Verdict.ACCEPTED, messages.summary(evidence)), evidence
 
@@ -149,54 +175,10 @@ def not_built(rejected: Rejected, scoring: CounterScoring) -> CheckOutcome[Count
     return CheckOutcome(diagnosis=Diagnosis(verdict, rejected.message))
 
 
-def check_triton_counters(
-    setup: RunSetup, case: Prepared, kernel: Kernel
-) -> CheckOutcome[CountersEvidence]:
-    """Run a Triton submission on one case; bounds do not apply."""
-    started_s = time.monotonic()
-    limits = setup.assignment.limits
-    with Session(setup.built, limits, setup.server, watch_memory=True) as session:
-        outcome = run_under_tool(setup, session, [case], limits)
-    diagnosis, evidence = _triton_outcome(setup, case[0], outcome)
-    if diagnosis.verdict is not Verdict.TAMPERED and CheckName.COUNTERS in kernel.points:
-        message = f"{messages.CUDA_ONLY}; {diagnosis.message}"
-        diagnosis = Diagnosis(Verdict.ACCEPTED, message)
-    wall_s = round(time.monotonic() - started_s, 3)
-    return CheckOutcome(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
-
-
-def not_counted(kernel: Kernel) -> CheckOutcome[CountersEvidence]:
-    """Return the outcome of a Triton submission on a GPU, where accesses are not counted."""
-    if CheckName.COUNTERS in kernel.points:
-        diagnosis = Diagnosis(Verdict.ACCEPTED, messages.CUDA_ONLY)
-    else:
-        message = "accesses of a Triton kernel are counted on a CPU only"
-        diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)
-    return CheckOutcome(diagnosis=diagnosis)
-
-
-def _triton_outcome(
-    setup: RunSetup, case: Case, outcome: ToolOutcome
-) -> tuple[Diagnosis, CountersEvidence | None]:
-    if outcome.failure is not None:
-        return _unproven(outcome.failure, CounterScoring()), None
-    try:
-        counted = read_triton(outcome.records, setup.built.file)
-    except ValueError:
-        return Diagnosis(Verdict.TAMPERED, messages.TAMPERED), None
-    least = sum(_least_bytes(setup, case))
-    evidence = _evidence(executor_findings.TOOL, case, counted, least, None)
-    if outcome.wrong or not counted.lines:
-        message = messages.WRONG_OUTPUTS if outcome.wrong else messages.NO_ACCESSES
-        diagnosis = Diagnosis(Verdict.WRONG_ANSWER, message)
-        return _unproven(diagnosis, CounterScoring()), evidence
-    return Diagnosis(Verdict.ACCEPTED, messages.summary(evidence)), evidence
-
-
-def _unproven(diagnosis: Diagnosis, scoring: CounterScoring) -> Diagnosis:
+def unproven(diagnosis: Diagnosis, scoring: CounterScoring) -> Diagnosis:
     """Return the diagnosis of the check for a run that proves nothing."""
     if diagnosis.verdict.pending:
-        return diagnosis
+        return replace(diagnosis, hint="")  # a machine with a GPU counts no other way
     if scoring.scored and scoring.graded_on_gpu:
         message = f"in the run on the CPU, which counts accesses: {diagnosis.message}"
         return Diagnosis(Verdict.NOT_MEASURED, message)
@@ -225,10 +207,12 @@ def _within_bound(figure: CounterFigure) -> bool:
 
 
 def _evidence(
-    tool: str, case: Case, counted: AccessCounts, least_bytes: int, bounds: CounterBounds | None
+    tool: str,
+    case: Case,
+    counted: AccessCounts,
+    least_bytes: int,
+    most: Mapping[FigureName, float],
 ) -> CountersEvidence:
-    most = bounds.most if bounds is not None else {}
-
     def figure(name: FigureName, unit: FigureUnit, measured: int, least: int) -> CounterFigure:
         ratio = round(measured / least, 4) if measured and least else None
         return CounterFigure(

@@ -6,12 +6,17 @@ from collections.abc import Iterable
 
 from grader.assignment.counter_bounds import FigureName
 from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
+from grader.vocabulary import Language
 
 TAMPERED = "the submission wrote into the counters' report"
 WRONG_OUTPUTS = "outputs were wrong in the run that counts accesses, so its figures do not count"
 INCOMPLETE = "the counters' report is incomplete, so its figures do not count"
-CUDA_ONLY = "bounds apply to CUDA C++ only: a Triton kernel gets these points for right cases"
-NO_ACCESSES = "no kernel accessed any memory in this run"
+NO_LAUNCH = "no kernel was launched in this run, so nothing was counted"
+NO_BOUNDS = "the assignment has no bound for this language: these points come with right cases"
+HOST_WROTE = (
+    "host code wrote results into `{}` in the run that counts accesses: kernels must do all of "
+    "the work"
+)
 
 # A line with a higher ratio is named even if no bound is broken.
 _RATIO_SHOWN = 1.25
@@ -24,6 +29,18 @@ _HINTS: dict[FigureName, str] = {
     "distance between them, as by a column of padding",
     "traffic": "either the same elements come from global memory again and again (load a tile into "
     "shared memory once, and use it many times), or a warp uses few of each sector's 32 bytes",
+}
+_BLOCK_HINT = (
+    "let the elements of a block, as `tl.arange` numbers them, {0} neighbouring addresses: along a "
+    "row of the array that is {1}. If they do, the compiler may be unable to prove it: a row or a "
+    "mask that ends at no multiple of 16 elements splits wide accesses"
+)
+_TRITON_HINTS: dict[FigureName, str] = {
+    **_HINTS,
+    "load_sectors": _BLOCK_HINT.format("read", "read"),
+    "store_sectors": _BLOCK_HINT.format("write", "written"),
+    "traffic": "either the same elements come from global memory again and again (let a program "
+    "load a larger tile once, and use it many times), or a warp uses few of each sector's 32 bytes",
 }
 
 
@@ -51,7 +68,7 @@ def summary(evidence: CountersEvidence) -> str:
 
 
 def broken_bound(
-    figure: CounterFigure, lines: Iterable[CounterLine], *, more: int
+    figure: CounterFigure, lines: Iterable[CounterLine], language: Language, *, more: int
 ) -> tuple[str, str]:
     """Return message and hint for a figure beyond its bound; `more` counts the other ones."""
     among = [line for line in lines if _belongs(line, figure.name)]
@@ -70,7 +87,8 @@ def broken_bound(
         )
     place = worst.file if worst.line is None else f"{worst.file}:{worst.line}"
     others = f" (and {more} more broken)" if more else ""
-    return f"{place}: {what}{others}", _HINTS[figure.name]
+    hints = _TRITON_HINTS if language is Language.TRITON else _HINTS
+    return f"{place}: {what}{others}", hints[figure.name]
 
 
 _SUBJECTS: dict[FigureName, str] = {
@@ -86,7 +104,7 @@ def missing_accesses(launches: int, *, read: tuple[int, int], written: tuple[int
     `read` and `written` are (counted, needed) in bytes.
     """
     if not launches:
-        return "no kernel was launched in this run, so nothing was counted"
+        return NO_LAUNCH
     for verb, (counted, needed) in (("read", read), ("write", written)):
         if counted < needed:
             return (

@@ -162,6 +162,7 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
     launches = 0
     lines: list[CounterLine] = []
     kernels: set[str] = set()
+    problem = None
     for record in records:
         if record.get("record") != "counters":
             continue
@@ -169,31 +170,32 @@ def read_triton(records: Sequence[Mapping[str, Any]], file: str) -> AccessCounts
         if type(name) is not str or name in kernels or type(record.get("lines")) is not list:
             raise ValueError("not the counters of one kernel")
         kernels.add(name)
-        _check_numbers(record, "launches")
+        _check_numbers(record, "launches", "lines_total")
         launches += record["launches"]
+        if record["lines_total"] > len(record["lines"]):
+            problem = f"the kernel {name[:_MOST_CHARACTERS]} has more lines than are reported"
         for entry in record["lines"]:
             if not isinstance(entry, dict):
                 raise ValueError("not the counters of a line")
             lines.append(_triton_line(entry, name, file))
-    return AccessCounts(launches=launches, lines=tuple(lines))
+    return AccessCounts(launches=launches, lines=tuple(lines), problem=problem)
 
 
 def _triton_line(entry: Mapping[str, Any], kernel: str, file: str) -> CounterLine:
-    _check_numbers(entry, "requests", "elements", "bytes", "sectors", "least_sectors")
+    _check_numbers(entry, "requests", "access_bytes", "sectors", "ideal_sectors")
     line, access = entry.get("line"), entry.get("access")
     if access not in ("load", "store", "atomic"):
         raise ValueError(f"an unknown kind of access: {access!r}")
-    elements = entry["elements"]
     return _line(
         file=file,
         line=line if type(line) is int and 0 < line < _LARGEST else None,
         kernel=kernel,
         space="global",
         access=access,
-        access_bytes=entry["bytes"] // elements if elements else None,
+        access_bytes=entry["access_bytes"],
         requests=entry["requests"],
         transactions=entry["sectors"],
-        least=entry["least_sectors"],
+        least=entry["ideal_sectors"],
     )
 
 

@@ -10,5 +10,7 @@ propagation, liveness   undefined elements and overflows; values that nobody use
 accesses                loads, stores and atomics, lane by lane
 tiles, regions          loads and stores through regular offsets, as slices
 memory, storage         the checks of an access; allocations, and what is known of each cell
-traffic, findings       what is counted, what is found
+findings                what is found
+gpu_dialect             operations that the compiler for a GPU adds: shared memory, layouts
+requests                what warps request of memory, by `layouts` and the widths of `ptx`
 """

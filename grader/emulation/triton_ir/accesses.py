@@ -148,6 +148,15 @@ class Accesses:
                 times=len(uneven),
             )
 
+    def _count(
+        self, access: Access, op: Operation, pointer: Value, mask: Value | None, size: int
+    ) -> None:
+        """Count what warps request, if that is counted."""
+        if self.memory.requests is not None:
+            on = None if mask is None else mask.data
+            batch = len(self.programs)
+            self.memory.requests.count(access, op, size, batch, pointer.data, on)
+
     # ---- loads ----
 
     def load(self, op: Operation, pointer: Value, mask: Value | None, other: Value | None) -> Value:
@@ -155,6 +164,7 @@ class Accesses:
         kind = _pointee(op.given[0])
         dtype = dtype_of(kind)
         size = _width(kind)
+        self._count("load", op, pointer, mask, size)
         regular = self._load_tiles(op, pointer, mask, other, dtype)
         if regular is not None:
             return regular
@@ -210,6 +220,7 @@ class Accesses:
         """Store through pointers."""
         kind = _pointee(op.given[0])
         size = _width(kind)
+        self._count("store", op, pointer, mask, size)
         if value.undefined is None:
             found = tiles.plan(
                 self.memory, self.programs, pointer, mask, access="store", size=size, at=op.location
@@ -272,6 +283,7 @@ class Accesses:
         """`tt.atomic_rmw`: every lane in the order of the programs; return what was there."""
         kind, order = op.words[0], op.words[1]
         size = _width(_pointee(op.given[0]))
+        self._count("atomic", op, pointer, mask, size)
         one, chosen, shape = self._lanes("atomic", op, pointer, mask, size)
         one.writes, one.reads = True, kind != "exch"
         numbers = value.data.expand(shape)
@@ -290,6 +302,7 @@ class Accesses:
         """`tt.atomic_cas`: lane after lane."""
         order = op.words[0]
         size = _width(_pointee(op.given[0]))
+        self._count("atomic", op, pointer, None, size)
         one, chosen, shape = self._lanes("atomic", op, pointer, None, size)
         one.writes = one.reads = True
         expected, numbers = (

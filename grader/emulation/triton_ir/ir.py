@@ -82,6 +82,8 @@ class Module:
     """What one launch compiles to."""
 
     functions: dict[str, Function]
+    # Names of layouts, as #blocked, and what they stand for; only the GPU dialect has them.
+    encodings: dict[str, str] = field(default_factory=dict)
     # Of the executor: the programs of a batch, and whether each runs by itself.
     plan: tuple[int, bool] | None = None
 

@@ -22,8 +22,8 @@ import torch
 from grader.emulation.triton_ir import findings
 from grader.emulation.triton_ir.findings import Access, Findings
 from grader.emulation.triton_ir.ir import Location
+from grader.emulation.triton_ir.requests import Requests
 from grader.emulation.triton_ir.storage import View, holds_pattern
-from grader.emulation.triton_ir.traffic import Traffic
 
 _WINDOW = 44
 _MIDDLE = 1 << (_WINDOW - 1)
@@ -62,7 +62,7 @@ class Memory:
         # Without it only bounds and inputs are checked, not who touches what.
         self.checked = checked
         self.loaded_bytes = self.stored_bytes = 0
-        self.traffic: Traffic | None = None
+        self.requests: Requests | None = None  # if accesses are counted
         self.views: list[View] = []
         self.order: Order | None = None
         self.grid = (1, 1, 1)
@@ -287,10 +287,6 @@ class OneAccess:
         if self.writes:
             memory.stored_bytes += len(lanes) * self.size
             storage.touched = True
-        if memory.traffic is not None:
-            line = self.at.line if self.at else None
-            programs = self.programs[lanes]
-            memory.traffic.count(line, self.access, programs, offsets, self.size)
         if not storage.writable or not memory.checked:
             return
         cells = storage.cells(offsets, self.size)

@@ -19,6 +19,7 @@ from grader.emulation.triton_ir.types import (
     Descriptor,
     Pointer,
     Scalar,
+    SharedMemory,
     Tensor,
     Type,
 )
@@ -58,6 +59,13 @@ _TERMINATORS = (
     "tt.reduce.return",
     "tt.scan.return",
     "tt.map_elementwise.return",
+)
+# A number in place of a token: operations are executed in order, and nothing waits for another.
+TOKEN = Scalar("i32")
+_GIVE_TOKENS = (
+    "ttg.async_copy_global_to_local",
+    "ttg.async_commit_group",
+    "ttg.async_wait",
 )
 
 
@@ -138,7 +146,8 @@ class _Parser:
                 raise IRError(f"not the beginning of a function: {line[:80]}")
         if sum(function.public for function in functions.values()) != 1:
             raise IRError("a module has one public function, the kernel")
-        return Module(functions)
+        encodings = {k: v for k, v in self._lines.aliases.items() if not v.startswith("loc(")}
+        return Module(functions, encodings)
 
     def _function(self, line: str) -> Function:
         header = re.match(r"tt\.func (public |private )?@(\"[^\"]*\"|[\w.$-]+)\(", line)
@@ -248,6 +257,8 @@ class _Parser:
         given, result_types = self._signature(signature) if signature.strip() else ((), ())
         if given and "->" not in signature and " to " not in signature:
             result_types = _result_types(name, given, result_types)
+        if name in _GIVE_TOKENS:
+            result_types = (TOKEN,)
         if not results:
             result_types = ()
         if len(results) > 1 and len(result_types) == 1:
@@ -305,21 +316,23 @@ class _Parser:
             raise IRError(f"a type of {len(text):,} characters")
         if text in SCALARS:
             return Scalar(text)
+        # A destination in shared memory is printed without its name: <64x32xf16, #shared, …>
+        if match := re.fullmatch(r"(?:!ttg\.memdesc)?<((?:\d{1,9}x)+)(.*)>", text, re.DOTALL):
+            element = self.one_type(_split(match[2], ",")[0])
+            if not isinstance(element, Scalar):
+                raise IRError(f"shared memory of {match[2][:80]}")
+            return SharedMemory(_shape(match[1]), element)
         if match := re.fullmatch(r"(?:!tt\.ptr)?<(.*?)(?:, (\d+))?>", text, re.DOTALL):
             return Pointer(self.one_type(match[1]))
         if match := re.fullmatch(r"tensor<((?:\d{1,9}x)*)(.*)>", text, re.DOTALL):
-            shape = tuple(int(extent) for extent in match[1].split("x") if extent)
-            count = 1
-            for extent in shape:
-                count *= extent
-                if count > MOST_ELEMENTS:
-                    break
-            if count > MOST_ELEMENTS or not count or len(shape) > MOST_RANK:
-                raise IRError(f"a tensor of {count:,} elements")
-            element = self.one_type(_split(match[2], ",")[0])
+            shape = _shape(match[1])
+            first, *rest = _split(match[2], ",")
+            element = self.one_type(first)
             if not isinstance(element, Scalar | Pointer):
                 raise IRError(f"a tensor of {match[2][:80]}")
-            return Tensor(shape, element)
+            return Tensor(shape, element, ",".join(rest).strip())
+        if text == "!ttg.async.token":
+            return TOKEN
         if match := re.fullmatch(r"!tt\.tensordesc<(.*)>", text, re.DOTALL):
             inner = match[1] if match[1].startswith("tensor") else f"tensor<{match[1]}>"
             block = self.one_type(inner)
@@ -357,6 +370,19 @@ class _Parser:
         return None
 
 
+def _shape(text: str) -> tuple[int, ...]:
+    """Parse `64x32x`."""
+    shape = tuple(int(extent) for extent in text.split("x") if extent)
+    count = 1
+    for extent in shape:
+        count *= extent
+        if count > MOST_ELEMENTS:
+            break
+    if count > MOST_ELEMENTS or not count or len(shape) > MOST_RANK:
+        raise IRError(f"a tensor of {count:,} elements")
+    return shape
+
+
 def _result_types(
     name: str, given: tuple[Type, ...], printed: tuple[Type, ...]
 ) -> tuple[Type, ...]:
@@ -364,6 +390,8 @@ def _result_types(
     first = given[0]
     if name in ("tt.addptr", "tt.advance"):
         return (first,)
+    if name == "ttng.warp_group_dot_wait":
+        return given
     if name in ("arith.cmpi", "arith.cmpf"):
         return (_of_elements(first, Scalar("i1")),)
     if name == "tt.make_tensor_descriptor" and isinstance(printed[-1], Pointer):

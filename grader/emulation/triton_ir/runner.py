@@ -12,7 +12,15 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from grader.emulation.triton_ir import affine, arithmetic, block_pointers, blocks, libdevice, scaled
+from grader.emulation.triton_ir import (
+    affine,
+    arithmetic,
+    block_pointers,
+    blocks,
+    gpu_dialect,
+    libdevice,
+    scaled,
+)
 from grader.emulation.triton_ir.accesses import Accesses
 from grader.emulation.triton_ir.affine import Affine
 from grader.emulation.triton_ir.blocks import Unsupported
@@ -203,6 +211,8 @@ class Runner:
             return handler(self, frame, op)
         if name in block_pointers.OPERATIONS:
             return block_pointers.OPERATIONS[name](frame, op)
+        if name in gpu_dialect.OPERATIONS:
+            return gpu_dialect.OPERATIONS[name](frame, op)
         values = [frame.value(operand) for operand in op.operands]
         if name in blocks.RESHAPES:
             return blocks.reshape(op, values)
@@ -321,6 +331,7 @@ class Runner:
         pointer, *rest = (frame.get(operand) for operand in op.operands)
         if isinstance(pointer, BlockPointer):
             return [frame.accesses.load_block(op, pointer, block_pointers.block_type(op.given[0]))]
+        assert isinstance(pointer, Value)
         mask, other = _values(rest, 2)
         _alike([one for one in (pointer, mask, other) if one is not None])
         return [frame.accesses.load(op, pointer, mask, other)]
@@ -331,6 +342,7 @@ class Runner:
         if isinstance(pointer, BlockPointer):
             frame.accesses.store_block(op, pointer, value, block_pointers.block_type(op.given[0]))
             return []
+        assert isinstance(pointer, Value)
         mask = _values(rest, 1)[0]
         _alike([one for one in (pointer, value, mask) if one is not None])
         frame.accesses.store(op, pointer, value, mask)

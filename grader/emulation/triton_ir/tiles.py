@@ -22,7 +22,6 @@ from grader.emulation.triton_ir.ir import Location
 from grader.emulation.triton_ir.memory import RACES_WITH, Memory
 from grader.emulation.triton_ir.regions import Region, nested, runs
 from grader.emulation.triton_ir.storage import View
-from grader.emulation.triton_ir.traffic import SECTOR
 from grader.emulation.triton_ir.values import Value
 
 T = torch.Tensor
@@ -243,30 +242,9 @@ def _remember(memory: Memory, tile: Tile, access: Access, at: Location | None) -
     else:
         memory.stored_bytes += lanes * region.size
         storage.touched = True
-    if memory.traffic is not None:
-        _count(memory, tile, access, at)
     if not storage.writable or not memory.checked:
         return
     if memory.grid != (1, 1, 1):
         storage.trace(access).add(region, tile.programs, memory.place(at))
     if access == "store" and storage.written is not None:
         region.of(storage.written, storage.granule).fill_(True)
-
-
-def _count(memory: Memory, tile: Tile, access: Access, at: Location | None) -> None:
-    """Count a program for all that start at the same place of a sector: they have as many."""
-    assert memory.traffic is not None
-    region = tile.region
-    inner = Region(
-        start=0,
-        shape=tile.extents,
-        strides=region.strides[region.outer :],
-        size=1,
-        outer=0,
-    )
-    offsets = inner.places(1).reshape(-1)
-    places, times = torch.unique(tile.starts % SECTOR, return_counts=True)
-    line = at.line if at else None
-    nobody = torch.zeros_like(offsets)
-    for place, count in zip(places.tolist(), times.tolist(), strict=True):
-        memory.traffic.count(line, access, nobody, offsets + place, region.size, count)

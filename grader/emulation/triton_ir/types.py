@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -50,10 +50,14 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A block of numbers or of pointers."""
+    """A block of numbers or of pointers.
+
+    `encoding` is its layout in the GPU dialect, as text: which thread holds which elements.
+    """
 
     shape: tuple[int, ...]
     element: Scalar | Pointer
+    encoding: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,15 @@ class Descriptor:
     block: Tensor
 
 
-Type = Scalar | Pointer | Tensor | Descriptor
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """A block in shared memory, which only the GPU dialect has."""
+
+    shape: tuple[int, ...]
+    element: Scalar
+
+
+Type = Scalar | Pointer | Tensor | Descriptor | SharedMemory
 
 
 def element_of(kind: Type) -> Scalar | Pointer:
@@ -72,12 +84,14 @@ def element_of(kind: Type) -> Scalar | Pointer:
         return kind.element
     if isinstance(kind, Descriptor):
         return kind.block.element
+    if isinstance(kind, SharedMemory):
+        return kind.element
     return kind
 
 
 def shape_of(kind: Type) -> tuple[int, ...]:
     """Return the shape of a block, () for a scalar."""
-    return kind.shape if isinstance(kind, Tensor) else ()
+    return kind.shape if isinstance(kind, Tensor | SharedMemory) else ()
 
 
 def dtype_of(kind: Type) -> torch.dtype:

@@ -70,7 +70,43 @@ class BlockPointer:
     nan: bool = False  # what a descriptor loads from outside of the shape
 
 
-Item = Value | BlockPointer
+@dataclass(slots=True)
+class SharedBlock:
+    """A block in shared memory, or a part of one: programs have a copy each in `data`.
+
+    `data` is `(batch, *allocation)`, and is written in place. `rows` are the programs that a part
+    of the batch has, None for all. `at` are the indexes of leading dimensions, of all programs or
+    of each; `views` turn what is read then.
+    """
+
+    data: torch.Tensor
+    rows: torch.Tensor | None = None
+    at: tuple[torch.Tensor, ...] = ()
+    views: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = ()
+
+    def read(self) -> torch.Tensor:
+        """Return a copy of the contents."""
+        found = self.data[self._place()]
+        if not self.at and self.rows is None:
+            found = found.clone()  # an index with tensors copies already
+        for view in self.views:
+            found = view(found)
+        return found
+
+    def write(self, values: torch.Tensor) -> None:
+        """Replace the contents. Raises ValueError for a view."""
+        if self.views:
+            raise ValueError("a store through a view of shared memory")
+        self.data[self._place()] = values
+
+    def _place(self) -> tuple[torch.Tensor | slice, ...]:
+        if not self.at:
+            return (slice(None) if self.rows is None else self.rows,)
+        rows = torch.arange(len(self.data)) if self.rows is None else self.rows
+        return (rows, *self.at)
+
+
+Item = Value | BlockPointer | SharedBlock
 
 
 def _map(function: Callable[..., Value], *items: Item) -> Item:
@@ -78,6 +114,7 @@ def _map(function: Callable[..., Value], *items: Item) -> Item:
     first = items[0]
     if isinstance(first, Value):
         return function(*items)
+    assert isinstance(first, BlockPointer)
     pointers = [item for item in items if isinstance(item, BlockPointer)]
     shape, strides, offsets = (
         tuple(
@@ -91,6 +128,10 @@ def _map(function: Callable[..., Value], *items: Item) -> Item:
 
 def select(item: Item, programs: torch.Tensor) -> Item:
     """Return the value of some programs of the batch."""
+    if isinstance(item, SharedBlock):
+        rows = programs if item.rows is None else item.rows[programs]
+        at = tuple(index if len(index) == 1 else index[programs] for index in item.at)
+        return SharedBlock(item.data, rows, at, item.views)
 
     def chosen(tensor: torch.Tensor | None) -> torch.Tensor | None:
         if tensor is None or tensor.shape[0] == 1:
@@ -108,7 +149,12 @@ def select(item: Item, programs: torch.Tensor) -> Item:
 
 
 def combine(size: int, parts: Sequence[tuple[torch.Tensor, Item]]) -> Item:
-    """Put the values of parts of a batch together; every part has the programs that it is of."""
+    """Put the values of parts of a batch together; every part has the programs that it is of.
+
+    Raises ValueError for shared memory, of which parts have no whole.
+    """
+    if any(isinstance(item, SharedBlock) for _, item in parts):
+        raise ValueError("shared memory that a branch or a loop chooses")
     indexes = [index for index, _ in parts]
 
     def one(*values: Value) -> Value:
