@@ -216,6 +216,7 @@ def test_a_kernel_that_hangs_on_the_gpu_is_over_its_time(
 ) -> None:
     monkeypatch.setattr("grader.checks.memory.sanitizer_prestart._CALL_S", 0.5)
     body = "if tool == 'memcheck': import time; time.sleep(60)"
+    monkeypatch.setattr("grader.checks.memory.launch_replay._LEAST_S", 0.5)
     monkeypatch.setattr("grader.checks.memory.launch_replay._REPORT_S", 0.1)
     verdict, message, _ = check("accepted/masked-with-other", body)
     assert verdict is Verdict.TIME_LIMIT

@@ -38,6 +38,7 @@ from grader.system.toolchain import Tool
 
 _RECORDING_FD = 3  # of the program that replays
 _OUTPUTS = "outputs"
+_LEAST_S = 60.0  # to open a GPU that fifty such programs use takes most of a minute
 _REPORT_S = 10.0  # for a tool's report after a time limit
 _SAVES = "memcheck"
 
@@ -114,7 +115,8 @@ def _replay(
     replay: Replay, setup: RunSetup, tool: Tool, name: str, cases: Sequence[Prepared]
 ) -> ToolResult:
     started_s = time.monotonic()
-    wall_s = sanitizer_prestart.limits_under_tool(setup.assignment.limits).call_s * len(cases)
+    call_s = sanitizer_prestart.limits_under_tool(setup.assignment.limits).call_s
+    wall_s = max(_LEAST_S, call_s * len(cases))
     outcome = ToolOutcome(failure=None, wrong=False, records=())
     with scratch_folder("grade-replay-") as folder:
         ended = _run(replay, tool, name, folder, wall_s)
