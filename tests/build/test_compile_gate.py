@@ -249,7 +249,8 @@ def test_a_result_is_found_again_in_another_folder(
 
     def report(chosen: str, *_: object) -> dict[str, Any]:
         compiled.append(chosen)
-        return {"results": [{"kernel": "k", "ok": True, "error": None, "problem": None}]}
+        made = {"ok": True, "threads": 128, "shared_bytes": 0, "ptxas": ""}
+        return {"results": [{"kernel": "k", **made, "error": None, "problem": None}]}
 
     monkeypatch.setattr(compile_gate, "_compile", report)
     for folder in ("one", "two"):

@@ -286,7 +286,7 @@ def test_in_triton_a_tile_keeps_every_bound(graded: Callable[..., KernelResult])
     assert (kernel.verdict, check.verdict, check.score) == (Verdict.ACCEPTED, Verdict.ACCEPTED, 40)
     assert check.message == "loads 1.00×, stores 1.00×, traffic 1.00× the least"
     found = evidence(check)
-    assert (found.tool, found.launches) == ("checked interpreter", 1)
+    assert (found.tool, found.launches) == ("executor of Triton's IR", 1)
     # What lies in shared memory the compiler decides.
     assert [figure.allowed for figure in found.figures] == [1.1, 1.1, None, 1.2]
     assert ratios(check)["shared_wavefronts"] is None
@@ -414,7 +414,7 @@ def test_bounds_bind_on_a_gpu(
     check = counters(graded(name, options=Options(gpu=first_gpu)))
     assert check.verdict is verdict
     in_triton = name.endswith(".py")
-    assert evidence(check).tool == ("checked interpreter" if in_triton else "host device")
+    assert evidence(check).tool == ("executor of Triton's IR" if in_triton else "host device")
 
 
 # --- the case --------------------------------------------------------------------------------
@@ -543,7 +543,9 @@ LINE = {
 INTERPRETED = {
     "record": "counters", "kernel": "k", "launches": 1, "lines": [LINE], "lines_total": 1,
 }  # fmt: skip
-EXECUTED = {"record": "counters", "kernel": "k", "launches": 1, "lines": [LINE]}
+EXECUTED = {
+    "record": "counters", "kernel": "k", "launches": 1, "lines": [LINE], "lines_total": 1,
+}  # fmt: skip
 
 
 def test_the_executors_records_are_read() -> None:
