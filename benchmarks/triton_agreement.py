@@ -152,7 +152,7 @@ def count(launch: dict[str, Any], code: Path) -> dict[tuple[str, str], int]:
     """Count one launch without a GPU."""
     import torch
 
-    from grader.emulation.triton_ir import executor, findings, memory, parser, ptx, requests
+    from grader.emulation.triton_ir import execution, findings, memory, parser, ptx, requests
     from grader.emulation.triton_ir.storage import Storage, View
 
     module = parser.parse(code.with_suffix(".ttgir").read_text())
@@ -181,8 +181,8 @@ def count(launch: dict[str, Any], code: Path) -> dict[tuple[str, str], int]:
                 read_only=False, members=None,
             )
         )  # fmt: skip
-    run = executor.Launch(module=module, grid=launch["grid"], arguments=arguments)
-    executor.execute(run, space, found)
+    run = execution.Launch(module=module, grid=launch["grid"], arguments=arguments)
+    execution.execute(run, space, found)
     assert not found.found, next(iter(found.found.values())).message
     sums: dict[tuple[str, str], int] = defaultdict(int)
     for line in space.requests.lines.values():

@@ -16,7 +16,7 @@ PAGE = REPOSITORY / "docs" / "triton.md"
 START, END = "<!-- table: made by tools/triton_table.py -->", "<!-- end of table -->"
 sys.path[:0] = [str(REPOSITORY)]
 
-from grader.emulation.triton_ir import executor, libdevice
+from grader.emulation.triton_ir import execution, libdevice
 
 _DIALECTS = {
     "arith": "arithmetic",
@@ -33,7 +33,7 @@ _DIALECTS = {
 def table() -> str:
     """Return the table: a row for each dialect, and one for the library functions."""
     lines = ["| dialect | operations |", "|---|---|"]
-    for dialect, names in groupby(executor.operations(), key=lambda name: name.split(".")[0]):
+    for dialect, names in groupby(execution.operations(), key=lambda name: name.split(".")[0]):
         own = ", ".join(f"`{name.removeprefix(f'{dialect}.')}`" for name in names)
         lines.append(f"| `{dialect}`: {_DIALECTS[dialect]} | {own} |")
     functions = ", ".join(f"`{name}`" for name in libdevice.names())

@@ -201,7 +201,7 @@ class Check(Generic[E]):
         return self.name in context.file.kernel.points
 
     def prevented(self, context: CheckContext) -> CheckOutcome[E] | None:
-        """Return the outcome if the check cannot run now, None if it can."""
+        """Return the outcome if an earlier check rules this one out, None if it may run."""
         return None
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[E]]:

@@ -1,4 +1,4 @@
-"""The command `grade`: the only place that prints errors and chooses exit codes.
+"""The command `grade`: the only place that prints errors and ends the process.
 
 0    all accepted (inconclusive and pending allowed, if anything was measured)
 1    not all accepted

@@ -3,7 +3,7 @@
                 tier                      the interval excludes the tier: decided
 ──────[───•───]──┼─────────────────────
 
-──────────[──•───┼──]──────────────────   the median is within NOISE: inconclusive, tier granted
+──────────[──•───┼──]──────────────────   the median is within NOISE: undecided, tier granted
 
 ───[─•───────────┼───────────────]─────   the interval is too wide: measure again
 """

@@ -25,7 +25,7 @@ from typing import Concatenate, ParamSpec
 
 import torch
 
-from grader.emulation.triton_ir.executor import Argument, DescriptorArgument
+from grader.emulation.triton_ir.execution import Argument, DescriptorArgument
 from grader.emulation.triton_ir.storage import Storage, View, is_filled
 from grader.emulation.triton_ir.types import Type, dtype_of
 from grader.protocol.launches import PATTERN

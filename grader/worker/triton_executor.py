@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from grader.emulation.triton_ir import executor, findings, memory, ptx
+from grader.emulation.triton_ir import execution, findings, memory, ptx
 from grader.emulation.triton_ir.blocks import Unsupported
 from grader.emulation.triton_ir.ir import Location, Module
 from grader.emulation.triton_ir.parser import IRError, parse
@@ -341,7 +341,7 @@ class Executor:
             self._record(number, (x, y, z), module, arguments, launch["storages"], storages)
         if self._blind:
             return {"wrote": []}, []
-        run = executor.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
+        run = execution.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
         loaded, stored = self._memory.loaded_bytes, self._memory.stored_bytes
         known = self._kernel(module.kernel.name)
         if self._counts:
@@ -352,10 +352,10 @@ class Executor:
             run = replace(run, module=code, arguments=_flat(arguments, code))
             self._memory.requests = known["requests"]
         try:
-            result = executor.execute(
+            result = execution.execute(
                 run, self._memory, self._found, deadline_s=began_s + self._left_s
             )
-        except executor.TimeLimitError as error:
+        except execution.TimeLimitError as error:
             return self._too_long(error, x * y * z, began_s)
         except Unsupported as error:
             return self._not_executed(
@@ -363,7 +363,7 @@ class Executor:
             )
         except UncountedError as error:
             return self._not_executed(f"accesses of this line cannot be counted: {error}", error.at)
-        except executor.KernelError as error:
+        except execution.KernelError as error:
             line = error.at.line if error.at else None
             worker_log.tell(
                 "exception", type="KernelError", message=str(error)[:300], line=line, function=None
@@ -437,7 +437,7 @@ class Executor:
         kernel: int | None,
         grid: tuple[int, int, int],
         module: Module,
-        arguments: list[executor.Argument],
+        arguments: list[execution.Argument],
         told: list[dict[str, Any]],
         storages: list[tuple[str, Storage]],
     ) -> None:
@@ -475,7 +475,7 @@ class Executor:
 
     def _argument(
         self, argument: dict[str, Any], storages: list[tuple[str, Storage]]
-    ) -> executor.Argument:
+    ) -> execution.Argument:
         if "number" in argument:
             return int(argument["number"])
         if "float" in argument:
@@ -510,7 +510,7 @@ class Executor:
         )
         if "extents" not in argument:
             return view
-        return executor.DescriptorArgument(
+        return execution.DescriptorArgument(
             view=view,
             shape=tuple(int(extent) for extent in argument["extents"]),
             strides=tuple(int(step) for step in argument["steps"]),
@@ -575,20 +575,20 @@ class Executor:
         )
 
 
-def _flat(arguments: list[executor.Argument], module: Module) -> list[executor.Argument]:
+def _flat(arguments: list[execution.Argument], module: Module) -> list[execution.Argument]:
     """Return the arguments of a compiled kernel.
 
     A descriptor has become its pointer, shape and strides; newer versions add what stands outside
     of its shape, and a flag that nothing sets.
     """
-    flat: list[executor.Argument] = []
-    described = sum(isinstance(one, executor.DescriptorArgument) for one in arguments)
+    flat: list[execution.Argument] = []
+    described = sum(isinstance(one, execution.DescriptorArgument) for one in arguments)
     plain = len(arguments) + sum(
-        2 * len(one.shape) for one in arguments if isinstance(one, executor.DescriptorArgument)
+        2 * len(one.shape) for one in arguments if isinstance(one, execution.DescriptorArgument)
     )
     flags = (len(module.kernel.arguments) - plain) // max(described, 1)
     for argument in arguments:
-        if isinstance(argument, executor.DescriptorArgument):
+        if isinstance(argument, execution.DescriptorArgument):
             flat += [argument.view, *argument.shape, *argument.strides]
             flat += [argument.nan, False][: max(flags, 0)]
         else:

@@ -1,4 +1,4 @@
-"""Record the launches of Triton kernels, and let another process execute them.
+"""Send the launches of Triton kernels to the executor, another process.
 
     kernel[grid](…) ─→ Triton's own launcher: arguments, specialization, cache
         compile ─→ Triton's IR as text, which needs no GPU

@@ -540,9 +540,6 @@ LINE = {
     "line": 4, "access": "load", "access_bytes": 4, "requests": 1, "lanes": 8, "sectors": 1,
     "ideal_sectors": 1,
 }  # fmt: skip
-INTERPRETED = {
-    "record": "counters", "kernel": "k", "launches": 1, "lines": [LINE], "lines_total": 1,
-}  # fmt: skip
 EXECUTED = {
     "record": "counters", "kernel": "k", "launches": 1, "lines": [LINE], "lines_total": 1,
 }  # fmt: skip

@@ -26,7 +26,7 @@ from triton.compiler import ASTSource, make_backend
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
-from grader.emulation.triton_ir.executor import DescriptorArgument, Launch, execute
+from grader.emulation.triton_ir.execution import DescriptorArgument, Launch, execute
 from grader.emulation.triton_ir.findings import Finding, Findings
 from grader.emulation.triton_ir.memory import Memory
 from grader.emulation.triton_ir.parser import parse

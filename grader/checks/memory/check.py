@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from grader.build.artifact import Rejected
+from grader.build.kernel_file import Checked
 from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.check import always_timed_out
@@ -35,7 +37,11 @@ class MemoryCheck(Check[MemoryEvidence]):
 
     def run(self, context: CheckContext) -> Sequence[CheckOutcome[MemoryEvidence]]:
         """Run the visible small cases under the tools for the device and language."""
-        from grader.checks.memory.on_cpu import check_host_memory, check_triton_memory
+        from grader.checks.memory.on_cpu import (
+            check_host_memory,
+            check_triton_memory,
+            host_result,
+        )
         from grader.checks.memory.on_gpu import check_gpu_memory
         from grader.checks.memory.triton_on_gpu import check_triton_gpu_memory
 
@@ -51,12 +57,14 @@ class MemoryCheck(Check[MemoryEvidence]):
                 major, minor = context.gpu.compute_capability
                 setup, target = context.setup(), target_of(10 * major + minor)
                 return [check_triton_gpu_memory(setup, tool, cases, context.advance, target)]
-            if tool is None:
-                return [
-                    _without_tool(Verdict.NOT_MEASURED, "compute-sanitizer is not on this machine")
-                ]
-            setup = context.setup(private=True)
-            return [check_gpu_memory(setup, tool, cases, context.advance, context.prestarted())]
+            setup, checked = context.setup(private=True), context.checked_build()
+            on_host = None
+            if isinstance(checked, Checked):
+                host = context.setup(checked.built, private=False)
+                on_host = partial(host_result, host, checked.text, cases, _in_silence)
+            return [
+                check_gpu_memory(setup, tool, cases, context.advance, context.prestarted(), on_host)
+            ]
         if context.file.language is Language.TRITON:
             setup = context.setup(private=False)
             return [check_triton_memory(setup, cases, context.advance)]
@@ -65,6 +73,10 @@ class MemoryCheck(Check[MemoryEvidence]):
             return [_without_tool(checked.verdict, checked.message)]
         setup = context.setup(checked.built)
         return [check_host_memory(setup, checked.text, cases, context.advance)]
+
+
+def _in_silence(step: str) -> None:
+    """Report no step: the tools' steps are shown."""
 
 
 def _without_tool(verdict: Verdict, message: str) -> CheckOutcome[MemoryEvidence]:

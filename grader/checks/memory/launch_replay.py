@@ -28,7 +28,6 @@ from grader.checks.memory.sanitizer_result import Observed, tool_result
 from grader.checks.memory.verdict import ToolResult
 from grader.errors import GraderError
 from grader.protocol.targets import Target
-from grader.report.evidence import ToolRun
 from grader.report.verdict import Verdict
 from grader.sandbox import scratch_dir, spawn
 from grader.sandbox.scratch_dir import scratch_folder
@@ -85,11 +84,6 @@ def prepare(
         return Replay(program=program, kernels=cubins(launches, target), recording=recording)
     except CubinError as error:
         raise NoReplayError(str(error)) from error
-
-
-def not_replayed(reason: str) -> list[ToolResult]:
-    """Return the results of the tools if launches cannot be replayed."""
-    return [_without_run(name, reason) for name in sanitizer.TOOLS]
 
 
 def replay_all(
@@ -199,13 +193,3 @@ def _outputs_right(folder: Path, setup: RunSetup, cases: Sequence[Prepared]) -> 
         if not all(one.accepted for one in CaseRun(setup, case, values).compare(snapshots)):
             return False
     return True
-
-
-def _without_run(name: str, reason: str) -> ToolResult:
-    tool = f"compute-sanitizer {name}"
-    return ToolResult(
-        run=ToolRun(tool=tool, findings=0, wall_s=0.0, problem=f"{tool} could not run: {reason}"),
-        outcome=ToolOutcome(failure=None, wrong=False, records=()),
-        findings=(),
-        output="",
-    )

@@ -33,7 +33,14 @@ _SCHEDULES = ("schedule=forward", "schedule=random seed=1")
 def check_host_memory(
     setup: RunSetup, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
 ) -> CheckOutcome[MemoryEvidence]:
-    """Run a checked host build; `text` is the rewritten source file.
+    """Run a checked host build; `text` is the rewritten source file."""
+    return combine([host_result(setup, text, cases, advance)], cases)
+
+
+def host_result(
+    setup: RunSetup, text: str, cases: Sequence[Prepared], advance: Callable[[str], None]
+) -> ToolResult:
+    """Return what a checked host build finds.
 
     Runs a second time in another thread order if the first run finds nothing: the emulation runs
     threads one after another, and a race may give right results in one order only.
@@ -47,7 +54,7 @@ def check_host_memory(
         if other.outcome.wrong or other.outcome.failure is not None or other.proves_fault:
             result = other
     advance("threads in another order")
-    return combine([result], cases)
+    return result
 
 
 def _order_dependent(setup: RunSetup) -> Finding:

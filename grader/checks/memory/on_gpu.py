@@ -1,4 +1,8 @@
-"""The memory check of CUDA C++ on a GPU: compute-sanitizer's four tools, side by side.
+"""The memory check of CUDA C++ on a GPU: compute-sanitizer's tools, and the checked host build.
+
+All run side by side. The host build sees what the tools are blind for (races in global memory,
+uninitialised shared memory); its findings count like theirs. Whether the submission works is the
+tools' word, which run it on the GPU; where they cannot run, the host build's.
 
 A tool that cannot run is not the student's fault. Where a run fails, the same cases are called
 once without any tool: if they fail there too, the submission is at fault; if not, the tool is, and
@@ -18,7 +22,7 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
-from grader.checks.memory.sanitizer_result import Observed, tool_result
+from grader.checks.memory.sanitizer_result import Observed, not_run, tool_result
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
 from grader.report.evidence import MemoryEvidence
@@ -33,17 +37,20 @@ _OWN_FAULTS = frozenset({Verdict.TIME_LIMIT, Verdict.TAMPERED})
 
 def check_gpu_memory(
     setup: RunSetup,
-    tool: Tool,
+    tool: Tool | None,
     cases: Sequence[Prepared],
     advance: Callable[[str], None],
     started: Mapping[str, Session] | None = None,
+    on_host: Callable[[], ToolResult] | None = None,
 ) -> CheckOutcome[MemoryEvidence]:
     """Run the submission under compute-sanitizer's tools, as many at once as there are cores.
 
-    `started` maps tools to prestarted workers, which are used and ended here.
+    `tool` is compute-sanitizer, None without it. `started` maps its tools to prestarted workers,
+    which are used and ended here. `on_host` runs the checked host build.
     """
 
     def run(name: str) -> ToolResult:
+        assert tool is not None
         result = run_sanitizer(setup, tool, name, cases, (started or {}).get(name))
         advance(name)
         return result
@@ -52,11 +59,33 @@ def check_gpu_memory(
     with ExitStack() as undo:
         for session in (started or {}).values():
             undo.enter_context(session)
-        pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
-        results = list(pool.map(run, sanitizer.TOOLS))
+        beside = undo.enter_context(Pool(1, thread_name_prefix="host build"))
+        host = beside.submit(on_host) if on_host is not None else None
+        if tool is None:
+            results = not_run("compute-sanitizer is not on this machine")
+        else:
+            pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
+            results = list(pool.map(run, sanitizer.TOOLS))
+        emulated = host.result() if host is not None else None
     if any(map(in_doubt, results)) and not fails_without_a_tool(setup, cases):
         results = [could_not_run(one) if in_doubt(one) else one for one in results]
-    return combine(results, cases)
+    return _combined(results, emulated, cases)
+
+
+def _combined(
+    results: Sequence[ToolResult], emulated: ToolResult | None, cases: Sequence[Prepared]
+) -> CheckOutcome[MemoryEvidence]:
+    """Return one verdict of the tools and the checked host build, None without it."""
+    if emulated is None:
+        return combine(results, cases)
+    if emulated.outcome.failure is not None and not emulated.proves_fault:
+        emulated = could_not_run(emulated)
+    tools_ran = all(result.run.problem is None for result in results)
+    alone = not tools_ran and emulated.run.problem is None
+    judged = [emulated] if alone else results
+    if emulated.tampered is not None:
+        judged = [*judged, emulated]
+    return combine([*results, emulated], cases, judged)
 
 
 def in_doubt(result: ToolResult) -> bool:

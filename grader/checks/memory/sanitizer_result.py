@@ -78,3 +78,19 @@ def _end(ended: spawn.Ended) -> str:
 
 def _last_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[-1].strip()[:200]
+
+
+def not_run(reason: str) -> list[ToolResult]:
+    """Return the results of all tools on a machine where none can run."""
+    return [without_run(name, reason) for name in sanitizer.TOOLS]
+
+
+def without_run(name: str, reason: str) -> ToolResult:
+    """Return the result of a tool that could not run."""
+    tool = f"compute-sanitizer {name}"
+    return ToolResult(
+        run=ToolRun(tool=tool, findings=0, wall_s=0.0, problem=f"{tool} could not run: {reason}"),
+        outcome=ToolOutcome(failure=None, wrong=False, records=()),
+        findings=(),
+        output="",
+    )

@@ -21,6 +21,7 @@ from grader.checks.memory import launch_replay
 from grader.checks.memory.launch_replay import NoReplayError
 from grader.checks.memory.on_cpu import executor_result
 from grader.checks.memory.on_gpu import could_not_run, fails_without_a_tool, in_doubt
+from grader.checks.memory.sanitizer_result import not_run
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
 from grader.protocol.targets import Target
@@ -66,7 +67,7 @@ def check_triton_gpu_memory(
                 replay = launch_replay.prepare(session.recording, records, target, program.result())
                 replayed = launch_replay.replay_all(replay, on_cpu, tool, cases, advance)
             except NoReplayError as error:
-                replayed = launch_replay.not_replayed(str(error))
+                replayed = not_run(str(error))
     return _combined(replayed, executed, cases)
 
 

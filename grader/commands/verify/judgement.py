@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from grader.checks.common import executor_findings
+from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
 from grader.commands.verify.row import Row, State, differs_if
 from grader.commands.verify.samples import Expectation, Planted, Sample
 from grader.report.evidence import BuildEvidence, CorrectnessEvidence, Finding, MemoryEvidence
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Device, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 
 class _Promise(NamedTuple):
@@ -36,8 +37,8 @@ def judge_sample(
     planted = promised.planted
     if broken:
         note = _why(checks, report.verdict)
-    elif planted is not None and not planted.convicts(device, sample.language):
-        blind = planted.severity(device, sample.language) is None
+    elif planted is not None and not planted.convicts(device):
+        blind = planted.severity(device) is None
         note = f"{'blind' if blind else 'a warning or more'} on this device: {promised.why}"
         if blind and state is State.AGREES:
             state = State.ELSEWHERE
@@ -76,7 +77,7 @@ def _promises(
 ) -> Iterator[_Promise]:
     wanted = Verdict(sample.verdict)
     planted = promised.planted
-    if planted is None or planted.convicts(device, sample.language):
+    if planted is None or planted.convicts(device):
         yield _Promise(wanted.phrase, report.verdict.phrase, report.verdict is wanted)
     if planted is not None:
         yield _fault(planted, promised, checks, device, sample.language)
@@ -107,7 +108,7 @@ def _fault(
     language: str,
 ) -> _Promise:
     """Compare the memory check's findings with the planted fault: kind, line and severity."""
-    severity = planted.severity(device, language)
+    severity = planted.severity(device)
     on_gpu = device is Device.CUDA
     kind, lines = planted.kind.replace("_", " "), _either(promised.lines)
     check = next((c for c in checks if c.check == CheckName.MEMORY), None)
@@ -118,7 +119,8 @@ def _fault(
         return _Promise(expected, f"not measured: {check.message}", False)
     evidence = check.evidence
     findings = evidence.findings if isinstance(evidence, MemoryEvidence) else ()
-    tool = executor_findings.TOOL if planted.gpu == "blind" else f"compute-sanitizer {planted.gpu}"
+    on_cpu = executor_findings.TOOL if language == Language.TRITON else HOST_TOOL
+    tool = on_cpu if planted.gpu == "blind" else f"compute-sanitizer {planted.gpu}"
     if severity is not None and on_gpu:
         expected += f" by {tool.removeprefix('compute-sanitizer ')}"
     # racecheck may report a race as an error in one run and as a warning in the next.

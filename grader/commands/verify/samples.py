@@ -67,19 +67,19 @@ class Planted:
     gpu: str
     gpu_severity: str = "error"
 
-    def severity(self, device: str, language: str = "cuda") -> str | None:
+    def severity(self, device: str) -> str | None:
         """Return the severity of the finding on a device; None if it is blind.
 
-        The CPU's checker of Triton runs on a GPU, too.
+        The CPU's checkers run on a GPU machine, too.
         """
         found = set() if device == "cpu" or self.gpu == "blind" else {self.gpu_severity}
-        if (device == "cpu" or language == "triton") and self.cpu != "blind":
+        if self.cpu != "blind":
             found.add(self.cpu)
         return "error" if "error" in found else next(iter(found), None)
 
-    def convicts(self, device: str, language: str = "cuda") -> bool:
+    def convicts(self, device: str) -> bool:
         """True if this device's finding is an error, so that the verdict is memory_error."""
-        return self.severity(device, language) == "error"
+        return self.severity(device) == "error"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,9 @@ def parse(text: str, verdict: str) -> Expectation | None:
         raise ValueError(f"line={values['line']} is no line number or list of line numbers")
     if "message" in values and not values["message"].strip():
         raise ValueError("message is empty: quote a part of the message for the student")
-    everywhere = planted is None or all(planted.convicts(device) for device in Device)
+    everywhere = planted is None or (
+        (planted.cpu, planted.gpu_severity) == ("error", "error") and planted.gpu != "blind"
+    )
     if ("device" in values or not everywhere) and not values.get("why", "").strip():
         raise ValueError("why is missing: say why a device is left out, is blind or only warns")
     return Expectation(

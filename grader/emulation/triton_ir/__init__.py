@@ -1,7 +1,7 @@
 """Triton kernels as data: parse their IR, and execute it with every access checked.
 
 parser                  the text of Triton's IR → `ir`, with `types`
-executor                one launch, in batches of programs
+execution               one launch, in batches of programs
 runner                  a batch: operations, calls, branches, loops, on the `values` of a `frame`
 arithmetic, libdevice   what operations compute, element by element; `blocks` as a whole, `scaled`
 block_pointers          block pointers and tensor descriptors

@@ -16,7 +16,7 @@ import triton
 import triton.language as tl
 from grader.emulation.triton_ir import parser
 from grader.emulation.triton_ir.blocks import Unsupported
-from grader.emulation.triton_ir.executor import (
+from grader.emulation.triton_ir.execution import (
     Argument,
     KernelError,
     Launch,
