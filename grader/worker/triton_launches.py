@@ -379,8 +379,9 @@ def _place(error: BaseException, source: Any) -> None:
     function = _function_of(text, source.fn)
     if node is not None and function is not None:
         line = _definition_line(function) + node.lineno - 1
-    # As on a GPU: what Python raised inside the compiler is the student's own exception.
-    words = type(cause).__name__, f"{message} ({hint})" if hint else message, line
+    # Whatever Python raised in the compiler: the kernel does not compile.
+    kind = type(cause if node is None else innermost).__name__
+    words = kind, f"{message} ({hint})" if hint else message, line
     error.grader_words = words  # type: ignore[attr-defined] # `worker_log` reads it
 
 

@@ -47,7 +47,9 @@ def tell_exception(error: BaseException, student_file: str) -> None:
         frames = _own_frames(link, student_file)
         if frames and line is None:
             line, function = frames[-1].lineno, frames[-1].name
-    kind, message = type(cause).__name__, _words(cause)
+    # Triton's compiler wraps whatever was raised in it.
+    kinds = [link for link in chain if hasattr(link, "node") and hasattr(link, "src")]
+    kind, message = type([cause, *kinds][-1]).__name__, _words(cause)
     for link in chain:
         words = getattr(link, "grader_words", None)  # of an error of Triton's compiler
         if words is not None:

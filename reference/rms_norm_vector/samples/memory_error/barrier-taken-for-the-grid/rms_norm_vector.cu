@@ -1,3 +1,4 @@
+// expect: kind=race line=23,26 cpu=error gpu=blind why="racecheck sees shared memory only"
 // One launch: every block leaves its sum and goes on at once to read those of all others,
 // of which most have yet to be written.
 #include "rms_norm_vector.h"
