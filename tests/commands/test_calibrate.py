@@ -115,8 +115,10 @@ def test_references_roofline_samples_and_slow_samples_are_timed() -> None:
     assert list(timed_folders(solved)) == [
         "reference",
         "accepted/at-the-roof",
+        "too_slow/column-at-a-time",
         "too_slow/no-tile",
         "too_slow/one-thread",
+        "too_slow/row-at-a-time",
     ]
     assert all(folder.is_dir() for folder in timed_folders(solved).values())
 
