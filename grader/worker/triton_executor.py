@@ -9,7 +9,6 @@ number is checked against what was attached. What is found goes to the judge in 
 report. A launch outside of a call, between END and the next BEGIN, is refused.
 """
 
-import math
 import os
 import select
 import socket
@@ -30,6 +29,13 @@ from grader.emulation.triton_ir.requests import Requests, UncountedError
 from grader.emulation.triton_ir.storage import Storage, View, is_filled
 from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
+from grader.worker.executor_buffers import ExecutorBuffer
+from grader.worker.launch_arguments import (
+    RefusedError,
+    compiled_arguments,
+    read_argument,
+    whole_view,
+)
 from grader.worker.launch_recording import Recording
 
 _MOST_LAUNCHES_TOLD = 64
@@ -40,93 +46,8 @@ _SHARE = 0.8  # of a call's time, which its launches together may take
 _ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch could end
 
 
-class _RefusedError(Exception):
-    """A message of the worker's that no honest worker sends."""
-
-
-class _Buffer:
-    """A buffer of the judge's: its storage, and what the worker may know."""
-
-    def __init__(self, name: str, data: torch.Tensor, *, writable: bool, bare: bool) -> None:
-        self.name = name
-        self.data = data
-        self.writable = writable
-        self.bare = bare
-        self.storage: Storage | None = None
-        self.item = 1
-        self.shape: tuple[int, ...] = (0,)
-        self.shown = False  # to the worker, whose memory holds the pattern until then
-        self.host_value: bytes | None = None  # that host code has written first
-        self.host_filled: torch.Tensor | None = None  # the elements of the views it filled so
-
-    def begin(self, *, checked: bool) -> None:
-        """Start a call: forget what was written."""
-        self.shown, self.host_value, self.host_filled = False, None, None
-        pattern = b""
-        if self.bare and checked and self.data.numel():
-            byte = int(self.data[0])
-            if byte and bool((self.data == byte).all()):
-                pattern = bytes([byte])
-            else:
-                # Zero is a likely value, the pattern is not.
-                pattern = _fill(self.data)
-        self.storage = Storage(
-            self.data,
-            address=0,
-            writable=self.writable,
-            bare=bool(pattern),
-            granule=self.item,
-            pattern=pattern,
-        )
-
-    def host_wrote(self, theirs: torch.Tensor, wrote: torch.Tensor) -> int:
-        """Return how many elements of host code's are work; `theirs` is the output it has now.
-
-        One value in the whole output is no work: a kernel that adds up with atomics needs an
-        output of zeros, and torch may make it so. Nor is one value in all of a view, such as a
-        column. One value at places that host code has computed is.
-        """
-        values = theirs[wrote]
-        self.host_value = self.host_value or bytes(values[0].tolist())
-        if bool((theirs == theirs[0]).all()):
-            return 0
-        value = torch.tensor(list(self.host_value), dtype=torch.uint8)
-        held = (theirs == value).all(1).view(self.shape)
-        view = _smallest_view(wrote.view(self.shape))
-        if not bool((values == value).all()) or not bool(held[view].all()):
-            return len(values)
-        if self.host_filled is None:
-            self.host_filled = torch.zeros(self.shape, dtype=torch.bool)
-        self.host_filled[view] = True
-        return 0
-
-    def host_scattered(self) -> int:
-        """Return how many elements are in views that together are none: filled one by one."""
-        filled = self.host_filled
-        if filled is None or bool(filled[_smallest_view(filled)].all()):
-            return 0
-        return int(filled.sum())
-
-
-def _smallest_view(places: torch.Tensor) -> tuple[slice, ...]:
-    """Return the smallest view, of a range with a step in each dimension, that has all places."""
-    found = []
-    for index in torch.nonzero(places).unbind(1):
-        first = int(index.min())
-        step = math.gcd(*(torch.unique(index) - first).tolist()) or 1
-        found.append(slice(first, int(index.max()) + 1, step))
-    return tuple(found)
-
-
-def _fill(data: torch.Tensor) -> bytes:
-    """Fill memory with the pattern of never-written memory, and return it."""
-    pattern = launches.PATTERN
-    data[0::2], data[1::2] = pattern[0], pattern[1]
-    return pattern
-
-
 # What a message of another form ends in.
-_MALFORMED = (_RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
+_MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
               OverflowError, RuntimeError)  # fmt: skip
 
 
@@ -141,7 +62,7 @@ class Executor:
         self._blind = False  # the rest of this call's launches is recorded, and not executed
         self._checked = checked
         self._host_writes = host_writes
-        self._buffers: dict[int, _Buffer] = {}
+        self._buffers: dict[int, ExecutorBuffer] = {}
         self._mapped: list[tuple[int, int]] = []
         self._texts: list[Module | str] = []  # why there is no module
         self._found = findings.Findings()
@@ -171,7 +92,9 @@ class Executor:
         self._mapped.append((address, file_bytes))
         data = host_memory.bytes_at(address, file_bytes)[offset : offset + size]
         name = rest[4].rstrip(b"\0").decode(errors="replace")
-        buffer = _Buffer(name, data, writable=writable, bare=bool(flags & wire.UNINITIALISED))
+        buffer = ExecutorBuffer(
+            name, data, writable=writable, bare=bool(flags & wire.UNINITIALISED)
+        )
         buffer.item = getattr(torch, wire.DTYPES[dtype]).itemsize
         buffer.shape = tuple(rest[:rank]) or (1,)
         self._buffers[slot] = buffer
@@ -247,7 +170,7 @@ class Executor:
                 return self._fetch(header["fetch"])
             if "end" in header:
                 return self._last(header["end"], blobs)
-            raise _RefusedError("an unknown message")
+            raise RefusedError("an unknown message")
         except _MALFORMED as error:
             return self.forged(f"{type(error).__name__}: {error}"), []
 
@@ -278,7 +201,7 @@ class Executor:
 
     def _fetch(self, slots: list[int]) -> tuple[Any, list[Any]]:
         if len(set(slots)) != len(slots):
-            raise _RefusedError("a buffer twice")
+            raise RefusedError("a buffer twice")
         blobs = [self._buffers[slot].data.numpy() for slot in slots]
         for slot in slots:
             self._buffers[slot].shown = True
@@ -293,7 +216,7 @@ class Executor:
         """Take over what host code has written to an output, and remember it."""
         buffer = self._buffers[slot]
         if len(blob) != buffer.data.numel():
-            raise _RefusedError("an output of another size")
+            raise RefusedError("an output of another size")
         if not buffer.writable or not blob or len(blob) % buffer.item:
             return
         theirs = torch.frombuffer(blob, dtype=torch.uint8).view(-1, buffer.item)
@@ -325,14 +248,14 @@ class Executor:
             return self._not_measured("unsupported", f"the executor cannot read {module}", None), []
         x, y, z = (int(extent) for extent in launch["grid"])
         if min(x, y, z) < 1 or x > launches.MOST_PROGRAMS or max(y, z) > launches.MOST_PROGRAMS_YZ:
-            raise _RefusedError("a grid that no GPU takes")
+            raise RefusedError("a grid that no GPU takes")
         storages = [self._storage(storage, blobs) for storage in launch["storages"]]
-        arguments = [self._argument(argument, storages) for argument in launch["arguments"]]
+        arguments = [read_argument(argument, storages) for argument in launch["arguments"]]
         if len(arguments) != len(module.kernel.arguments):
             message = f"the executor cannot match the arguments of {module.kernel.name}"
             return self._not_measured("unsupported", message, module.kernel.location), []
         given = {id(a.storage) for a in arguments if isinstance(a, View)}
-        others = [self._whole(*pair) for pair in storages if id(pair[1]) not in given]
+        others = [whole_view(*pair) for pair in storages if id(pair[1]) not in given]
         if self._idle:
             return {"wrote": []}, []
         self._launches += 1
@@ -349,7 +272,7 @@ class Executor:
             if isinstance(code, str):
                 message = f"the executor cannot read what the compiler made of it: {code}"
                 return self._not_measured("unsupported", message, module.kernel.location), []
-            run = replace(run, module=code, arguments=_flat(arguments, code))
+            run = replace(run, module=code, arguments=compiled_arguments(arguments, code))
             self._memory.requests = known["requests"]
         try:
             result = execution.execute(
@@ -384,7 +307,7 @@ class Executor:
     def _module(self, number: int, blobs: list[bytearray]) -> Module | str:
         """Return the module of that number, which comes with its first launch, or why not."""
         if type(number) is not int or not 0 <= number <= min(len(self._texts), _MOST_TEXTS):
-            raise _RefusedError("IR of another number")
+            raise RefusedError("IR of another number")
         if number == len(self._texts):
             self._texts.append(self._parsed(number, blobs.pop()))
         return self._texts[number]
@@ -425,7 +348,7 @@ class Executor:
         """Tell a launch's kernel once; return which it is of those told, None if too many are."""
         options = {name: int(launch["options"][name]) for name in sorted(launch["options"])}
         if not options.keys() <= set(launches.OPTIONS):
-            raise _RefusedError("an unknown option")
+            raise RefusedError("an unknown option")
         key = int(launch["ir"]), str(options)
         if key not in self._told and len(self._told) < _MOST_LAUNCHES_TOLD:
             self._told[key] = len(self._told)
@@ -463,7 +386,7 @@ class Executor:
         blob = blobs[storage["blob"]]
         data = torch.frombuffer(blob, dtype=torch.uint8) if blob else torch.empty(0).byte()
         if len(blob) != storage["size"]:
-            raise _RefusedError("scratch of another size")
+            raise RefusedError("scratch of another size")
         fresh = bool(storage["fresh"]) and self._checked
         return "", Storage(
             data,
@@ -471,60 +394,6 @@ class Executor:
             writable=True,
             bare=fresh,
             pattern=launches.PATTERN if fresh else b"",
-        )
-
-    def _argument(
-        self, argument: dict[str, Any], storages: list[tuple[str, Storage]]
-    ) -> execution.Argument:
-        if "number" in argument:
-            return int(argument["number"])
-        if "float" in argument:
-            return float.fromhex(argument["float"])
-        _, storage = storages[argument["view"]]
-        shape = [int(extent) for extent in argument["shape"]]
-        strides = [int(stride) for stride in argument["strides"]]
-        item, offset = int(argument["item"]), int(argument["offset"])
-        if item not in (1, 2, 4, 8, 16) or len(shape) != len(strides) or len(shape) > 16:
-            raise _RefusedError("a tensor of another form")
-        if min([*shape, *strides, offset, 0]) < 0:
-            raise _RefusedError("a tensor outside of its memory")
-        extent = 0
-        if all(shape):
-            extent = 1 + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-        if offset + extent * item > storage.size:
-            raise _RefusedError("a tensor outside of its memory")
-        members = None
-        # A stride of 0 repeats elements, as often as it likes.
-        moving = [(n, stride) for n, stride in zip(shape, strides, strict=True) if stride]
-        if extent and math.prod(n for n, _ in moving) < extent:
-            members = torch.zeros(extent, dtype=torch.bool)
-            members.as_strided([n for n, _ in moving], [by for _, by in moving]).fill_(True)
-        view = View(
-            name=str(argument["name"])[:100],
-            storage=storage,
-            offset=offset,
-            size=extent * item,
-            item=item,
-            read_only=not storage.writable,
-            members=members,
-        )
-        if "extents" not in argument:
-            return view
-        return execution.DescriptorArgument(
-            view=view,
-            shape=tuple(int(extent) for extent in argument["extents"]),
-            strides=tuple(int(step) for step in argument["steps"]),
-            nan=bool(argument["nan"]),
-        )
-
-    def _whole(self, name: str, storage: Storage) -> View:
-        return View(
-            name=name or "?",
-            storage=storage,
-            offset=0,
-            size=storage.size,
-            item=storage.granule,
-            read_only=not storage.writable,
         )
 
     def _written(
@@ -573,27 +442,6 @@ class Executor:
                 "requests": Requests(),
             },
         )
-
-
-def _flat(arguments: list[execution.Argument], module: Module) -> list[execution.Argument]:
-    """Return the arguments of a compiled kernel.
-
-    A descriptor has become its pointer, shape and strides; newer versions add what stands outside
-    of its shape, and a flag that nothing sets.
-    """
-    flat: list[execution.Argument] = []
-    described = sum(isinstance(one, execution.DescriptorArgument) for one in arguments)
-    plain = len(arguments) + sum(
-        2 * len(one.shape) for one in arguments if isinstance(one, execution.DescriptorArgument)
-    )
-    flags = (len(module.kernel.arguments) - plain) // max(described, 1)
-    for argument in arguments:
-        if isinstance(argument, execution.DescriptorArgument):
-            flat += [argument.view, *argument.shape, *argument.strides]
-            flat += [argument.nan, False][: max(flags, 0)]
-        else:
-            flat.append(argument)
-    return flat
 
 
 def _code(path: Path) -> tuple[Module, ptx.Widths] | str:

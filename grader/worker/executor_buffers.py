@@ -1,0 +1,89 @@
+"""The judge's buffers in the executor of launches: what host code has written into an output."""
+
+import math
+
+import torch
+
+from grader.emulation.triton_ir.storage import Storage
+from grader.protocol import launches
+
+
+class ExecutorBuffer:
+    """A buffer of the judge's: its storage, and what the worker may know."""
+
+    def __init__(self, name: str, data: torch.Tensor, *, writable: bool, bare: bool) -> None:
+        self.name = name
+        self.data = data
+        self.writable = writable
+        self.bare = bare
+        self.storage: Storage | None = None
+        self.item = 1
+        self.shape: tuple[int, ...] = (0,)
+        self.shown = False  # to the worker, whose memory holds the pattern until then
+        self.host_value: bytes | None = None  # that host code has written first
+        self.host_filled: torch.Tensor | None = None  # the elements of the views it filled so
+
+    def begin(self, *, checked: bool) -> None:
+        """Start a call: forget what was written."""
+        self.shown, self.host_value, self.host_filled = False, None, None
+        pattern = b""
+        if self.bare and checked and self.data.numel():
+            byte = int(self.data[0])
+            if byte and bool((self.data == byte).all()):
+                pattern = bytes([byte])
+            else:
+                # Zero is a likely value, the pattern is not.
+                pattern = _fill(self.data)
+        self.storage = Storage(
+            self.data,
+            address=0,
+            writable=self.writable,
+            bare=bool(pattern),
+            granule=self.item,
+            pattern=pattern,
+        )
+
+    def host_wrote(self, theirs: torch.Tensor, wrote: torch.Tensor) -> int:
+        """Return how many elements of host code's are work; `theirs` is the output it has now.
+
+        One value in the whole output is no work: a kernel that adds up with atomics needs an
+        output of zeros, and torch may make it so. Nor is one value in all of a view, such as a
+        column. One value at places that host code has computed is.
+        """
+        values = theirs[wrote]
+        self.host_value = self.host_value or bytes(values[0].tolist())
+        if bool((theirs == theirs[0]).all()):
+            return 0
+        value = torch.tensor(list(self.host_value), dtype=torch.uint8)
+        held = (theirs == value).all(1).view(self.shape)
+        view = _smallest_view(wrote.view(self.shape))
+        if not bool((values == value).all()) or not bool(held[view].all()):
+            return len(values)
+        if self.host_filled is None:
+            self.host_filled = torch.zeros(self.shape, dtype=torch.bool)
+        self.host_filled[view] = True
+        return 0
+
+    def host_scattered(self) -> int:
+        """Return how many elements are in views that together are none: filled one by one."""
+        filled = self.host_filled
+        if filled is None or bool(filled[_smallest_view(filled)].all()):
+            return 0
+        return int(filled.sum())
+
+
+def _smallest_view(places: torch.Tensor) -> tuple[slice, ...]:
+    """Return the smallest view, of a range with a step in each dimension, that has all places."""
+    found = []
+    for index in torch.nonzero(places).unbind(1):
+        first = int(index.min())
+        step = math.gcd(*(torch.unique(index) - first).tolist()) or 1
+        found.append(slice(first, int(index.max()) + 1, step))
+    return tuple(found)
+
+
+def _fill(data: torch.Tensor) -> bytes:
+    """Fill memory with the pattern of never-written memory, and return it."""
+    pattern = launches.PATTERN
+    data[0::2], data[1::2] = pattern[0], pattern[1]
+    return pattern
