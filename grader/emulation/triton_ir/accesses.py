@@ -201,9 +201,10 @@ class Accesses:
         if len(found) == 1 and found[0].rows is None and found[0].extents == block:
             return Value(_read_tile(found[0], dtype))
         shape = (len(self.programs), *block)
-        assert mask is not None
         undefined: T | None
-        if other is None:
+        if mask is None:  # programs differ in their view only, and every lane is loaded
+            result, undefined = torch.zeros(shape, dtype=dtype), None
+        elif other is None:
             result, undefined = torch.zeros(shape, dtype=dtype), ~mask.data.expand(shape)
         else:
             result, undefined = other.data.expand(shape).clone(), other.undefined
