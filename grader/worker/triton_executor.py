@@ -84,20 +84,12 @@ class Executor:
 
     def attach(self, payload: bytes, descriptor: int) -> None:
         """Map a buffer."""
-        slot, _, flags, dtype, rank, file_bytes, offset, size, *rest = wire.BUFFER.unpack_from(
-            payload
-        )
-        writable = bool(flags & wire.WRITABLE)
-        address = host_memory.map_file(descriptor, file_bytes, writable=writable)
-        self._mapped.append((address, file_bytes))
-        data = host_memory.bytes_at(address, file_bytes)[offset : offset + size]
-        name = rest[4].rstrip(b"\0").decode(errors="replace")
-        buffer = ExecutorBuffer(
-            name, data, writable=writable, bare=bool(flags & wire.UNINITIALISED)
-        )
-        buffer.item = getattr(torch, wire.DTYPES[dtype]).itemsize
-        buffer.shape = tuple(rest[:rank]) or (1,)
-        self._buffers[slot] = buffer
+        about = wire.unpack_buffer(payload)
+        address = host_memory.map_file(descriptor, about.file_bytes, writable=about.writable)
+        self._mapped.append((address, about.file_bytes))
+        whole = host_memory.bytes_at(address, about.file_bytes)
+        data = whole[about.offset : about.offset + about.size]
+        self._buffers[about.slot] = ExecutorBuffer(about, data)
 
     def detach(self) -> None:
         """Forget and unmap all buffers."""
@@ -275,7 +267,7 @@ class Executor:
             run = replace(run, module=code, arguments=compiled_arguments(arguments, code))
             self._memory.requests = known["requests"]
         try:
-            result = execution.execute(
+            operations = execution.execute(
                 run, self._memory, self._found, deadline_s=began_s + self._left_s
             )
         except execution.TimeLimitError as error:
@@ -298,8 +290,8 @@ class Executor:
             return self._not_executed(message, None)
         self._left_s -= time.monotonic() - began_s
         known["launches"] += 1
-        known["programs"] += result.programs
-        known["operations"] += result.operations
+        known["programs"] += x * y * z
+        known["operations"] += operations
         known["loaded_bytes"] += self._memory.loaded_bytes - loaded
         known["stored_bytes"] += self._memory.stored_bytes - stored
         return self._written(launch["storages"], storages)
@@ -501,6 +493,12 @@ def serve(
     link = socket.socket(fileno=link_fd)
     stream = _Link(link, channel)
     running = Executor(checked=checked, host_writes=host_writes, idle=idle, records=records)
+    commands: dict[int, wire.Handler] = {
+        wire.ATTACH: lambda payload, descriptors: running.attach(payload, descriptors[0]),
+        wire.DETACH: lambda *_: running.detach(),
+        wire.BEGIN: lambda payload, _: running.begin(payload),
+        wire.END: lambda *_: running.end(),
+    }
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     poll.register(link, select.POLLIN)
@@ -521,23 +519,7 @@ def serve(
             link.close()
             link_fd = -1
             continue
-        _command(running, channel)
-
-
-def _command(running: Executor, channel: socket.socket) -> None:
-    """Carry out one command of the judge's; end this process if the judge is gone."""
-    try:
-        number, command, payload, descriptors = wire.receive(channel)
-    except EOFError:
-        os._exit(0)
-    if command == wire.ATTACH:
-        running.attach(payload, descriptors[0])
-    elif command == wire.DETACH:
-        running.detach()
-    elif command == wire.BEGIN:
-        running.begin(payload)
-    elif command == wire.END:
-        running.end()
-    for descriptor in descriptors:
-        os.close(descriptor)
-    wire.answer(channel, number)
+        try:
+            wire.carry_out(channel, commands)
+        except EOFError:
+            os._exit(0)  # the judge is gone
