@@ -116,24 +116,13 @@ def _become_worker(request: dict, descriptors: list[int], parent: int) -> None: 
         if request["executes"]:
             from grader.worker import triton_executor
 
-            triton_executor.serve(
-                launches.LINK_FD,
-                checked=request["checked"],
-                host_writes=request["host_writes"],
-                idle=request["idle"],
-                records=request["records"],
-            )
+            names = ("checked", "host_writes", "idle", "records")
+            triton_executor.serve(launches.LINK_FD, **{name: request[name] for name in names})
             return
         from grader.worker import python_worker
 
-        python_worker.serve(
-            request["file"],
-            request["entry"],
-            request["device"],
-            tuning=request["tuning"],
-            idle=request["idle"],
-            target=request["target"],
-        )
+        names = ("file", "entry", "device", "tuning", "idle", "target")
+        python_worker.serve(**{name: request[name] for name in names})
     except BaseException as error:
         print(f"worker: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
     finally:
