@@ -47,9 +47,10 @@ _CHANNEL_CLOSED = "closed its channel to the grader"
 class Session:
     """A worker process for one built submission; use it as a context manager.
 
-    `tool_command`, such as compute-sanitizer's, is put in front of the worker's. `watch_memory` makes the executor of a Triton
-    submission's launches look for races and the like, `records` makes it record them. `target` is
-    the GPU for which launches are compiled without one, by default the course's.
+    `tool_command`, such as compute-sanitizer's, is put in front of the worker's. `watch_memory`
+    makes the executor of a Triton submission's launches look for races and the like, `records`
+    makes it record them. `target` is the GPU for which launches are compiled without one, by
+    default the course's.
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
     Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
     out. `code` is a folder with the code of its launches for a GPU, with which their accesses are
