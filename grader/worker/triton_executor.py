@@ -46,6 +46,8 @@ _SHARE = 0.8  # of a call's time, which its launches together may take
 _ENDLESS_SHARE = 0.4  # of a call's time, in which the programs of any launch could end
 
 
+# What is counted of a kernel's launches.
+_COUNTED = ("launches", "programs", "operations", "loaded_bytes", "stored_bytes")
 # What a message of another form ends in.
 _MALFORMED = (RefusedError, AttributeError, KeyError, TypeError, ValueError, IndexError,
               OverflowError, RuntimeError)  # fmt: skip
@@ -273,9 +275,7 @@ class Executor:
         except execution.TimeLimitError as error:
             return self._too_long(error, x * y * z, began_s)
         except Unsupported as error:
-            return self._not_executed(
-                f"the executor cannot run {error}", getattr(error, "at", None)
-            )
+            return self._not_executed(f"the executor cannot run {error}", error.at)
         except UncountedError as error:
             return self._not_executed(f"accesses of this line cannot be counted: {error}", error.at)
         except execution.KernelError as error:
@@ -404,12 +404,11 @@ class Executor:
         return {"wrote": wrote}, blobs
 
     def _too_long(
-        self, error: BaseException, programs: int, began_s: float
+        self, error: execution.TimeLimitError, programs: int, began_s: float
     ) -> tuple[dict[str, Any], list[Any]]:
-        at = getattr(error, "at", None)
+        at = error.at
         # After many launches the last one may have had no time left.
-        had_time = self._left_s > _ENDLESS_SHARE * self._seconds
-        if getattr(error, "endless", False) and had_time:
+        if error.endless and self._left_s > _ENDLESS_SHARE * self._seconds:
             message = f"a program did not end within {time.monotonic() - began_s:.1f} s"
             return self._not_measured("endless", message, at), []
         message = (
@@ -422,18 +421,8 @@ class Executor:
 
     def _kernel(self, name: str) -> dict[str, Any]:
         """Return what is known of a kernel's launches in this call."""
-        return self._kernels.setdefault(
-            name,
-            {
-                "kernel": name,
-                "launches": 0,
-                "programs": 0,
-                "operations": 0,
-                "loaded_bytes": 0,
-                "stored_bytes": 0,
-                "requests": Requests(),
-            },
-        )
+        nothing = dict.fromkeys(_COUNTED, 0)
+        return self._kernels.setdefault(name, {"kernel": name, **nothing, "requests": Requests()})
 
 
 def _code(path: Path) -> tuple[Module, ptx.Widths] | str:
