@@ -31,6 +31,7 @@ from grader.protocol import launches, wire
 from grader.worker import host_memory, worker_log
 from grader.worker.executor_buffers import ExecutorBuffer
 from grader.worker.launch_arguments import (
+    Given,
     RefusedError,
     compiled_arguments,
     read_argument,
@@ -248,14 +249,19 @@ class Executor:
         if len(arguments) != len(module.kernel.arguments):
             message = f"the executor cannot match the arguments of {module.kernel.name}"
             return self._not_measured("unsupported", message, module.kernel.location), []
-        given = {id(a.storage) for a in arguments if isinstance(a, View)}
-        others = [whole_view(*pair) for pair in storages if id(pair[1]) not in given]
+        viewed = {id(a.storage) for a in arguments if isinstance(a, View)}
+        others = [whole_view(given) for given in storages if id(given.storage) not in viewed]
         if self._idle:
             return {"wrote": []}, []
         self._launches += 1
         number = self._tell_launch(launch, module)
         if self._recording is not None:
-            self._record(number, (x, y, z), module, arguments, launch["storages"], storages)
+            if number is None:
+                self._recording.problem = f"more than {_MOST_LAUNCHES_TOLD} kernels"
+            else:
+                kinds = [kind for _, kind in module.kernel.arguments]
+                typed = list(zip(arguments, kinds, strict=True))
+                self._recording.launch(number, (x, y, z), typed, storages)
         if self._blind:
             return {"wrote": []}, []
         run = execution.Launch(module=module, grid=(x, y, z), arguments=arguments, known=others)
@@ -294,7 +300,7 @@ class Executor:
         known["operations"] += operations
         known["loaded_bytes"] += self._memory.loaded_bytes - loaded
         known["stored_bytes"] += self._memory.stored_bytes - stored
-        return self._written(launch["storages"], storages)
+        return self._written(storages)
 
     def _module(self, number: int, blobs: list[bytearray]) -> Module | str:
         """Return the module of that number, which comes with its first launch, or why not."""
@@ -347,56 +353,32 @@ class Executor:
             worker_log.tell("launch", kernel=module.kernel.name, ir=key[0], options=options)
         return self._told.get(key)
 
-    def _record(
-        self,
-        kernel: int | None,
-        grid: tuple[int, int, int],
-        module: Module,
-        arguments: list[execution.Argument],
-        told: list[dict[str, Any]],
-        storages: list[tuple[str, Storage]],
-    ) -> None:
-        assert self._recording is not None
-        if kernel is None:
-            self._recording.problem = f"more than {_MOST_LAUNCHES_TOLD} kernels"
-            return
-        typed = [(a, kind) for a, (_, kind) in zip(arguments, module.kernel.arguments, strict=True)]
-        known = [
-            (message.get("slot"), bool(message.get("fresh")), storage)
-            for message, (_, storage) in zip(told, storages, strict=True)
-        ]
-        self._recording.launch(kernel, grid, typed, known)
-
-    def _storage(self, storage: dict[str, Any], blobs: list[bytearray]) -> tuple[str, Storage]:
+    def _storage(self, storage: dict[str, Any], blobs: list[bytearray]) -> Given:
         if "slot" in storage:
-            buffer = self._buffers[storage["slot"]]
+            slot = storage["slot"]
+            buffer = self._buffers[slot]
             if storage["blob"] is not None:
-                self._from_host(storage["slot"], blobs[storage["blob"]])
+                self._from_host(slot, blobs[storage["blob"]])
             assert buffer.storage is not None
             buffer.storage.address = int(storage["address"])
-            return buffer.name, buffer.storage
+            return Given(buffer.storage, slot, buffer.name)
         blob = blobs[storage["blob"]]
         data = torch.frombuffer(blob, dtype=torch.uint8) if blob else torch.empty(0).byte()
         if len(blob) != storage["size"]:
             raise RefusedError("scratch of another size")
-        fresh = bool(storage["fresh"]) and self._checked
-        return "", Storage(
-            data,
-            address=int(storage["address"]),
-            writable=True,
-            bare=fresh,
-            pattern=launches.PATTERN if fresh else b"",
-        )
+        fresh = bool(storage["fresh"])
+        bare = fresh and self._checked
+        pattern = launches.PATTERN if bare else b""
+        address = int(storage["address"])
+        scratch = Storage(data, address=address, writable=True, bare=bare, pattern=pattern)
+        return Given(scratch, fresh=fresh)
 
-    def _written(
-        self, told: list[dict[str, Any]], storages: list[tuple[str, Storage]]
-    ) -> tuple[Any, list[Any]]:
+    def _written(self, storages: list[Given]) -> tuple[Any, list[Any]]:
         """Return what the launch may have changed."""
         wrote: list[list[int | None]] = []
         blobs: list[Any] = []
-        for place, (message, (_, storage)) in enumerate(zip(told, storages, strict=True)):
+        for place, (storage, slot, _, _) in enumerate(storages):
             if storage.writable and storage.touched:
-                slot = message.get("slot")
                 if slot is not None:
                     self._buffers[slot].shown = True
                 wrote.append([slot, place, len(blobs)])
