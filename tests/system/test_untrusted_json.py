@@ -160,7 +160,7 @@ def test_the_gates_answer(message: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 def gated(answer: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Built | Rejected:
     monkeypatch.setenv("GRADE_CACHE_DIR", str(folder / "cache"))
-    monkeypatch.setattr(compile_gate, "_compile", lambda *_: compile_gate._report(answer))
+    monkeypatch.setattr(compile_gate, "run_compiler", lambda *_: compile_gate._report(answer))
     file = folder / "silu.py"
     file.write_text(f"# {answer}")
     built = Built(

@@ -146,7 +146,7 @@ def _run(replay: Replay, tool: Tool, name: str, folder: Path, wall_s: float) -> 
     recording = os.open(replay.recording, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         program = spawn.spawn(
-            [*command.command, *words],
+            [*command, *words],
             cwd=folder,
             environment=spawn.clean_environment(folder),
             limits=spawn.Limits(memory_mib=sanitizer_prestart.MEMORY_MIB, report_s=_REPORT_S),
