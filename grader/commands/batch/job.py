@@ -35,7 +35,7 @@ _assignment = functools.cache(read_assignment)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A submission to grade; `attempt` counts from 1, `weight` is the estimated time (s)."""
+    """A submission to grade; `attempt` counts from 1."""
 
     name: str
     source: Path
@@ -43,7 +43,6 @@ class Job:
     device: Device
     secret_seed: int
     attempt: int = 1
-    weight: float = 1.0
 
     @property
     def title(self) -> str:
