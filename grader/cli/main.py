@@ -213,10 +213,6 @@ def profile(
     sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
 
 
-for _command in course.COMMANDS:
-    cli.add_command(_command)
-
-
 @cli.command("list")
 def list_assignments() -> None:
     """List the assignments with their kernels, files and points.
@@ -252,10 +248,8 @@ def doctor() -> None:
     sys.exit(examine())
 
 
-cli.add_command(ci)
-cli.add_command(report)
-cli.add_command(new)
-cli.add_command(release)
+for _command in (ci, report, new, release, *course.COMMANDS):
+    cli.add_command(_command)
 
 
 def main() -> None:
