@@ -19,45 +19,16 @@ from rich.console import Console
 from rich.table import Table
 
 import grader
-from grader.assignment import catalogue
 from grader.assignment.generated import REFERENCES
-from grader.assignment.model import Assignment
-from grader.assignment.reader import read_assignment
 from grader.cli import completion, course, options
 from grader.cli.ci import ci, report
 from grader.cli.new import new
 from grader.cli.release import release
-from grader.errors import ExitCode, GraderError, UsageError
+from grader.errors import ExitCode, GraderError
 from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
-
-
-class CheckType(click.ParamType[CheckName]):
-    """The name of a registered check."""
-
-    name = "check"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> CheckName:
-        """Return the check of this name."""
-        try:
-            return CheckName(value)
-        except ValueError:
-            self.fail(f"'{value}' is not one of {', '.join(CheckName.all())}", param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return the names for the help."""
-        return f"[{'|'.join(CheckName.all())}]"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        """Offer the names."""
-        names = (name for name in CheckName.all() if name.startswith(incomplete))
-        return [click.shell_completion.CompletionItem(name) for name in names]
 
 
 @click.group(context_settings=_SETTINGS)
@@ -82,7 +53,7 @@ def cli() -> None:
     "--check",
     "checks",
     multiple=True,
-    type=CheckType(),
+    type=options.Registered(CheckName.all),
     help="Only this check and those it needs (repeatable).",
 )
 @click.option("--seed", type=int, default=0, help="Draw all cases from this seed.")
@@ -242,10 +213,6 @@ def profile(
     sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
 
 
-for _command in course.COMMANDS:
-    cli.add_command(_command)
-
-
 @cli.command("list")
 def list_assignments() -> None:
     """List the assignments with their kernels, files and points.
@@ -257,22 +224,14 @@ def list_assignments() -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("assignment", "kernel", "files", "points"):
         table.add_column(column, justify="right" if column == "points" else "left")
-    for assignment in _all_assignments():
+    from grader.grading.selection import chosen_assignments
+
+    for assignment in chosen_assignments(()):
         for position, kernel in enumerate(assignment.parts):
             name = assignment.name if position == 0 else ""
             files = "  ".join(kernel.files.values())
             table.add_row(name, kernel.name, files, f"{kernel.max_score:g}")
     Console().print(table)
-
-
-def _all_assignments() -> list[Assignment]:
-    root = catalogue.assignment_root(Path.cwd())
-    if root is None:
-        raise UsageError(
-            "there are no assignments here",
-            tip="run this in the course's folder, or set GRADE_ASSIGNMENTS to its assignments/",
-        )
-    return [read_assignment(folder) for folder in catalogue.find_assignments(root)]
 
 
 @cli.command()
@@ -289,10 +248,8 @@ def doctor() -> None:
     sys.exit(examine())
 
 
-cli.add_command(ci)
-cli.add_command(report)
-cli.add_command(new)
-cli.add_command(release)
+for _command in (ci, report, new, release, *course.COMMANDS):
+    cli.add_command(_command)
 
 
 def main() -> None:

@@ -65,7 +65,7 @@ def new(
         click.echo(f"  {file}")
     click.echo("\nto fill in (stubs are generated from the solved files):")
     for gap in gaps(files, folder):
-        click.echo(f"  {gap.file}:{gap.line}: {gap.text}")
+        click.echo(f"  {gap}")
     click.echo(
         "\nIt works already, with a placeholder formula. After each change, run:\n"
         "  python -m grader.assignment.generated .      stubs, header and fingerprints\n"

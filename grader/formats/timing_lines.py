@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from grader.formats.deduplication import INDENT
 from grader.formats.page import Page
 from grader.report.evidence import BenchmarkTiming, PerformanceEvidence
 from grader.text.numbers import three_digits
 
-INDENT = 4
 _HEADER = ("benchmark", "torch", "yours", "times torch", "rate", "of roofline", "rounds")
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import grader
@@ -21,15 +20,6 @@ from grader.vocabulary import Language
 
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)
 _SCHEMA = Path("grader/schemas/assignment.schema.json")
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A line that the author must fill in."""
-
-    file: Path
-    line: int
-    text: str
 
 
 def course_folder(start: Path) -> Path:
@@ -64,15 +54,15 @@ def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def gaps(files: tuple[Path, ...], course: Path) -> Iterator[Gap]:
-    """Yield the lines to fill in, except in stubs, which are generated from the solved files."""
+def gaps(files: tuple[Path, ...], course: Path) -> Iterator[str]:
+    """Yield `FILE:LINE: TEXT` of the lines to fill in, except in stubs, which are generated."""
     for file in files:
         if file.parts[0] == TEMPLATES or "samples" in file.parts:
             continue
         lines = (course / file).read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, start=1):
             if FILL_IN in line:
-                yield Gap(file, number, line.strip())
+                yield f"{file}:{number}: {line.strip()}"
 
 
 def _make(draft: Draft, aside: Path, schema: str) -> None:

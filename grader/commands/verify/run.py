@@ -125,7 +125,9 @@ def _do(tasks: Sequence[Task], jobs: int, progress: Progress) -> list[Row]:
         Pool(min(jobs, len(tasks))) as pool,
         progress.step("verify", total=len(tasks)) as step,
     ):
-        for task, task_rows in pool.results(tasks):
+        for task, task_rows in pool.results(
+            sorted(tasks, key=lambda task: task.weight, reverse=True)
+        ):
             rows += task_rows
             wrong = sum(row.state.wrong for row in rows)
             step.advance(f"{task.title}{f' · {wrong} differ' if wrong else ''}")

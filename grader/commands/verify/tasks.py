@@ -35,7 +35,7 @@ _SAMPLE_LOAD_S = 5.0
 
 
 class Task(Protocol):
-    """A piece of work; the pool starts the task with the largest `weight` first."""
+    """A piece of work; the task with the largest `weight` starts first."""
 
     @property
     def title(self) -> str:
