@@ -13,10 +13,10 @@ from typing import Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.crash import OUTSIDE_HINT, Crash, explain_crash, source_place
-from grader.checks.common.python_hints import advice
+from grader.checks.common.crash import Crash, explain_crash, source_place
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
+from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device
 
 _CHARACTERS_SHOWN = 500
@@ -27,44 +27,6 @@ _LEFTOVER_HINT = "end every thread and process that you start before the functio
 # A mangled C++ name, such as _Z7preparei, has the length of the name before it.
 _MANGLED = re.compile(r"_Z(\d+)(\w+)")
 
-# The cudaError_t values that a submission can cause, with the runtime's messages.
-_CUDA_ERRORS = {
-    1: "invalid argument",
-    2: "out of memory",
-    7: "too many resources requested for launch",
-    9: "invalid configuration argument",
-    12: "invalid pitch argument",
-    13: "invalid symbol",
-    17: "invalid device pointer",
-    21: "invalid memcpy direction",
-    98: "invalid device function",
-    209: "no kernel image for this GPU",
-    700: "an illegal memory access was encountered",
-    701: "too many resources requested for launch",
-    702: "the launch timed out",
-    710: "device-side assert triggered",
-    714: "hardware stack error",
-    712: "host memory is registered already",
-    713: "host memory is not registered",
-    715: "an illegal instruction was encountered",
-    716: "misaligned address",
-    717: "operation not supported on this address space",
-    718: "invalid program counter",
-    719: "unspecified launch failure",
-}
-_CUDA_HINTS = {
-    1: "check the launch (at most 1024 threads per block; more than 48 KiB of dynamic shared "
-    "memory needs cudaFuncSetAttribute) and the arguments of CUDA calls",
-    2: "free what is allocated (cudaFree) before the function returns",
-    7: "use fewer threads per block, or fewer registers or less shared memory",
-    9: "check grid and block: every dimension at least 1, and at most 1024 threads per block",
-    21: "the grader's arrays are in device memory already: pass their pointers to the kernel, "
-    "without a copy",
-    12: "a pitch is the distance from row to row in bytes, and a row must not be longer",
-    700: OUTSIDE_HINT,
-    701: "use fewer threads per block, or fewer registers or less shared memory",
-    716: "a vector type such as float4 needs an address that is a multiple of its size",
-}
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
 
@@ -160,11 +122,11 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{subject}: the assertion `{_text(record, 'expression')}` failed"
                 f"{_in_kernel(_text(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
-    meaning = _CUDA_ERRORS.get(code, "see the CUDA documentation")
+    meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
-        hint=_CUDA_HINTS.get(code, ""),
+        hint=hints("cuda_error_hint").get(str(code), ""),
     )
 
 
@@ -240,7 +202,7 @@ def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str)
             hint=_EXIT_HINT,
         )
     compiling = kind in _COMPILE_ERRORS or (phase is Phase.LOADING and kind in _IMPORT_ERRORS)
-    hint = advice(text, gpu=built.device is Device.CUDA)
+    hint = python_hint(text, gpu=built.device is Device.CUDA)
     if kind == "ModuleNotFoundError":
         hint = f"only {built.file} is graded: put all code into it, and import installed packages"
     if kind in _COMPILE_ERRORS and text:
@@ -251,6 +213,13 @@ def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str)
         f"{subject} raised {f'{kind}: {text}' if text else kind}{place}",
         hint=hint,
     )
+
+
+def python_hint(message: str, *, gpu: bool) -> str:
+    """Return a hint for an exception's message, "" if there is none; `gpu`: raised on a GPU."""
+    if gpu:
+        return matching_hint(message, "python")
+    return matching_hint(message, "python_without_gpu", "python", "python_without_gpu_last")
 
 
 def _bad_entry(problem: str, built: Built) -> Diagnosis:

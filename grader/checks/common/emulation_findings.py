@@ -6,48 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.checks.common.findings import INPUT_HINT, MASK_HINT, hint
+from grader.checks.common.findings import hint
 from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
 from grader.emulation.cuda_cpp.report import Report as HostReport
 from grader.emulation.cuda_cpp.report import read_report
 from grader.report.evidence import Finding
+from grader.text.hints import hints
 
 TOOL = "host device"
 _INPUT_WRITTEN = "a read-only input is written"
-_NEGATIVE_HINT = "the index is negative: guard the lower end as well, as in `if (i >= 1)`"
-# Hints by message, where the hint for the kind of finding would mislead.
+# By message, where the hint for the kind of finding would mislead.
 _HINTS = {
-    _INPUT_WRITTEN: INPUT_HINT,
-    "a copy writes to a read-only input": INPUT_HINT,
-    "host memory is accessed in a kernel": "a kernel can follow pointers to device memory only: "
-    "copy what it needs with cudaMemcpy first",
-    "the access is outside its shared variable": "an index leaves the shared array; one declared "
-    "`extern __shared__` has as many bytes as the launch gives it: <<<blocks, threads, bytes>>>",
-    "the access is past the end of a device variable": "an index leaves the array: compare it "
-    "with the array's length",
-    "a null pointer is dereferenced": "the pointer was never set, or its allocation failed: check "
-    "what cudaMalloc returned and which pointers the launch passes",
-    "freed memory is accessed": "cudaFree is called too early, or the pointer is from an earlier "
-    "call",
-    "an array index is outside the array": "an index leaves the array: compare it with the "
-    "array's length",
-    "the access begins before its buffer": _NEGATIVE_HINT,
-    "a host variable is accessed in a kernel": "pass it to the kernel as an argument, or declare "
-    "it `__device__` or `__constant__`",
-    "a copy is given the host's address of a device variable": "`&x` of a `__device__` variable "
-    "is no device address: use cudaMemcpyToSymbol, cudaMemcpyFromSymbol or cudaGetSymbolAddress",
-    "a shuffle reads a lane that does not take part": MASK_HINT,
-    "lanes named by the mask of a warp function wait elsewhere": MASK_HINT,
-    "the calling lane is not in the mask of a warp function": MASK_HINT,
-    "threads of one warp access one location without __syncwarp between": "a warp's threads need "
-    "not run in step: put `__syncwarp()` between the write and the read, or use shuffles",
-    "different blocks access one location, and nothing orders blocks": "blocks run in any order: "
-    "use an atomic operation, or a second kernel launch",
-    "host code accesses freed memory": "cudaFree is called too early, or the pointer is from an "
-    "earlier call",
-    "host code accesses device memory": "a device pointer can be dereferenced in a kernel only: "
-    "copy with cudaMemcpy",
+    message: hints("finding").get(text, text) for message, text in hints("emulated_finding").items()
 }
 
 
@@ -117,5 +88,5 @@ def _finding(found: HostFinding, file: str) -> Finding:
 
 def _hint(found: HostFinding) -> str:
     if found.kind == "out_of_bounds" and found.element is not None and found.element < 0:
-        return _NEGATIVE_HINT
+        return _HINTS["the access begins before its buffer"]
     return _HINTS.get(found.message) or hint(found.kind)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from grader.assignment.counter_bounds import FigureName
 from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
+from grader.text.hints import hints
 from grader.vocabulary import Language
 
 TAMPERED = "the submission wrote into the counters' report"
@@ -20,28 +21,6 @@ HOST_WROTE = (
 
 # A line with a higher ratio is named even if no bound is broken.
 _RATIO_SHOWN = 1.25
-_HINTS: dict[FigureName, str] = {
-    "load_sectors": "let neighbouring threads read neighbouring addresses: threadIdx.x goes with "
-    "the index that runs along a row of the array that is read",
-    "store_sectors": "let neighbouring threads write neighbouring addresses: threadIdx.x goes with "
-    "the index that runs along a row of the array that is written",
-    "shared_wavefronts": "the threads of a warp ask one bank for different words: change the "
-    "distance between them, as by a column of padding",
-    "traffic": "either the same elements come from global memory again and again (load a tile into "
-    "shared memory once, and use it many times), or a warp uses few of each sector's 32 bytes",
-}
-_BLOCK_HINT = (
-    "let the elements of a block, as `tl.arange` numbers them, {0} neighbouring addresses: along a "
-    "row of the array that is {1}. If they do, the compiler may be unable to prove it: a row or a "
-    "mask that ends at no multiple of 16 elements splits wide accesses"
-)
-_TRITON_HINTS: dict[FigureName, str] = {
-    **_HINTS,
-    "load_sectors": _BLOCK_HINT.format("read", "read"),
-    "store_sectors": _BLOCK_HINT.format("write", "written"),
-    "traffic": "either the same elements come from global memory again and again (let a program "
-    "load a larger tile once, and use it many times), or a warp uses few of each sector's 32 bytes",
-}
 
 
 def summary(evidence: CountersEvidence) -> str:
@@ -87,8 +66,10 @@ def broken_bound(
         )
     place = worst.file if worst.line is None else f"{worst.file}:{worst.line}"
     others = f" (and {more} more broken)" if more else ""
-    hints = _TRITON_HINTS if language is Language.TRITON else _HINTS
-    return f"{place}: {what}{others}", hints[figure.name]
+    hint = hints("counter")[figure.name]
+    if language is Language.TRITON:
+        hint = hints("counter_triton").get(figure.name, hint)
+    return f"{place}: {what}{others}", hint
 
 
 _SUBJECTS: dict[FigureName, str] = {
