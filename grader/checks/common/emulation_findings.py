@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import Any
 
+from grader.build.artifact import Built
 from grader.checks.common.findings import hint
 from grader.checks.common.source_lines import locator
 from grader.emulation.cuda_cpp.findings import Finding as HostFinding
-from grader.emulation.cuda_cpp.report import Report as HostReport
-from grader.emulation.cuda_cpp.report import read_report
+from grader.emulation.cuda_cpp.report import Report, read_report
 from grader.report.evidence import Finding
 from grader.text.hints import hints
 
@@ -22,45 +24,32 @@ _HINTS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostRun:
-    """The report of one checked run; `accesses` and `copied_bytes` show whether it did any work.
+def read_run(
+    records: Sequence[Mapping[str, Any]], built: Built, text: str
+) -> tuple[tuple[Finding, ...], Report]:
+    """Read a worker's records about a checked build; `text` is the rewritten source file.
 
-    Host code got `host_read_bytes` of device-accessible memory, and put `host_wrote_bytes` there.
+    Raises ValueError if the runtime cannot have written a record, so the submission forged it.
     """
-
-    findings: tuple[Finding, ...]
-    accesses: int
-    launches: int
-    copied_bytes: int
-    host_read_bytes: int
-    host_wrote_bytes: int
-    unsupported: tuple[str, ...]
-    complete: bool
+    with untrusted_records():
+        report = read_emulation(records, built, text)
+        return tuple(_finding(found, built.file) for found in report.findings), report
 
 
-def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostRun:
-    """Read the lines of a worker's report; `text` is the rewritten source file.
+def read_emulation(records: Sequence[Mapping[str, Any]], built: Built, text: str) -> Report:
+    """Return the emulation's own form of the report; call it in `untrusted_records`."""
+    lines = "\n".join(json.dumps(record) for record in records)
+    sources = {PurePath(built.file).name: text}
+    return read_report(lines, locate=locator(built.path, built.file), sources=sources)
 
-    Raises ValueError if the runtime cannot have written a line, so the submission forged it.
-    """
+
+@contextmanager
+def untrusted_records() -> Iterator[None]:
+    """Raise ValueError for what a forged record raises in the block."""
     try:
-        report: HostReport = read_report(
-            "\n".join(lines), locate=locator(library, file), sources={Path(file).name: text}
-        )
-        findings = tuple(_finding(found, file) for found in report.findings)
+        yield
     except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"not a record of the host runtime: {error}") from error
-    return HostRun(
-        findings=findings,
-        accesses=report.accesses,
-        launches=report.launches,
-        copied_bytes=report.copied_bytes,
-        host_read_bytes=report.host_read_bytes,
-        host_wrote_bytes=report.host_wrote_bytes,
-        unsupported=report.unsupported,
-        complete=report.complete,
-    )
+        raise ValueError(f"not a record of the grader's own: {error}") from error
 
 
 def _finding(found: HostFinding, file: str) -> Finding:

@@ -11,7 +11,6 @@ to read and write every array once. A broken bound always costs the points.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,18 +23,17 @@ from grader.checks.check import CheckOutcome
 from grader.checks.common.case_run import RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.emulation_findings import TOOL as HOST_TOOL
+from grader.checks.common.small_case import small_case
 from grader.checks.common.tool_run import Prepared, ToolOutcome, run_under_tool
 from grader.checks.counters import messages
 from grader.checks.counters.totals import AccessCounts, read_host
 from grader.judge.session import Session
 from grader.report.evidence import CounterFigure, CountersEvidence
 from grader.report.verdict import Verdict
-from grader.vocabulary import CheckName, Device, Language, Memory, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 SHOWN = 10
 _FINISH_S = 10.0
-# Elements of all arrays together: 0.1 s for a kernel with little reuse.
-_MOST_ELEMENTS = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +76,13 @@ def counting_case(
             visibility=Visibility.VISIBLE,
             seed=public_seed,
         )
-    drawn = assignment.draw_cases(Device.CPU, language, public_seed=public_seed, secret_seed=0)
-    visible = [case for case in drawn if case.visibility is Visibility.VISIBLE]
-    by_size = {_elements(assignment, case): case for case in visible or drawn}
-    small = [size for size in by_size if size <= _MOST_ELEMENTS]
     if language is Language.TRITON:
-        small = [size for size in small if _is_even(by_size[size])] or small
-    return by_size[max(small) if small else min(by_size)]
+        return small_case(assignment, language, public_seed, preferred=_is_even)
+    return small_case(assignment, language, public_seed)
 
 
 def _is_even(case: Case) -> bool:
     return not any(value % 16 for value in case.sizes.values() if isinstance(value, int))
-
-
-def _elements(assignment: Assignment, case: Case) -> int:
-    signature = assignment.signature
-    return sum(math.prod(signature.shape(array, case.sizes)) for array in signature.arrays)
 
 
 def check_host_counters(
@@ -108,8 +97,7 @@ def check_host_counters(
         records = session.records()
 
     def read() -> AccessCounts:
-        file = setup.built.file
-        return read_host(outcome.records, records, setup.built.path, file, text)
+        return read_host(outcome.records, records, setup.built, text)
 
     judged = judge_run(setup, case[0], outcome, scoring, HOST_TOOL, read)
     return counted_in(started_s, *judged)
@@ -141,7 +129,8 @@ def judge_run(
         counted = read()
     except ValueError:
         return Diagnosis(Verdict.TAMPERED, messages.TAMPERED), None
-    least = _least_bytes(setup, case)
+    signature, language = setup.assignment.signature, setup.built.language
+    least = signature.read_and_written_bytes(case.sizes, language)
     evidence = _evidence(tool, case, counted, sum(least), scoring.most)
     if not counted.complete:
         incomplete = Diagnosis(Verdict.WRONG_ANSWER, messages.INCOMPLETE)
@@ -185,19 +174,6 @@ def unproven(diagnosis: Diagnosis, scoring: CounterScoring) -> Diagnosis:
     if scoring.scored:
         return diagnosis
     return Diagnosis(Verdict.SKIPPED, f"not counted: {diagnosis.message}")
-
-
-def _least_bytes(setup: RunSetup, case: Case) -> tuple[int, int]:
-    """Return the bytes of the device arrays that the kernel reads, and of those it writes."""
-    signature = setup.assignment.signature
-    read = written = 0
-    for array in signature.arrays:
-        if array.memory is Memory.DEVICE:
-            size = signature.element_type(array, setup.built.language).size
-            size *= math.prod(signature.shape(array, case.sizes))
-            read += size * array.role.read
-            written += size * array.role.written
-    return read, written
 
 
 def _within_bound(figure: CounterFigure) -> bool:

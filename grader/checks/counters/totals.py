@@ -6,16 +6,15 @@ runtime cannot have written was forged by the submission and raises ValueError.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from grader.checks.common.source_lines import locator
+from grader.build.artifact import Built
+from grader.checks.common.emulation_findings import read_emulation, untrusted_records
 from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters
-from grader.emulation.cuda_cpp.report import read_report
 from grader.report.evidence import CounterLine
 
 _WARP = 32
@@ -58,8 +57,7 @@ class AccessCounts:
 def read_host(
     call_records: Sequence[Mapping[str, Any]],
     records: Sequence[Mapping[str, Any]],
-    library: Path,
-    file: str,
+    built: Built,
     text: str,
 ) -> AccessCounts:
     """Read the records that the checked host build wrote about one call, all blocks counted.
@@ -72,15 +70,9 @@ def read_host(
     if max(summaries) > 1:
         raise ValueError("more than one summary")
     _check_records(records)
-    try:
-        report = read_report(
-            "\n".join(json.dumps(record) for record in records),
-            locate=locator(library, file),
-            sources={Path(file).name: text},
-        )
-        lines = tuple(_host_line(c, file) for kernel in report.kernels for c in kernel.lines)
-    except (KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"not a record of the host runtime: {error}") from error
+    with untrusted_records():
+        report = read_emulation(records, built, text)
+        lines = tuple(_host_line(c, built.file) for kernel in report.kernels for c in kernel.lines)
     problem = report.unsupported[0] if report.unsupported else None
     for kernel in report.kernels:
         if problem is None and (kernel.truncated or kernel.blocks != kernel.counted_blocks):

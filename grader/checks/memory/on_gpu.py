@@ -22,7 +22,7 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
-from grader.checks.memory.sanitizer_result import Observed, not_run, tool_result
+from grader.checks.memory.sanitizer_result import not_run, tool_result
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
 from grader.report.evidence import MemoryEvidence
@@ -80,8 +80,8 @@ def _combined(
         return combine(results, cases)
     if emulated.outcome.failure is not None and not emulated.proves_fault:
         emulated = could_not_run(emulated)
-    tools_ran = all(result.run.problem is None for result in results)
-    alone = not tools_ran and emulated.run.problem is None
+    tools_ran = all(result.problem is None for result in results)
+    alone = not tools_ran and emulated.problem is None
     judged = [emulated] if alone else results
     if emulated.tampered is not None:
         judged = [*judged, emulated]
@@ -105,12 +105,8 @@ def could_not_run(result: ToolResult) -> ToolResult:
     """Return the result of a tool that fails on cases which pass without it."""
     assert result.outcome.failure is not None
     reason = result.log_line or result.outcome.failure.message
-    problem = f"{result.run.tool} could not run: {reason}"
-    return replace(
-        result,
-        run=replace(result.run, problem=problem),
-        outcome=replace(result.outcome, failure=None),
-    )
+    problem = f"{result.tool} could not run: {reason}"
+    return replace(result, problem=problem, outcome=replace(result.outcome, failure=None))
 
 
 def run_sanitizer(
@@ -132,14 +128,12 @@ def run_sanitizer(
         ended = session.finish(_FINISH_S)
         return tool_result(
             name,
-            Observed(
-                folder=session.folder,
-                file=setup.built.file,
-                copy=session.copy_name,
-                locate=locate,
-                ended=ended,
-                outcome=outcome,
-                output=session.output,
-                wall_s=time.monotonic() - started_s,
-            ),
+            session.folder,
+            file=setup.built.file,
+            copy=session.copy_name,
+            locate=locate,
+            ended=ended,
+            outcome=outcome,
+            output=session.output,
+            wall_s=time.monotonic() - started_s,
         )

@@ -231,10 +231,7 @@ def sets_for(
     signature = assignment.signature
     set_bytes = dict.fromkeys(Memory, 0)
     for argument in signature.arrays:
-        size = signature.element_type(argument, language).size
-        for extent in signature.shape(argument, benchmark.sizes):
-            size *= extent
-        set_bytes[argument.memory] += size
+        set_bytes[argument.memory] += signature.array_bytes(argument, benchmark.sizes, language)
     on_gpu = min(_POOL_BYTES, int(free_bytes * _POOL_SHARE)) // max(set_bytes[Memory.DEVICE], 1)
     on_host = min(_HOST_BYTES, int(host_free_bytes * _POOL_SHARE)) // max(set_bytes[Memory.HOST], 1)
     return max(_FEWEST_SETS, min(_MOST_SETS, on_gpu, on_host))
