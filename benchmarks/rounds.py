@@ -71,9 +71,7 @@ class Setup:
     def buffer_pool(self, seed: int) -> Iterator[BufferPool]:
         """Allocate the buffers."""
         oracle = Oracle(self.bench.assignment)
-        with open_buffer_pool(
-            self.bench, oracle, self.case, Language.TRITON, sets=self.sets, seed=seed
-        ) as pool:
+        with open_buffer_pool(self.bench, oracle, self.case, sets=self.sets, seed=seed) as pool:
             yield pool
 
     @contextmanager

@@ -94,7 +94,7 @@ def check_results(
             name=outcome.label or check.name,
             hint=outcome.diagnosis.hint,
             visibility=outcome.visibility,
-            wall_s=outcome.wall_s,
+            wall_s=outcome.wall_s or 0.0,
             evidence=outcome.evidence,
         )
         if outcome.share is not None and not line.pending:

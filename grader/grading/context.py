@@ -27,7 +27,6 @@ from grader.build.kernel_file import Checked
 from grader.checks.check import CheckOutcome, KernelFile
 from grader.checks.memory.sanitizer_prestart import Prestart
 from grader.checks.registry import named
-from grader.gpu.nvml import Gpu
 from grader.grading.builds import Builds
 from grader.grading.environment import describe
 from grader.grading.file_state import FileState, all_right
@@ -104,7 +103,7 @@ class GradingContext:
         self.options = options
         self.plan = plan
         self.builds = Builds(assignment, options, folder, pool)
-        self.prestart: Prestart[tuple[str, Language]] = Prestart(pool, assignment.limits)
+        self.prestart = Prestart(pool, assignment.limits)
         self._folder = folder
         self._server = server
         self._lent = server is not None
@@ -220,33 +219,14 @@ class FileContext:
     ) -> None:
         self.state = state
         self.step: Step | None = None
+        self.file = state.file
+        self.assignment = grading.assignment
+        self.gpu = grading.options.gpu
+        self.device = grading.options.device
+        self.public_seed = grading.options.public_seed
+        self.kernels: Sequence[KernelFile] = grading.plan.program_kernels
         self._grading = grading
         self._others = others
-
-    @property
-    def file(self) -> KernelFile:
-        """The file that is checked."""
-        return self.state.file
-
-    @property
-    def assignment(self) -> Assignment:
-        """The assignment that is graded."""
-        return self._grading.assignment
-
-    @property
-    def gpu(self) -> Gpu | None:
-        """The GPU to grade on, None for the CPU."""
-        return self._grading.options.gpu
-
-    @property
-    def device(self) -> Device:
-        """The device to grade on."""
-        return self._grading.options.device
-
-    @property
-    def public_seed(self) -> int:
-        """The seed of visible cases."""
-        return self._grading.options.public_seed
 
     @property
     def built(self) -> Built:
@@ -323,11 +303,6 @@ class FileContext:
     def outcomes(self, check: CheckName) -> Sequence[CheckOutcome[Any]]:
         """Return the outcomes of an earlier check of this file; empty if it has not run."""
         return self.state.found.get(check, ())
-
-    @property
-    def kernels(self) -> Sequence[KernelFile]:
-        """The CUDA C++ kernels that the student's program may run with, in order."""
-        return self._grading.plan.program_kernels
 
     def is_correct(self, kernel: KernelFile) -> bool | None:
         """Whether a kernel is right; None if this machine cannot judge it.

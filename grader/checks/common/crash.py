@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -19,7 +20,7 @@ from grader.checks.common.source_lines import locator
 from grader.judge.outcome import Outcome
 from grader.vocabulary import Device, Language
 
-_MOST_CHARACTERS = 300
+_MOST_CHARACTERS = 500
 _MOST_LINES = 10_000_000  # larger line numbers are forged
 
 _SIGNAL_WORDS = {
@@ -65,8 +66,7 @@ class Crash:
 
 def explain_crash(number: int, outcome: Outcome, built: Built) -> Crash:
     """Return the cause of a death by the signal `number`."""
-    records = reversed(outcome.records)
-    record = next((record for record in records if record.get("record") == "fault"), None)
+    record = last_record(outcome, "fault")
     if record is not None and number != signal.SIGABRT:
         return _from_record(record, built)
     if number == signal.SIGABRT:
@@ -101,8 +101,8 @@ def source_place(record: dict[str, Any], built: Built) -> str:
 
 def _from_record(record: dict[str, Any], built: Built) -> Crash:
     in_kernel = record.get("in_kernel") is True
-    message = _text(record, "message")
-    buffer = _text(record, "buffer")
+    message = text_of(record, "message")
+    buffer = text_of(record, "buffer")
     bad_access = record.get("signal") in ("SIGSEGV", "SIGBUS")
     what, hint = message or "crashed", ""
     if message == "host code accessed device memory":
@@ -123,7 +123,7 @@ def _from_record(record: dict[str, Any], built: Built) -> Crash:
         hint=hint,
         buffer=buffer,
         place=source_place(record, built),
-        kernel=_text(record, "kernel"),
+        kernel=text_of(record, "kernel"),
         in_kernel=in_kernel,
         bad_access=bad_access,
         wrote_input=in_kernel and message == "a read-only input was written",
@@ -184,9 +184,15 @@ def _from_stack(number: int, stack: str, built: Built) -> Crash:
     )
 
 
-def _text(record: dict[str, Any], key: str) -> str:
+def text_of(record: Mapping[str, Any], key: str) -> str:
+    """Return the text under a key of a worker's record, cut to a readable length; "" if none."""
     value = record.get(key)
     return _clip(value) if isinstance(value, str) else ""
+
+
+def last_record(outcome: Outcome, kind: str) -> dict[str, Any] | None:
+    """Return the worker's last record of a kind, None if there is none."""
+    return next((one for one in reversed(outcome.records) if one.get("record") == kind), None)
 
 
 def _clip(text: str) -> str:

@@ -13,13 +13,11 @@ from typing import Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.crash import Crash, explain_crash, source_place
+from grader.checks.common.crash import Crash, explain_crash, last_record, source_place, text_of
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
 from grader.vocabulary import Device
-
-_CHARACTERS_SHOWN = 500
 
 _EXIT_HINT = "return from the function instead: the grader's worker runs in the same process"
 LOOP_HINT = "look for a loop that never ends, or runs far longer than the sizes require"
@@ -63,31 +61,14 @@ def explain(
     """Explain an outcome other than done; `case` is named if it is given."""
     subject = phase.subject(built, case)
     match outcome.status:
-        case Status.TIME_LIMIT:
-            return _time_limit(subject, limits, phase)
+        case Status.TIME_LIMIT if phase is Phase.BETWEEN_CALLS:
+            message = f"{subject} blocked the grader"
+            return Diagnosis(Verdict.TIME_LIMIT, message, hint=_LEFTOVER_HINT)
         case Status.OUTPUT_LIMIT if outcome.detail:
             return Diagnosis(
                 Verdict.OUTPUT_LIMIT,
                 f"{subject} {outcome.detail}",
                 hint="write to the output only, and on no descriptor that you did not open",
-            )
-        case Status.OUTPUT_LIMIT:
-            return Diagnosis(
-                Verdict.OUTPUT_LIMIT,
-                f"{subject} printed more than {limits.output_kib} KiB",
-                hint="remove the printing",
-            )
-        case Status.MEMORY_LIMIT:
-            return Diagnosis(
-                Verdict.MEMORY_LIMIT,
-                f"{subject} used more than {limits.memory_mib} MiB of memory",
-                hint="look for an allocation in a loop",
-            )
-        case Status.PROCESS_LIMIT:
-            return Diagnosis(
-                Verdict.RUNTIME_ERROR,
-                f"{subject} started too many processes",
-                hint="do not start processes: a kernel needs none",
             )
         case Status.STRAY_ANSWER:
             return Diagnosis(
@@ -99,28 +80,44 @@ def explain(
             return _cuda_error(outcome, built, subject)
         case Status.EXCEPTION | Status.LOAD_FAILED:
             return _reported_failure(outcome, built, limits, phase, subject)
-    return _process_end(outcome, built, phase, subject)
+    limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
+    exceeded = exceeded_limit(outcome.status, subject, limits, limit_s)
+    return exceeded or _process_end(outcome, built, phase, subject)
 
 
-def _time_limit(subject: str, limits: Limits, phase: Phase) -> Diagnosis:
-    if phase is Phase.BETWEEN_CALLS:
-        message, hint = f"{subject} blocked the grader", _LEFTOVER_HINT
-    else:
-        limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
-        message = f"{subject} did not end within {limit_s:g} s"
-        hint = LOOP_HINT
-    return Diagnosis(Verdict.TIME_LIMIT, message, hint=hint)
+def exceeded_limit(
+    status: Status | None, subject: str, limits: Limits, limit_s: float
+) -> Diagnosis | None:
+    """Return the diagnosis of a program that exceeded a limit, None if it exceeded none."""
+    match status:
+        case Status.TIME_LIMIT:
+            verdict, what, hint = Verdict.TIME_LIMIT, f"did not end within {limit_s:g} s", LOOP_HINT
+        case Status.OUTPUT_LIMIT:
+            verdict, what = Verdict.OUTPUT_LIMIT, f"printed more than {limits.output_kib} KiB"
+            hint = "remove the printing"
+        case Status.MEMORY_LIMIT:
+            verdict, what = (
+                Verdict.MEMORY_LIMIT,
+                f"used more than {limits.memory_mib} MiB of memory",
+            )
+            hint = "look for an allocation in a loop"
+        case Status.PROCESS_LIMIT:
+            verdict, what = Verdict.RUNTIME_ERROR, "started too many processes"
+            hint = "do not start processes: none is needed"
+        case _:
+            return None
+    return Diagnosis(verdict, f"{subject} {what}", hint=hint)
 
 
 def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
     code = outcome.code
     if code == _ASSERTION:
-        record = _last(outcome, "assertion")
+        record = last_record(outcome, "assertion")
         if record is not None:
             return Diagnosis(
                 Verdict.RUNTIME_ERROR,
-                f"{subject}: the assertion `{_text(record, 'expression')}` failed"
-                f"{_in_kernel(_text(record, 'kernel'))}{_at(_place_of(record, built))}",
+                f"{subject}: the assertion `{text_of(record, 'expression')}` failed"
+                f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
     return Diagnosis(
@@ -133,26 +130,26 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
 def _reported_failure(
     outcome: Outcome, built: Built, limits: Limits, phase: Phase, subject: str
 ) -> Diagnosis:
-    closed = _last(outcome, "gpu")
+    closed = last_record(outcome, "gpu")
     if closed is not None and outcome.status is Status.LOAD_FAILED:
-        return _no_gpu(_text(closed, "message"), built)
-    limit = _last(outcome, "not_measured")
+        return _no_gpu(text_of(closed, "message"), built)
+    limit = last_record(outcome, "not_measured")
     if limit is not None:
         return _not_executed(limit, built, limits, subject)
-    raised = _last(outcome, "exception")
+    raised = last_record(outcome, "exception")
     if raised is not None:
         return _exception(raised, built, phase, subject)
-    bad_entry = _last(outcome, "entry")
+    bad_entry = last_record(outcome, "entry")
     if bad_entry is not None:
-        return _bad_entry(_text(bad_entry, "problem"), built)
+        return _bad_entry(text_of(bad_entry, "problem"), built)
     if outcome.status is Status.EXCEPTION:
         return Diagnosis(
             Verdict.RUNTIME_ERROR,
             f"{subject} raised an exception and closed the pipe that would have reported it",
             hint="close no descriptor that you did not open",
         )
-    record = _last(outcome, "load")
-    text = _text(record, "message") if record else ""
+    record = last_record(outcome, "load")
+    text = text_of(record, "message") if record else ""
     return _unloadable(text, built)
 
 
@@ -178,7 +175,7 @@ def _not_executed(record: dict[str, Any], built: Built, limits: Limits, subject:
         )
     return Diagnosis(
         Verdict.NOT_MEASURED,
-        f"{place}: {_text(record, 'message')}",
+        f"{place}: {text_of(record, 'message')}",
         hint="grade it on a machine with a GPU",
     )
 
@@ -193,7 +190,7 @@ _IMPORT_ERRORS = frozenset(
 
 
 def _exception(record: dict[str, Any], built: Built, phase: Phase, subject: str) -> Diagnosis:
-    kind, text = _text(record, "type"), _text(record, "message")
+    kind, text = text_of(record, "type"), text_of(record, "message")
     place = _at(_place_of(record, built))
     if kind == "SystemExit":
         return Diagnosis(
@@ -308,15 +305,3 @@ def _at(place: str) -> str:
 
 def _in_kernel(name: str) -> str:
     return f" in the kernel {name}" if name else ""
-
-
-def _last(outcome: Outcome, kind: str) -> dict[str, Any] | None:
-    return next(
-        (record for record in reversed(outcome.records) if record.get("record") == kind), None
-    )
-
-
-def _text(record: dict[str, Any], key: str) -> str:
-    value = record.get(key)
-    text = value.strip() if isinstance(value, str) else ""
-    return text if len(text) <= _CHARACTERS_SHOWN else text[:_CHARACTERS_SHOWN] + " …"

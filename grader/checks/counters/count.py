@@ -11,7 +11,6 @@ to read and write every array once. A broken bound always costs the points.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -89,7 +88,6 @@ def check_host_counters(
     setup: RunSetup, text: str, case: Prepared, scoring: CounterScoring
 ) -> CheckOutcome[CountersEvidence]:
     """Run the checked host build of `setup` on one case; `text` is the rewritten source file."""
-    started_s = time.monotonic()
     settings = "schedule=forward counted_blocks=0"
     with Session(setup.built, setup.assignment.limits, None, host_settings=settings) as session:
         outcome = run_under_tool(setup, session, [case], setup.assignment.limits)
@@ -99,16 +97,7 @@ def check_host_counters(
     def read() -> AccessCounts:
         return read_host(outcome.records, records, setup.built, text)
 
-    judged = judge_run(setup, case[0], outcome, scoring, HOST_TOOL, read)
-    return counted_in(started_s, *judged)
-
-
-def counted_in(
-    started_s: float, diagnosis: Diagnosis, evidence: CountersEvidence | None = None
-) -> CheckOutcome[CountersEvidence]:
-    """Return the outcome of a check that began at `started_s`."""
-    wall_s = round(time.monotonic() - started_s, 3)
-    return CheckOutcome(diagnosis=diagnosis, evidence=evidence, wall_s=wall_s)
+    return judge_run(setup, case[0], outcome, scoring, HOST_TOOL, read)
 
 
 def judge_run(
@@ -118,43 +107,45 @@ def judge_run(
     scoring: CounterScoring,
     tool: str,
     read: Callable[[], AccessCounts],
-) -> tuple[Diagnosis, CountersEvidence | None]:
+) -> CheckOutcome[CountersEvidence]:
     """Decide by how the run ended, then whether it proves anything, then the bounds.
 
     `read` raises ValueError if a record is forged.
     """
     if outcome.failure is not None:
-        return unproven(outcome.failure, scoring), None
+        return unproven(outcome.failure, scoring)
     try:
         counted = read()
     except ValueError:
-        return Diagnosis(Verdict.TAMPERED, messages.TAMPERED), None
+        return CheckOutcome(diagnosis=Diagnosis(Verdict.TAMPERED, messages.TAMPERED))
     signature, language = setup.assignment.signature, setup.built.language
     least = signature.read_and_written_bytes(case.sizes, language)
     evidence = _evidence(tool, case, counted, sum(least), scoring.most)
+    if counted.complete and counted.problem is not None:
+        diagnosis = Diagnosis(Verdict.NOT_MEASURED, counted.problem)
+        return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
+    lacking = ""
     if not counted.complete:
-        incomplete = Diagnosis(Verdict.WRONG_ANSWER, messages.INCOMPLETE)
-        return unproven(incomplete, scoring), evidence
-    if counted.problem is not None:
-        return Diagnosis(Verdict.NOT_MEASURED, counted.problem), evidence
-    if outcome.wrong:
-        wrong = Diagnosis(Verdict.WRONG_ANSWER, messages.WRONG_OUTPUTS)
-        return unproven(wrong, scoring), evidence
-    missing = messages.missing_accesses(
-        counted.launches,
-        read=(counted.moved_bytes("load", "atomic"), least[0]),
-        written=(counted.moved_bytes("store", "atomic"), least[1]),
-    )
-    if missing and (scoring.scored or not counted.lines):
-        return unproven(Diagnosis(Verdict.WRONG_ANSWER, missing), scoring), evidence
+        lacking = messages.INCOMPLETE
+    elif outcome.wrong:
+        lacking = messages.WRONG_OUTPUTS
+    elif scoring.scored or not counted.lines:
+        lacking = messages.missing_accesses(
+            counted.launches,
+            read=(counted.moved_bytes("load", "atomic"), least[0]),
+            written=(counted.moved_bytes("store", "atomic"), least[1]),
+        )
+    if lacking:
+        return unproven(Diagnosis(Verdict.WRONG_ANSWER, lacking), scoring, evidence)
+    diagnosis = Diagnosis(Verdict.ACCEPTED, messages.summary(evidence))
     broken = [figure for figure in evidence.figures if not _within_bound(figure)]
     if broken and scoring.scored:
         worst = max(broken, key=lambda figure: (figure.ratio or 0) / (figure.allowed or 1))
         message, hint = messages.broken_bound(
             worst, counted.lines, scoring.language, more=len(broken) - 1
         )
-        return Diagnosis(Verdict.TOO_SLOW, message, hint=hint), evidence
-    return Diagnosis(Verdict.ACCEPTED, messages.summary(evidence)), evidence
+        diagnosis = Diagnosis(Verdict.TOO_SLOW, message, hint=hint)
+    return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
 
 
 def not_built(rejected: Rejected, scoring: CounterScoring) -> CheckOutcome[CountersEvidence]:
@@ -164,16 +155,18 @@ def not_built(rejected: Rejected, scoring: CounterScoring) -> CheckOutcome[Count
     return CheckOutcome(diagnosis=Diagnosis(verdict, rejected.message))
 
 
-def unproven(diagnosis: Diagnosis, scoring: CounterScoring) -> Diagnosis:
-    """Return the diagnosis of the check for a run that proves nothing."""
+def unproven(
+    diagnosis: Diagnosis, scoring: CounterScoring, evidence: CountersEvidence | None = None
+) -> CheckOutcome[CountersEvidence]:
+    """Return the outcome of the check for a run that proves nothing."""
     if diagnosis.verdict.pending:
-        return replace(diagnosis, hint="")  # a machine with a GPU counts no other way
-    if scoring.scored and scoring.graded_on_gpu:
+        diagnosis = replace(diagnosis, hint="")  # a machine with a GPU counts no other way
+    elif scoring.scored and scoring.graded_on_gpu:
         message = f"in the run on the CPU, which counts accesses: {diagnosis.message}"
-        return Diagnosis(Verdict.NOT_MEASURED, message)
-    if scoring.scored:
-        return diagnosis
-    return Diagnosis(Verdict.SKIPPED, f"not counted: {diagnosis.message}")
+        diagnosis = Diagnosis(Verdict.NOT_MEASURED, message)
+    elif not scoring.scored:
+        diagnosis = Diagnosis(Verdict.SKIPPED, f"not counted: {diagnosis.message}")
+    return CheckOutcome(diagnosis=diagnosis, evidence=evidence)
 
 
 def _within_bound(figure: CounterFigure) -> bool:

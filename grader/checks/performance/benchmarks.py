@@ -191,7 +191,6 @@ def _measure_one(
         setup,
         oracle,
         case,
-        built.language,
         sets=sets_for(
             assignment,
             benchmark,

@@ -26,7 +26,7 @@ from grader.build.artifact import Built
 from grader.build.elf import read_symbols
 from grader.checks.check import CheckOutcome
 from grader.checks.common.crash import explain_crash
-from grader.checks.common.diagnosis import LOOP_HINT, Diagnosis
+from grader.checks.common.diagnosis import Diagnosis, exceeded_limit
 from grader.checks.program.control_page import (
     NO_ORDERS,
     PAGE_FD,
@@ -37,12 +37,12 @@ from grader.checks.program.control_page import (
     Place,
 )
 from grader.errors import ToolError
-from grader.judge.outcome import Outcome, Status, parse_records
+from grader.judge.outcome import OF_LIMIT, Outcome, Status, parse_records
 from grader.report.evidence import ProgramEvidence, ProgramRun
 from grader.report.verdict import Verdict
 from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
-from grader.sandbox.spawn import End, Ended
+from grader.sandbox.spawn import Ended
 from grader.system.retry import Pool
 from grader.vocabulary import Device
 
@@ -217,10 +217,13 @@ class _RunResult:
 
     def diagnosis(self) -> Diagnosis:
         """Return the diagnosis: limits first, then crashes, then the exit code."""
-        limit = _LIMITS.get(self.ended.end)
-        if limit is not None or self.ended.signal == signal.SIGXCPU:
-            verdict, what, hint = limit or _LIMITS[End.TIME_LIMIT]
-            return self._diagnosis(verdict, what.format(limits=self.limits), hint)
+        cpu_time_is_up = self.ended.signal == signal.SIGXCPU
+        status = Status.TIME_LIMIT if cpu_time_is_up else OF_LIMIT.get(self.ended.end)
+        exceeded = exceeded_limit(status, self.program.file, self.limits, self.limits.program_s)
+        if status is Status.OUTPUT_LIMIT and exceeded is not None:
+            return replace(exceeded, hint="print the first few wrong elements only")
+        if exceeded is not None:
+            return exceeded
         if self.observation is None:
             return self._diagnosis(
                 Verdict.RUNTIME_ERROR,
@@ -314,29 +317,6 @@ _HINTS = {
     Kind.INFINITE: "count what is close instead of what is far off",
     Kind.SLIGHT: "the tolerance is too wide: 2 % is more than rounding",
     Kind.EXCHANGED: "compare every element with its own expected value, and no sums",
-}
-# For each limit: the verdict, what the program did, and a hint.
-_LIMITS = {
-    End.TIME_LIMIT: (
-        Verdict.TIME_LIMIT,
-        "did not end within {limits.program_s:g} s",
-        LOOP_HINT,
-    ),
-    End.OUTPUT_LIMIT: (
-        Verdict.OUTPUT_LIMIT,
-        "printed more than {limits.output_kib} KiB",
-        "print the first few wrong elements only",
-    ),
-    End.MEMORY_LIMIT: (
-        Verdict.MEMORY_LIMIT,
-        "used more than {limits.memory_mib} MiB of memory",
-        "look for an allocation in a loop",
-    ),
-    End.PROCESS_LIMIT: (
-        Verdict.RUNTIME_ERROR,
-        "started too many processes",
-        "do not start processes: the program needs none",
-    ),
 }
 
 

@@ -10,7 +10,6 @@ The judge sees both itself. Suspicious text and the worker's own records are onl
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -47,7 +46,6 @@ def check_rules(
     With `host_wrote`, torch was seen to write results into an output; `host_work` is the rule that
     host code in C++ breaks.
     """
-    started_s = time.monotonic()
     arrays = setup.assignment.signature.arrays
     on_device = all(array.memory is Memory.DEVICE for array in arrays)
     flags = [*suspicious_text(text, all_on_device=on_device), *setup.built.flags]
@@ -68,11 +66,9 @@ def check_rules(
         diagnosis = Diagnosis(Verdict.FORBIDDEN, message, hint=hint)
     else:
         diagnosis = Diagnosis(Verdict.ACCEPTED, NO_BROKEN_RULE)
-    wall_s = round(time.monotonic() - started_s, 3)
     return CheckOutcome(
         diagnosis=diagnosis,
         evidence=evidence,
-        wall_s=wall_s,
         visibility=Visibility.VISIBLE if evidence.broken else Visibility.HIDDEN,
     )
 
