@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import re
-import sys
 from collections.abc import Mapping
-from importlib import resources
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-
-@functools.cache
-def _tables() -> dict[str, dict[str, str]]:
-    text = resources.files("grader").joinpath("text/hints.toml").read_text("utf-8")
-    return tomllib.loads(text)
+from grader.text.data_file import read_data
 
 
 def hints(table: str) -> Mapping[str, str]:
     """Return the hints of a table of the file by their keys."""
-    return _tables()[table]
+    found: Mapping[str, str] = read_data("text/hints.toml")[table]
+    return found
 
 
 def matching_hint(message: str, *tables: str) -> str:

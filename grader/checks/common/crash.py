@@ -18,21 +18,12 @@ from grader.build.artifact import Built
 from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.source_lines import locator
 from grader.judge.outcome import Outcome
+from grader.text.hints import hints
 from grader.vocabulary import Device, Language
 
 _MOST_CHARACTERS = 500
 _MOST_LINES = 10_000_000  # larger line numbers are forged
 
-_SIGNAL_WORDS = {
-    signal.SIGSEGV: "segmentation fault",
-    signal.SIGBUS: "bus error",
-    signal.SIGFPE: "arithmetic error, such as an integer division by zero",
-    signal.SIGABRT: "aborted",
-    signal.SIGILL: "illegal instruction",
-    signal.SIGKILL: "killed",
-    signal.SIGTERM: "terminated",
-    signal.SIGXFSZ: "a file grew too large",
-}
 _PYTHON_FRAME = re.compile(
     r'^  File "(?P<file>[^"\n]+)", line (?P<line>\d+) in (?P<name>\S+)$', re.M
 )
@@ -82,7 +73,7 @@ def signal_name(number: int) -> str:
         known = signal.Signals(number)
     except ValueError:
         return f"signal {number}"
-    return _SIGNAL_WORDS.get(known, known.name)
+    return hints("signal").get(known.name, known.name)
 
 
 def source_place(record: dict[str, Any], built: Built) -> str:

@@ -39,6 +39,7 @@ from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
+from grader.text.hints import matching_hint
 from grader.vocabulary import Language, Visibility
 
 _CRASHES_ALLOWED = 2
@@ -256,15 +257,11 @@ class _CaseRun:
         entry = self._setup.built.entry
         if pattern == "nothing was ever written" and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
-        if pattern == "nothing was ever written":
-            return "is the kernel launched, and does it store its result?"
-        if "never written" in pattern:
-            return "do the launched blocks cover all elements, including the last, partial block?"
-        if "not a number" in pattern:
-            return "look for 0/0, infinity - infinity, or memory read before it was written"
         if TORN in pattern:
             return "sizes, offsets and pitches of copies count bytes: n * sizeof(float)"
-        return _NONDETERMINISTIC_HINT if self._nondeterministic else ""
+        return matching_hint(pattern, "pattern") or (
+            _NONDETERMINISTIC_HINT if self._nondeterministic else ""
+        )
 
     def _call_once(
         self, buffers: list[Buffer], *, poison: int

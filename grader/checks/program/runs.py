@@ -44,6 +44,7 @@ from grader.sandbox import spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.sandbox.spawn import Ended
 from grader.system.retry import Pool
+from grader.text.hints import hints
 from grader.vocabulary import Device
 
 _UNCHANGED_RUNS = 2
@@ -298,8 +299,8 @@ class _RunResult:
         return self._diagnosis(
             Verdict.WRONG_ANSWER,
             f"accepted the output (exit code 0), but {change}",
-            _HINTS.get(
-                observation.kind,
+            hints("overlooked_change").get(
+                observation.kind.name,
                 "copy the output back, compare every element, including the last, and return 1 if "
                 "one is wrong",
             ),
@@ -308,16 +309,6 @@ class _RunResult:
     def _last_output(self) -> str:
         line = _last_line(self.ended.output)
         return f'; its last line of output: "{line}"' if line else "; it printed nothing"
-
-
-# For changes that a program overlooks although it compares every element.
-_HINTS = {
-    Kind.NOT_A_NUMBER: "count what is close instead of what is far off: with a NaN no comparison "
-    "holds, so `difference > tolerance` lets it pass",
-    Kind.INFINITE: "count what is close instead of what is far off",
-    Kind.SLIGHT: "the tolerance is too wide: 2 % is more than rounding",
-    Kind.EXCHANGED: "compare every element with its own expected value, and no sums",
-}
 
 
 def _last_line(output: str) -> str:

@@ -88,13 +88,12 @@ def _without_launches(
     setup: RunSetup, cases: Sequence[Case], data: Callable[[Case], CaseData], flags: list[str]
 ) -> RulesEvidence:
     """Call the submission with launches that do nothing, and compare the outputs."""
-    broken: list[BrokenRule] = []
     run: list[str] = []
     written = 0
     with Session(setup.built, setup.assignment.limits, setup.server, idle=True) as session:
         outcome = session.load()
         for case in cases:
-            if not outcome.done or broken:
+            if not outcome.done or written:
                 break
             case_run = CaseRun(setup, case, data(case))
             try:
@@ -109,8 +108,6 @@ def _without_launches(
                     if case.visibility is Visibility.VISIBLE:  # a case's name reveals its sizes
                         run.append(case.name)
                     written += sum(_changed(before[name], after[name]) for name in after)
-                    if written:
-                        broken.append(BrokenRule(rule="own_kernel", message=NOT_OWN))
                     for record in outcome.records:
                         flags += _torch(record)
                     if session.alive:
@@ -120,8 +117,9 @@ def _without_launches(
                 break
         if not outcome.done:
             flags.append(f"the run without launches failed: {outcome.status.value}")
+    broken = (BrokenRule(rule="own_kernel", message=NOT_OWN),) if written else ()
     return RulesEvidence(
-        broken=tuple(broken), cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
+        broken=broken, cases=tuple(run), written=written, flags=tuple(dict.fromkeys(flags))
     )
 
 
