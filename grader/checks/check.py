@@ -176,10 +176,9 @@ class CheckContext(Protocol):
 
 
 class Check(Generic[E]):
-    """One check. A subclass defines `name`, `evidence` and `run`, and overrides the rest."""
+    """One check. A subclass defines `name` and `run`, and overrides the rest."""
 
     name: ClassVar[CheckName]
-    evidence: ClassVar[type[Any]]
     cost: ClassVar[Cost] = Cost.TOOLS
     # True if the points count only when the cases are right.
     needs_correct: ClassVar[bool] = True

@@ -105,7 +105,8 @@ class GradingContext:
         self.builds = Builds(assignment, options, folder, pool)
         self.prestart = Prestart(pool, assignment.limits)
         self._folder = folder
-        self._server = server
+        # The server that forks Python workers, None until it is needed.
+        self.started_server = server
         self._lent = server is not None
 
     def start(self) -> None:
@@ -136,14 +137,14 @@ class GradingContext:
     def close(self) -> None:
         """End the prestarted workers, and the server unless the caller passed it."""
         self.prestart.close()
-        if self._server is not None and not self._lent:
-            self._server.close()
+        if self.started_server is not None and not self._lent:
+            self.started_server.close()
 
     def server(self) -> PythonServer:
         """Return the server that forks Python workers; the first call starts it."""
-        if self._server is None:
-            self._server = PythonServer(self.options.device)
-        return self._server
+        if self.started_server is None:
+            self.started_server = PythonServer(self.options.device)
+        return self.started_server
 
     @functools.cached_property
     def judge(self) -> Judge:
@@ -159,28 +160,6 @@ class GradingContext:
         if self.options.transport is not None:
             shares = self.options.transport == "shared"
         return Judge(oracle=oracle, driver=driver, shares=shares)
-
-    def setup(self, built: Built, *, private: bool | None = None) -> RunSetup:
-        """Return the setup of a worker for this build; `private` overrides the transport."""
-        from grader.checks.common.case_run import RunSetup
-
-        judge = self.judge
-        return RunSetup(
-            assignment=self.assignment,
-            built=built,
-            server=self._server,
-            driver=judge.driver,
-            private=not judge.shares if private is None else private,
-        )
-
-    def cases(self, language: Language) -> tuple[Case, ...]:
-        """Return the cases of this run for a language."""
-        return self.assignment.draw_cases(
-            self.options.device,
-            language,
-            public_seed=self.options.public_seed,
-            secret_seed=self.options.secret_seed,
-        )
 
     def baseline(self) -> Built:
         """Return torch's baseline, built like a submission, and start the server for it."""
@@ -255,7 +234,13 @@ class FileContext:
     @functools.cached_property
     def cases(self) -> tuple[Case, ...]:
         """The cases of this run for the file's language and device."""
-        return self._grading.cases(self.file.language)
+        options = self._grading.options
+        return self.assignment.draw_cases(
+            self.device,
+            self.file.language,
+            public_seed=self.public_seed,
+            secret_seed=options.secret_seed,
+        )
 
     @property
     def oracle(self) -> Oracle:
@@ -268,10 +253,19 @@ class FileContext:
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
         """Return the setup of a worker for this build; `private` overrides the transport."""
+        from grader.checks.common.case_run import RunSetup
+
         built = built or self.built
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
-        return self._grading.setup(built, private=private)
+        judge = self._grading.judge
+        return RunSetup(
+            assignment=self.assignment,
+            built=built,
+            server=self._grading.started_server,
+            driver=judge.driver,
+            private=not judge.shares if private is None else private,
+        )
 
     @property
     def can_share(self) -> bool:

@@ -193,20 +193,15 @@ def _evidence(
             allowed=most.get(name),
         )
 
-    def sums(space: str, *accesses: str) -> tuple[int, int]:
-        return counted.total("transactions", space, accesses), counted.total(
-            "least", space, accesses
-        )
-
     worst = sorted(counted.lines, key=lambda line: (line.least - line.transactions, line.line or 0))
     return CountersEvidence(
         tool=tool,
         case=case.name,
         launches=counted.launches,
         figures=(
-            figure("load_sectors", "sectors", *sums("global", "load")),
-            figure("store_sectors", "sectors", *sums("global", "store")),
-            figure("shared_wavefronts", "wavefronts", *sums("shared", "load", "store")),
+            figure("load_sectors", "sectors", *counted.sums("load_sectors")),
+            figure("store_sectors", "sectors", *counted.sums("store_sectors")),
+            figure("shared_wavefronts", "wavefronts", *counted.sums("shared_wavefronts")),
             figure("traffic", "bytes", counted.moved_bytes("load", "store", "atomic"), least_bytes),
         ),
         lines=tuple(worst[:SHOWN]),

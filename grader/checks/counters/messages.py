@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from grader.assignment.counter_bounds import FigureName
+from grader.checks.counters.totals import belongs
 from grader.report.evidence import CounterFigure, CounterLine, CountersEvidence
 from grader.text.hints import hints
 from grader.vocabulary import Language
@@ -50,7 +51,7 @@ def broken_bound(
     figure: CounterFigure, lines: Iterable[CounterLine], language: Language, *, more: int
 ) -> tuple[str, str]:
     """Return message and hint for a figure beyond its bound; `more` counts the other ones."""
-    among = [line for line in lines if _belongs(line, figure.name)]
+    among = [line for line in lines if belongs(line, figure.name)]
     assert figure.ratio is not None and figure.allowed is not None and among
     if figure.name == "traffic":
         worst = max(among, key=lambda line: line.transactions)
@@ -93,17 +94,6 @@ def missing_accesses(launches: int, *, read: tuple[int, int], written: tuple[int
                 "kernels must do all of the work"
             )
     return ""
-
-
-def _belongs(line: CounterLine, name: FigureName) -> bool:
-    match name:
-        case "load_sectors":
-            return line.space == "global" and line.access == "load"
-        case "store_sectors":
-            return line.space == "global" and line.access == "store"
-        case "shared_wavefronts":
-            return line.space == "shared" and line.access != "atomic"
-    return line.space == "global"
 
 
 def _cost(line: CounterLine) -> str:

@@ -7,11 +7,12 @@ runtime cannot have written was forged by the submission and raises ValueError.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from grader.assignment.counter_bounds import FigureName
 from grader.build.artifact import Built
 from grader.checks.common.emulation_findings import read_emulation, untrusted_records
 from grader.emulation.cuda_cpp.access_counters import SECTOR_BYTES, LineCounters
@@ -36,22 +37,33 @@ class AccessCounts:
     complete: bool = True
     problem: str | None = None
 
-    def total(
-        self,
-        field: Literal["transactions", "least"],
-        space: str,
-        accesses: Iterable[str] = ("load", "store", "atomic"),
-    ) -> int:
-        """Return the sum of a field over the lines with these accesses in this memory space."""
-        return sum(
-            int(getattr(line, field))
-            for line in self.lines
-            if line.space == space and line.access in accesses
-        )
+    def sums(self, figure: FigureName) -> tuple[int, int]:
+        """Return what the accesses of a figure cost, and the least possible; traffic in sectors."""
+        counted = [line for line in self.lines if belongs(line, figure)]
+        return sum(line.transactions for line in counted), sum(line.least for line in counted)
 
     def moved_bytes(self, *accesses: str) -> int:
         """Return the bytes of all global-memory sectors that these accesses move."""
-        return self.total("transactions", "global", accesses) * SECTOR_BYTES
+        return SECTOR_BYTES * sum(
+            line.transactions
+            for line in self.lines
+            if line.space == "global" and line.access in accesses
+        )
+
+
+def belongs(line: CounterLine, figure: FigureName) -> bool:
+    """True if a figure counts the accesses of this line."""
+    space, accesses = _COUNTED[figure]
+    return line.space == space and line.access in accesses
+
+
+# The memory space of a figure, and the accesses to it that the figure counts.
+_COUNTED: dict[FigureName, tuple[str, tuple[str, ...]]] = {
+    "load_sectors": ("global", ("load",)),
+    "store_sectors": ("global", ("store",)),
+    "shared_wavefronts": ("shared", ("load", "store")),
+    "traffic": ("global", ("load", "store", "atomic")),
+}
 
 
 def read_host(

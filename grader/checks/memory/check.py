@@ -21,7 +21,6 @@ class MemoryCheck(Check[MemoryEvidence]):
     """Is memory used safely? Runs after a wrong answer as well, where it helps most."""
 
     name = CheckName.MEMORY
-    evidence = MemoryEvidence
 
     def prevented(self, context: CheckContext) -> CheckOutcome[MemoryEvidence] | None:
         """Skip a Triton kernel whose calls never end, as they would not end here either.

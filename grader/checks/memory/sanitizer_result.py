@@ -9,6 +9,7 @@ from grader.checks.memory import sanitizer
 from grader.checks.memory.sanitizer_xml import Locate, ReportError
 from grader.checks.memory.verdict import ToolResult
 from grader.sandbox import spawn
+from grader.text.printable import last_line
 
 
 def tool_result(
@@ -40,7 +41,7 @@ def tool_result(
     if outcome.failure is not None:
         problem = None  # the failure says why the run ended early
     elif exit_code not in (0, sanitizer.FOUND) and not errors:
-        reason = log_line or _last_line(ended.output) or "it printed nothing"
+        reason = log_line or last_line(ended.output) or "it printed nothing"
         problem = f"compute-sanitizer {name} could not run ({_end(ended)}): {reason}"
     elif (
         exit_code == sanitizer.FOUND
@@ -66,10 +67,6 @@ def _end(ended: spawn.Ended) -> str:
     if ended.signal is not None:
         return f"ended by signal {ended.signal}"
     return ended.end.value if ended.exit_code is None else f"exit code {ended.exit_code}"
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[-1].strip()[:200]
 
 
 def not_run(reason: str) -> list[ToolResult]:

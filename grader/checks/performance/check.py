@@ -17,7 +17,6 @@ class PerformanceCheck(Check[PerformanceEvidence]):
     """How fast is the kernel relative to torch?"""
 
     name = CheckName.PERFORMANCE
-    evidence = PerformanceEvidence
     cost = Cost.TIMING
 
     def prevented(self, context: CheckContext) -> CheckOutcome[PerformanceEvidence] | None:

@@ -45,6 +45,7 @@ from grader.sandbox.scratch_dir import scratch_folder
 from grader.sandbox.spawn import Ended
 from grader.system.retry import Pool
 from grader.text.hints import hints
+from grader.text.printable import last_line
 from grader.vocabulary import Device
 
 _UNCHANGED_RUNS = 2
@@ -63,7 +64,6 @@ _CHANGES = (
 _AT_A_TIME = 4
 _REPORT_FD = PAGE_FD + 1
 _KEPT_CHARACTERS = 8000  # of the end of a run's output, which says what went wrong
-_CHARACTERS_SHOWN = 200
 # Exit codes of the loader, the sandbox and the shim if the program could not start.
 _NOT_STARTED = frozenset({126, 127, NO_ORDERS})
 
@@ -101,28 +101,18 @@ def check_program(
     cannot be started on this machine.
     """
     orders = plan(len(assignment.signature.outputs), rng)
-    limits = assignment.limits
 
     def one(order: Orders) -> tuple[ProgramRun, str]:
         started_s = time.monotonic()
-        ended, observation, records = _run(program, order, limits)
-        array = assignment.signature.outputs[order.output].name
-        diagnosis = _RunResult(
-            program=program,
-            kernel_file=kernel_file,
-            limits=limits,
-            order=order,
-            array=array,
-            ended=ended,
-            observation=observation,
-            records=records,
-        ).diagnosis()
+        result = _run(program, kernel_file, assignment, order)
+        diagnosis = result.diagnosis()
+        ended, observation = result.ended, result.observation
         run = ProgramRun(
             changed=order.change,
             verdict=diagnosis.verdict,
             message=diagnosis.message,
             calls=observation.calls if observation is not None else 0,
-            array=array,
+            array=result.array,
             element=observation.index if observation is not None else (),
             exit_code=ended.exit_code,
             signal=ended.signal,
@@ -163,10 +153,9 @@ def _summary(runs: Sequence[ProgramRun], kernel_file: str, hint: str) -> Diagnos
     )
 
 
-def _run(
-    program: Built, order: Orders, limits: Limits
-) -> tuple[Ended, Observation | None, tuple[dict[str, object], ...]]:
+def _run(program: Built, kernel_file: str, assignment: Assignment, order: Orders) -> _RunResult:
     """Run the program once, in a new scratch folder."""
+    limits = assignment.limits
     with scratch_folder("grade-program-") as folder, Page(order) as page:
         # A copy, so that the program does not learn the cache's path.
         copy = folder / "main"
@@ -191,8 +180,17 @@ def _run(
             running.kill()
         assert running.report is not None
         if ended.exit_code in _NOT_STARTED and not page.taken and not _runs_while_loaded(program):
-            raise ToolError(f"{program.file} could not be started: {_last_line(ended.output)}")
-        return ended, page.observation(), parse_records(running.report.text())
+            raise ToolError(f"{program.file} could not be started: {last_line(ended.output)}")
+        return _RunResult(
+            program=program,
+            kernel_file=kernel_file,
+            limits=limits,
+            order=order,
+            array=assignment.signature.outputs[order.output].name,
+            ended=ended,
+            observation=page.observation(),
+            records=parse_records(running.report.text()),
+        )
 
 
 def _runs_while_loaded(program: Built) -> bool:
@@ -307,11 +305,5 @@ class _RunResult:
         )
 
     def _last_output(self) -> str:
-        line = _last_line(self.ended.output)
+        line = last_line(self.ended.output)
         return f'; its last line of output: "{line}"' if line else "; it printed nothing"
-
-
-def _last_line(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    last = lines[-1] if lines else ""
-    return last if len(last) <= _CHARACTERS_SHOWN else last[:_CHARACTERS_SHOWN] + " …"
