@@ -15,7 +15,6 @@ from pathlib import PurePath
 from typing import Any
 
 from grader.build.artifact import Built
-from grader.checks.common.findings import INPUT_HINT
 from grader.checks.common.source_lines import locator
 from grader.judge.outcome import Outcome
 from grader.text.hints import hints
@@ -95,20 +94,12 @@ def _from_record(record: dict[str, Any], built: Built) -> Crash:
     message = text_of(record, "message")
     buffer = text_of(record, "buffer")
     bad_access = record.get("signal") in ("SIGSEGV", "SIGBUS")
-    what, hint = message or "crashed", ""
-    if message == "host code accessed device memory":
-        what += f" (`{buffer}`)" if buffer else ""
-        hint = "a device pointer can be dereferenced in a kernel only: copy with cudaMemcpy"
-    elif message == "a read-only input was written":
-        hint = INPUT_HINT
+    what = message or "crashed"
+    hint = hints("fault").get(message, OUTSIDE_HINT if bad_access and in_kernel else "")
+    if message == "host code accessed device memory" and buffer:
+        what += f" (`{buffer}`)"
     elif message == "an access outside a buffer" and buffer:
-        what = f"an access {_distance(record, buffer)}"
-        hint = OUTSIDE_HINT
-    elif message == "a null pointer was dereferenced":
-        what = "a null pointer was dereferenced"
-        hint = "a pointer was never set, or an allocation failed"
-    elif bad_access and in_kernel:
-        hint = OUTSIDE_HINT
+        what, hint = f"an access {_distance(record, buffer)}", OUTSIDE_HINT
     return Crash(
         what=what,
         hint=hint,

@@ -100,7 +100,6 @@ def check_speed(
     advance: Callable[[str], None],
     *,
     seed: int,
-    budget_s: float = BUDGET_S,
 ) -> SpeedOutcome:
     """Measure every benchmark of the submission's language on this GPU and decide.
 
@@ -122,7 +121,7 @@ def check_speed(
             return SpeedOutcome(diagnosis=busy)
         # A worker that sees the inputs of one benchmark must not predict those of the next.
         seeds, tuning_s = random.Random(seed), 0.0
-        budget_s -= time.monotonic() - begun_s
+        budget_s = BUDGET_S - (time.monotonic() - begun_s)
         for _ in range(2):
             time_budget = _TimeBudget(budget_s, len(benchmarks))
             measured: list[tuple[Benchmark, Measured]] = []
