@@ -126,6 +126,13 @@ def test_a_rule_that_only_the_second_report_finds_broken_costs_all_points() -> N
     assert merge(on_cpu(*broken), on_gpu(), "two").report.verdict == "forbidden"
 
 
+def test_obeying_the_rules_does_not_accept_what_no_machine_measured() -> None:
+    obeyed = replace(samples.build(), check=CheckName.RULES, name="rules")
+    unknown = samples.visible(verdict=Verdict.NOT_MEASURED, score=0.0, pending=40.0)
+    both = on_cpu(samples.build(), obeyed, unknown), on_gpu(samples.build(), obeyed, unknown)
+    assert merge(*both, "two").report.verdict is Verdict.NOT_MEASURED
+
+
 def test_the_better_language_is_chosen_again() -> None:
     def both(*thirds: CheckResult) -> Report:
         kernels = [

@@ -24,7 +24,7 @@ from grader.checks.common.case_run import CaseRun, RunSetup
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.common.tool_run import Prepared, ToolOutcome
 from grader.checks.memory import sanitizer, sanitizer_prestart
-from grader.checks.memory.sanitizer_result import tool_result
+from grader.checks.memory.sanitizer_result import run_tools, tool_result
 from grader.checks.memory.verdict import ToolResult
 from grader.errors import GraderError
 from grader.protocol.targets import Target
@@ -32,7 +32,6 @@ from grader.report.verdict import Verdict
 from grader.sandbox import scratch_dir, spawn
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.system import toolchain
-from grader.system.retry import Pool
 from grader.system.toolchain import Tool
 
 _RECORDING_FD = 3  # of the program that replays
@@ -94,15 +93,7 @@ def replay_all(
     advance: Callable[[str], None],
 ) -> list[ToolResult]:
     """Replay under each of the tools, as many at once as there are cores."""
-
-    def run(name: str) -> ToolResult:
-        result = _replay(replay, setup, tool, name, cases)
-        advance(name)
-        return result
-
-    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
-    with Pool(most, thread_name_prefix="sanitizer") as pool:
-        return list(pool.map(run, sanitizer.TOOLS))
+    return run_tools(lambda name: _replay(replay, setup, tool, name, cases), advance)
 
 
 def _replay(

@@ -11,7 +11,6 @@ memory was not measured. Only a time limit stands by itself, with generous bound
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from grader.checks.common.case_run import RunSetup
 from grader.checks.common.source_lines import locator
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory import sanitizer, sanitizer_prestart
-from grader.checks.memory.sanitizer_result import not_run, tool_result
+from grader.checks.memory.sanitizer_result import not_run, run_tools, tool_result
 from grader.checks.memory.verdict import ToolResult, combine
 from grader.judge.session import Session
 from grader.report.evidence import MemoryEvidence
@@ -49,23 +48,18 @@ def check_gpu_memory(
     which are used and ended here. `on_host` runs the checked host build.
     """
 
-    def run(name: str) -> ToolResult:
-        assert tool is not None
-        result = run_sanitizer(setup, tool, name, cases, (started or {}).get(name))
-        advance(name)
-        return result
-
-    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
+    started = started or {}
     with ExitStack() as undo:
-        for session in (started or {}).values():
+        for session in started.values():
             undo.enter_context(session)
         beside = undo.enter_context(Pool(1, thread_name_prefix="host build"))
         host = beside.submit(on_host) if on_host is not None else None
         if tool is None:
             results = not_run("compute-sanitizer is not on this machine")
         else:
-            pool = undo.enter_context(Pool(most, thread_name_prefix="sanitizer"))
-            results = list(pool.map(run, sanitizer.TOOLS))
+            results = run_tools(
+                lambda name: run_sanitizer(setup, tool, name, cases, started.get(name)), advance
+            )
         emulated = host.result() if host is not None else None
     if any(map(in_doubt, results)) and not fails_without_a_tool(setup, cases):
         results = [could_not_run(one) if in_doubt(one) else one for one in results]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.checks.common.tool_run import ToolOutcome
@@ -9,6 +11,7 @@ from grader.checks.memory import sanitizer
 from grader.checks.memory.sanitizer_xml import Locate, ReportError
 from grader.checks.memory.verdict import ToolResult
 from grader.sandbox import spawn
+from grader.system.retry import Pool
 from grader.text.printable import last_line
 
 
@@ -73,3 +76,16 @@ def not_run(reason: str) -> list[ToolResult]:
     """Return the results of all tools on a machine where none can run."""
     names = [f"compute-sanitizer {name}" for name in sanitizer.TOOLS]
     return [ToolResult(tool=name, problem=f"{name} could not run: {reason}") for name in names]
+
+
+def run_tools(run: Callable[[str], ToolResult], advance: Callable[[str], None]) -> list[ToolResult]:
+    """Run each of the tools with `run`, as many at once as there are cores."""
+
+    def run_one(name: str) -> ToolResult:
+        result = run(name)
+        advance(name)
+        return result
+
+    most = max(1, min(len(sanitizer.TOOLS), os.cpu_count() or 1))
+    with Pool(most, thread_name_prefix="sanitizer") as pool:
+        return list(pool.map(run_one, sanitizer.TOOLS))
