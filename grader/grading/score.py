@@ -26,6 +26,20 @@ def points(verdict: Verdict, most: float) -> tuple[float | None, float]:
     return (most if verdict.earns_points else 0.0), 0.0
 
 
+def check_line(check: CheckName, verdict: Verdict, most: float, message: str) -> CheckResult:
+    """Return the line of a check worth `most` points, with the points that the verdict gives."""
+    score, pending = points(verdict, most)
+    return CheckResult(
+        check=check,
+        name=check,
+        verdict=verdict,
+        score=score,
+        max_score=most,
+        pending=pending,
+        message=message,
+    )
+
+
 def shares(most: float, counts: Sequence[int]) -> list[float]:
     """Divide `most` points by weight, rounded to hundredths, so that the sum stays `most`."""
     total = sum(counts)
@@ -79,15 +93,8 @@ def with_checks(result: KernelResult, checks: Sequence[CheckResult]) -> KernelRe
 
 def not_submitted(kernel: Kernel, message: str) -> KernelResult:
     """Return the result of a kernel that was not handed in; `message` says why."""
-    build = CheckResult(
-        check=CheckName.BUILD,
-        name="build",
-        verdict=Verdict.NOT_SUBMITTED,
-        score=0.0,
-        max_score=0.0,
-        message=message,
-    )
-    return kernel_result(kernel, None, [build])
+    line = check_line(CheckName.BUILD, Verdict.NOT_SUBMITTED, 0.0, message)
+    return kernel_result(kernel, None, [line])
 
 
 def mark_counted(results: Sequence[KernelResult]) -> list[KernelResult]:
