@@ -7,6 +7,7 @@ arguments, so that the grader owns them in every language.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -115,6 +116,24 @@ class Signature:
         """Return the shape of an array for a case's sizes."""
         assert argument.shape is not None
         return tuple(extent.evaluate(sizes) for extent in argument.shape)
+
+    def array_bytes(
+        self, array: Argument, sizes: Mapping[str, int | float], language: Language
+    ) -> int:
+        """Return the bytes of an array for a case's sizes."""
+        return self.element_type(array, language).size * math.prod(self.shape(array, sizes))
+
+    def read_and_written_bytes(
+        self, sizes: Mapping[str, int | float], language: Language
+    ) -> tuple[int, int]:
+        """Return the bytes of the device arrays that a kernel reads, and of those it writes."""
+        read = written = 0
+        for array in self.arrays:
+            if array.memory is Memory.DEVICE:
+                size = self.array_bytes(array, sizes, language)
+                read += size * array.role.read
+                written += size * array.role.written
+        return read, written
 
     def scalar(self, argument: Argument, sizes: Mapping[str, int | float]) -> int | float:
         """Return the value of a scalar for a case's sizes."""

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -493,7 +494,8 @@ HONEST: list[dict[str, Any]] = [KERNEL, ACCESS, SUMMARY]
 
 
 def read(called: list[dict[str, Any]], then: list[dict[str, Any]]) -> AccessCounts:
-    return read_host(called, [*called, *then], Path("/nowhere.so"), "turn.cu", "")
+    built: Any = SimpleNamespace(path=Path("/nowhere.so"), file="turn.cu")
+    return read_host(called, [*called, *then], built, "")
 
 
 def test_honest_records_are_read() -> None:

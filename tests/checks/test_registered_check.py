@@ -46,7 +46,6 @@ def toy() -> Iterator[Check[Brevity]]:
 
     class BrevityCheck(Check[Brevity]):
         name = CheckName.add(NAME)
-        evidence = Brevity
 
         def run(self, context: CheckContext) -> Sequence[CheckOutcome[Brevity]]:
             lines = len(context.file.source.text.splitlines())

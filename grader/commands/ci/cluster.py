@@ -18,8 +18,8 @@ from grader.assignment.model import Assignment
 from grader.commands.batch.cluster import ClusterRequest, certificates
 from grader.commands.batch.job import Answer, Job, Outcome
 from grader.errors import UsageError
-from grader.report.merge import merge
-from grader.report.model import Report, to_json
+from grader.grading.merge import merge
+from grader.report.model import Report
 from grader.report.reader import from_json
 from grader.report.verdict import Verdict
 from grader.sandbox.level import Level
@@ -64,22 +64,21 @@ def filled_in(report: Report, answer: Answer | None, least: Level, no_answer: st
     if answer.outcome is not Outcome.GRADED:
         return _with_note(report, answer.problem)
     try:
-        second = json.loads(answer.text)
-        measured = from_json(second, "the worker's report")
-        level = measured.environment.get("sandbox")
+        second = from_json(json.loads(answer.text), "the worker's report")
+        level = second.environment.get("sandbox")
         if level is None or not Level(level).reaches(least):
             return _with_note(
                 report, f"the worker's sandbox reaches the level {level}, not {least}"
             )
-        merged = merge(to_json(report), second, "this report and the worker's")
-        whole = from_json(merged.report, "the merged report")
+        merged = merge(report, second, "this report and the worker's")
     except UsageError as error:
         return _with_note(report, error.message)
     except (ValueError, RecursionError) as error:
         return _with_note(report, f"the worker's report cannot be read: {type(error).__name__}")
     notes = [f"the reports differ: {difference}" for difference in merged.differences]
+    whole = merged.report
     if whole.pending:
-        why = measured.first_message(Verdict.NOT_MEASURED) or "not graded there"
+        why = second.first_message(Verdict.NOT_MEASURED) or "not graded there"
         notes.append(f"{whole.pending:g} points are pending there too: {why}")
     return _with_note(whole, "; ".join(notes)) if notes else whole
 
