@@ -122,11 +122,12 @@ def poison_bytes(
 ) -> tuple[int, int]:
     """Return two bytes to fill an output with, neither of which is accepted in any element.
 
-    0xFF is a NaN in every float type and -1 in the integers; the others are finite. Raises
-    ValueError if fewer than two bytes qualify: an unwritten output could then look right.
+    0xFF is a NaN in every float type and -1 in the integers; the others are finite, small ones
+    first: a number that is added to a huge one is lost. Raises ValueError if fewer than two bytes
+    qualify: an unwritten output could then look right.
     """
     usable = []
-    for byte in (0xFF, 0x7B, 0xDB, 0x33, 0xA5, 0x5A):
+    for byte in (0xFF, 0x33, 0xA5, 0x7B, 0xDB, 0x5A):
         cell = torch.full((dtype.itemsize,), byte, dtype=torch.uint8).view(dtype)
         if not bool(accepts(cell.expand(expected.shape), expected, tolerance).any()):
             usable.append(byte)

@@ -7,12 +7,14 @@ pattern is a hint, never part of a verdict.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 
 from grader.assignment.model import Tolerance
+from grader.judge import row_scale
 from grader.judge.compare import Comparison, accepts
 
 
@@ -20,18 +22,30 @@ from grader.judge.compare import Comparison, accepts
 class PatternInput:
     """The input of a detector.
 
-    `unwritten_bytes` has for each element the number of its bytes that were not written.
+    `unwritten_bytes` has for each element the number of its bytes that were not written. `again` is
+    the output of a second call, in which it was filled with another `poison`; None if there was
+    none. `other_inputs` returns the sentence of a hypothesis (`judge.input_hypothesis`).
     """
 
     comparison: Comparison
     inputs: Mapping[str, torch.Tensor]
     unwritten_bytes: torch.Tensor
     tolerance: Tolerance
+    again: torch.Tensor | None = None
+    poison: torch.Tensor | None = None
+    other_inputs: Callable[[], str | None] = lambda: None
 
     @property
     def unwritten(self) -> torch.Tensor:
         """Marks the elements that were never written."""
         return self.unwritten_bytes == self.comparison.actual.element_size()
+
+    @property
+    def wrong_pairs(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The wrong elements, actual and expected, in float64."""
+        comparison = self.comparison
+        wrong = comparison.wrong
+        return comparison.actual.double()[wrong], comparison.expected.double()[wrong]
 
 
 def count_unwritten_bytes(
@@ -52,13 +66,39 @@ def describe(given: PatternInput) -> str | None:
     return next((found for detector in _DETECTORS if (found := detector(given))), None)
 
 
+NOTHING_WRITTEN = "nothing was ever written"
+_LEAST = 8  # wrong elements: fewer fit a pattern of their values by chance
+
+
+def _added_to_output(given: PatternInput) -> str | None:
+    """Recognise `+=` onto what was in the output before the call."""
+    if given.again is None or given.poison is None:
+        return None
+    wrong = given.comparison.wrong & ~given.unwritten
+    again, poison = given.again.double()[wrong], given.poison.double()
+    if not again.numel():
+        return None
+    added = (again - (given.comparison.expected.double()[wrong] + poison)).abs()
+    apart = (again - poison).abs()
+    # Half precision and the poison's size limit what is left of the sum.
+    close = added <= 2e-2 * (apart + poison.abs())
+    tells = bool((apart > 0).any()) and bool((poison.abs() > 1e-9).all())
+    if (
+        bool(close.all())
+        and tells
+        and not bool(torch.isfinite(given.comparison.actual[wrong]).any())
+    ):
+        return "the result is added to what the output held before the call"
+    return None
+
+
 def _never_written(given: PatternInput) -> str | None:
     wrong, unwritten = given.comparison.wrong, given.unwritten & given.comparison.wrong
     if not bool(unwritten.any()):
         return None
     count, total = int(unwritten.sum()), wrong.numel()
     if count == total:
-        return "nothing was ever written"
+        return NOTHING_WRITTEN
     if int(wrong.sum()) == count:
         return f"{_place(wrong)}: never written"
     return f"{count} of the wrong elements were never written"
@@ -79,7 +119,7 @@ def _torn(given: PatternInput) -> str | None:
 
 def _constant(given: PatternInput) -> str | None:
     actual = given.comparison.actual
-    if actual.numel() < 2 or not bool((actual == actual.flatten()[0]).all()):
+    if actual.numel() < 4 or not bool((actual == actual.flatten()[0]).all()):
         return None
     return f"every element is {float(actual.flatten()[0]):g}"
 
@@ -130,7 +170,9 @@ def _scaled(given: PatternInput) -> str | None:
     """Recognise a constant factor in all elements."""
     comparison = given.comparison
     actual, expected = comparison.actual.double(), comparison.expected.double()
-    usable = torch.isfinite(actual) & torch.isfinite(expected) & (expected.abs() > 1e-6)
+    if not bool(torch.isfinite(actual).all()):
+        return None
+    usable = torch.isfinite(expected) & (expected.abs() > 1e-6)
     if int(usable.sum()) < 4:
         return None
     ratios = actual[usable] / expected[usable]
@@ -166,8 +208,131 @@ def _tile_transposed(given: PatternInput) -> str | None:
         tiles = (down, side, across, side)
         transposed = expected[whole].reshape(tiles).transpose(1, 3)
         if bool(accepts(actual[whole].reshape(tiles), transposed, given.tolerance).all()):
-            return f"in every tile of {side} × {side} rows and columns are swapped"
+            return f"the tile is not turned: within each {side}×{side} tile, rows and columns are swapped"
     return None
+
+
+def _tiles_misplaced(given: PatternInput) -> str | None:
+    """Recognise turned tiles whose places are not swapped."""
+    actual, expected = given.comparison.actual, given.comparison.expected
+    if expected.dim() != 2:
+        return None
+    for side in _TILES:
+        number = min(extent // side for extent in expected.shape)
+        if number < 2:
+            continue
+        whole = (slice(number * side), slice(number * side))
+        tiles = (number, side, number, side)
+        moved = expected[whole].reshape(tiles).transpose(0, 2)
+        if bool(accepts(actual[whole].reshape(tiles), moved, given.tolerance).all()):
+            return (
+                f"each {side}×{side} tile is right in itself, but stored in the place of another: "
+                "tile row and tile column are swapped"
+            )
+    return None
+
+
+def _moved(given: PatternInput) -> str | None:
+    """Recognise right values in an order that has a name, or in any other."""
+    actual, expected = given.comparison.actual, given.comparison.expected
+    if int(given.comparison.wrong.sum()) < _LEAST or not bool(torch.isfinite(actual).all()):
+        return None
+    orders: dict[str, torch.Tensor] = {}
+    if expected.dim() == 2 and min(expected.shape) > 1:
+        orders["rows come in reverse order"] = expected.flip(0)
+        orders["columns come in reverse order"] = expected.flip(1)
+        orders["every row is one row too far down"] = expected.roll(1, 0)
+        orders["every row is one row too far up"] = expected.roll(-1, 0)
+    orders["elements come in reverse order"] = expected.flatten().flip(0).view(expected.shape)
+    for sentence, moved in orders.items():
+        if bool(accepts(actual, moved, given.tolerance).all()):
+            return sentence
+    ordered = actual.double().flatten().sort().values.to(actual.dtype)
+    if bool(accepts(ordered, expected.flatten().sort().values, given.tolerance).all()):
+        return "the values are right, but in the wrong places"
+    return None
+
+
+def _whole_numbers(given: PatternInput) -> str | None:
+    """Recognise a conversion to an integer on the way."""
+    actual, expected = given.wrong_pairs
+    if actual.numel() < _LEAST or not given.comparison.actual.dtype.is_floating_point:
+        return None
+    fits = torch.isfinite(actual) & (actual == actual.trunc())
+    tells = (expected.abs() < 2**22) & (expected != expected.trunc())
+    if (
+        bool(fits.all())
+        and int(tells.sum()) >= _LEAST
+        and float(actual.min()) < float(actual.max())
+    ):
+        return "every wrong element is a whole number"
+    return None
+
+
+_NARROW = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def _rounded(given: PatternInput) -> str | None:
+    """Recognise results that a narrower type holds exactly, or errors of its size."""
+    comparison = given.comparison
+    actual, expected = given.wrong_pairs
+    if actual.numel() < _LEAST or not comparison.actual.dtype.is_floating_point:
+        return None
+    if not bool(torch.isfinite(actual).all()):
+        return None
+    relative = ((actual - expected).abs() / expected.abs().clamp_min(1e-30)).median()
+    # A narrow type errs nearly everywhere.
+    if float(relative) > 2**-6 or 4 * actual.numel() < comparison.wrong.numel():
+        return None
+    if comparison.actual.dtype is torch.float32:
+        for name, kind in _NARROW.items():
+            if bool((actual.float().to(kind).double() == actual).all()):
+                return f"every wrong element is slightly off, and a {name} number"
+    bits = round(-math.log2(float(relative))) if float(relative) else 60
+    near = {8: "bfloat16", 9: "bfloat16", 10: "float16 or TF32", 11: "float16 or TF32"}
+    near |= {12: "float16 or TF32", 13: "float16 or TF32"}
+    if comparison.actual.dtype is torch.float16:
+        near = {bits: "float16" for bits in range(6, 11)}
+    if bits in near:
+        return f"every wrong element is slightly off, by about 2^-{bits} of its value: {near[bits]}"
+    return None
+
+
+def _row_factors(given: PatternInput) -> torch.Tensor | None:
+    """Return the factor of each row, actual to expected; None if it is not one number in a row."""
+    comparison = given.comparison
+    width = comparison.expected.shape[-1] if comparison.expected.dim() else 1
+    if width < 2 or not bool(torch.isfinite(comparison.actual.double()).all()):
+        return None
+    actual = comparison.actual.double().view(-1, width)
+    expected = comparison.expected.double().view(-1, width)
+    usable = expected.abs() > 1e-6
+    ratios = torch.where(usable, actual / expected, torch.nan)
+    factors = ratios.nanmedian(dim=1, keepdim=True).values
+    near = (ratios - factors).abs() <= 1e-3 * factors.abs()
+    enough = int(usable.sum()) >= _LEAST and bool(usable.any(dim=1).all())
+    return factors.flatten() if enough and bool((~usable | near).all()) else None
+
+
+def _row_scale(given: PatternInput) -> str | None:
+    """Recognise a root of a mean square that is computed wrong."""
+    factors = _row_factors(given)
+    if factors is None:
+        return None
+    return row_scale.explain(factors, tuple(given.comparison.expected.shape), given.inputs)
+
+
+def _other_inputs(given: PatternInput) -> str | None:
+    return given.other_inputs()
+
+
+def _row_factor(given: PatternInput) -> str | None:
+    """Recognise a factor that is one number within each row, and differs between rows."""
+    factors = _row_factors(given)
+    if factors is None or factors.numel() < 2 or float((factors - 1).abs().max()) < 1e-4:
+        return None
+    low, high = float(factors.min()), float(factors.max())
+    return f"each row is off by a factor of its own, {low:.4g} to {high:.4g}"
 
 
 def _periodic(given: PatternInput) -> str | None:
@@ -193,7 +358,7 @@ def _alternation(wrong: torch.Tensor) -> str | None:
 
 def _region(given: PatternInput) -> str | None:
     place = _place(given.comparison.wrong)
-    return None if place.startswith(("elements", "all")) else place
+    return None if place.startswith(("elements", "all elements")) else place
 
 
 def _place(wrong: torch.Tensor) -> str:
@@ -202,20 +367,13 @@ def _place(wrong: torch.Tensor) -> str:
     total, count = flat.numel(), int(flat.sum())
     if count == total:
         return "all elements"
+    first = int(flat.nonzero()[0])
+    last = int(flat.nonzero()[-1])
+    if wrong.dim() == 2 and min(wrong.shape) > 1 and (block := _block(wrong)):
+        return block
     alternation = _alternation(wrong)
     if alternation:
         return alternation.rstrip(",")
-    first = int(flat.nonzero()[0])
-    last = int(flat.nonzero()[-1])
-    if wrong.dim() == 2 and count > 1:
-        rows, columns = wrong.any(dim=1), wrong.any(dim=0)
-        for lines, other, word in (
-            (rows, wrong.shape[1], "row"),
-            (columns, wrong.shape[0], "column"),
-        ):
-            marked = lines.nonzero().flatten()
-            if count == marked.numel() * other and marked.numel() <= lines.numel() // 2:
-                return _lines(marked, lines.numel(), word)
     contiguous = last - first + 1 == count
     if contiguous and last == total - 1:
         return "only the last element" if count == 1 else f"only the last {count} elements"
@@ -228,16 +386,48 @@ def _place(wrong: torch.Tensor) -> str:
     return f"elements between {first} and {last}"
 
 
+def _block(wrong: torch.Tensor) -> str:
+    """Name marked rows, columns or a rectangle of a matrix; "" if the elements form none."""
+    rows, columns = (wrong.any(dim=1 - axis).nonzero().flatten() for axis in (0, 1))
+    count, (height, width) = int(wrong.sum()), wrong.shape
+    if count == rows.numel() * columns.numel():
+        if columns.numel() == width:
+            return _lines(rows, height, "row")
+        if rows.numel() == height:
+            return _lines(columns, width, "column")
+        return f"{_lines(rows, height, 'row')}, and there {_lines(columns, width, 'column')}"
+    right = ~wrong
+    kept = [right.any(dim=1 - axis).nonzero().flatten() for axis in (0, 1)]
+    if int(right.sum()) == kept[0].numel() * kept[1].numel():
+        whole = kept[0].numel() == height or kept[1].numel() == width
+        if not whole and int(kept[0][-1]) + 1 == kept[0].numel():
+            if int(kept[1][-1]) + 1 == kept[1].numel():
+                return (
+                    f"all but the first {kept[0].numel()} row{'s' * (kept[0].numel() > 1)} of the "
+                    f"first {kept[1].numel()} column{'s' * (kept[1].numel() > 1)}"
+                )
+    return ""
+
+
 def _lines(marked: torch.Tensor, total: int, word: str) -> str:
     count = marked.numel()
-    if int(marked[0]) == total - count:
-        return f"only the last {word}" if count == 1 else f"only the last {count} {word}s"
+    words = f"{word}s"
+    if count == total:
+        return f"all {words}"
+    contiguous = int(marked[-1]) - int(marked[0]) + 1 == count
+    if contiguous and int(marked[0]) == total - count:
+        if count > total // 2:
+            return f"only {words} from {int(marked[0])} on"
+        return f"only the last {word}" if count == 1 else f"only the last {count} {words}"
     if count == 1:
         return f"only {word} {int(marked[0])}"
-    return f"only {count} {word}s, the first of them {int(marked[0])}"
+    if contiguous:
+        return f"only {words} {int(marked[0])} to {int(marked[-1])}"
+    return f"only {count} {words}, the first of them {int(marked[0])}"
 
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
+    _added_to_output,
     _never_written,
     _torn,
     _not_a_number,
@@ -246,8 +436,15 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _shifted,
     _transposed,
     _tile_transposed,
+    _tiles_misplaced,
     _equals_input,
+    _other_inputs,
+    _row_scale,
     _scaled,
+    _row_factor,
+    _moved,
+    _whole_numbers,
+    _rounded,
     _periodic,
     _region,
 )

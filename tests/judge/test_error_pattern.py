@@ -164,6 +164,10 @@ def test_tiles_that_are_not_turned_within_themselves_are_reported() -> None:
     for top in (0, 32):
         actual[top : top + 32, :32] = wanted[top : top + 32, :32].t()
     actual[64:] = 0.0
-    assert pattern(actual, wanted) == "in every tile of 32 × 32 rows and columns are swapped"
+    assert pattern(actual, wanted) == (
+        "the tile is not turned: within each 32×32 tile, rows and columns are swapped"
+    )
     actual[0, 1] += 1.0
-    assert pattern(actual, wanted) != "in every tile of 32 × 32 rows and columns are swapped"
+    assert pattern(actual, wanted) != (
+        "the tile is not turned: within each 32×32 tile, rows and columns are swapped"
+    )

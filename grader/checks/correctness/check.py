@@ -36,7 +36,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
 
         context.set_steps(len(context.cases))
         verified = check_correctness(
-            context.setup(), context.cases, context.data, context.advance, keep
+            context.setup(), context.cases, context.data, context.advance, keep, context.oracle
         )
         outcomes = by_visibility(verified)
         # On a GPU no case is right if a kernel does not compile, or cannot be launched.

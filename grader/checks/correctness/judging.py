@@ -30,11 +30,12 @@ from grader.checks.common.crash import OUTSIDE_HINT
 from grader.checks.common.diagnosis import Diagnosis, Phase, explain
 from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
+from grader.judge import input_hypothesis
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
 from grader.judge.error_pattern import TORN, PatternInput, count_unwritten_bytes, describe
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
-from grader.judge.oracle import CaseData
+from grader.judge.oracle import CaseData, Oracle
 from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
 from grader.report.evidence import CaseResult, CorrectnessEvidence
@@ -61,8 +62,11 @@ def check_correctness(
     data: Callable[[Case], CaseData],
     advance: Callable[[str], None],
     on_record: Callable[[dict[str, Any]], None] = lambda record: None,
+    oracle: Oracle | None = None,
 ) -> CorrectnessEvidence:
     """Run every case and judge it; `on_record` gets each record of Triton's executor.
+
+    The `oracle` explains wrong results as those of other inputs.
 
     Output is kept for visible cases only, because a submission may print the sizes that it gets.
     """
@@ -91,7 +95,9 @@ def check_correctness(
             else:
                 loaded = Outcome(status=Status.DONE)
             if loaded.done:
-                judged = _CaseRun(setup, session, case, data(case), on_record, limits).judge()
+                judged = _CaseRun(
+                    setup, session, case, data(case), on_record, limits, oracle
+                ).judge()
             else:
                 judged = _result(case, explain(loaded, setup.built, limits, Phase.LOADING))
                 crashes += [judged.verdict] * _CRASHES_ALLOWED  # loading would fail again
@@ -177,8 +183,10 @@ class _CaseRun:
         data: CaseData,
         on_record: Callable[[dict[str, Any]], None],
         limits: Limits,
+        oracle: Oracle | None,
     ) -> None:
         self._setup = setup
+        self._oracle = oracle
         self._on_record = on_record
         self._limits = limits
         self._session = session
@@ -312,6 +320,8 @@ class _CaseRun:
     ) -> str | None:
         unwritten = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
         buffer = next(b for b in buffers if b.name == wrong.output)
+        second: torch.Tensor | None = None
+        poison: torch.Tensor | None = None
         if not buffer.role.read:
             failed, again = self._call_once(buffers, poison=1)
             if failed is None:
@@ -321,13 +331,27 @@ class _CaseRun:
                 like = one.double() if one.dtype.is_floating_point else one.long()
                 same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
                 self._nondeterministic = not bool(same.all())
+                second = other
+                poison = torch.full((other.element_size(),), poisons[1], dtype=torch.uint8)
+                poison = poison.view(other.dtype)
         return describe(
             PatternInput(
                 comparison=wrong,
                 inputs=self._data.inputs,
                 unwritten_bytes=unwritten,
                 tolerance=self._case_run.tolerance,
+                again=second,
+                poison=poison,
+                other_inputs=lambda: self._as_with_other_inputs(wrong),
             )
+        )
+
+    def _as_with_other_inputs(self, wrong: Comparison) -> str | None:
+        if self._oracle is None:
+            return None
+        signature, tolerance = self._setup.assignment.signature, self._case_run.tolerance
+        return input_hypothesis.explain(
+            self._oracle, signature, self._case, self._data, wrong, tolerance
         )
 
 
