@@ -3,40 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from grader.formats.deduplication import INDENT, Deduplicator
 from grader.formats.page import Page
 from grader.report.evidence import CaseResult, CorrectnessEvidence, Mismatch
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
+from grader.text.sizes import case_text
 
 MOST_MISMATCHES = 8
 MOST_CASES = 5  # with a line of their own, after the first that fails
 
 
 def tally(evidence: CorrectnessEvidence, check: CheckResult) -> str:
-    """Return how many cases are right, or the check's message if no case line repeats it."""
+    """Return how many cases are right, or the check's message if it does not describe a case."""
     failed = _failed(evidence)
-    if not failed or not failed[0].message or failed[0].message not in check.message:
+    if not any(what and what in check.message for case in failed for what in _told(case)):
         return check.message
     right = sum(case.verdict is Verdict.ACCEPTED for case in evidence.cases)
     return f"{right} of {evidence.cases_total} cases right"
 
 
-def write_cases(page: Page, evidence: CorrectnessEvidence, deduplicator: Deduplicator) -> None:
-    """Add a line for each failed case; the first one has hint and mismatches below it."""
-    failed = _failed(evidence)
+def _told(case: CaseResult) -> tuple[str, ...]:
+    return case.message, case.pattern or ""
+
+
+def write_cases(
+    page: Page, evidence: CorrectnessEvidence, deduplicator: Deduplicator, check: CheckResult
+) -> None:
+    """Add a line for each failed case; the first one has hint and mismatches below it.
+
+    The smallest case of those that the check's message describes comes first, then all others by
+    size. Cases that fail alike share a line.
+    """
+    failed = sorted(
+        _failed(evidence),
+        key=lambda case: (case.pattern is None or case.pattern not in check.message, case.elements),
+    )
     skipped = [case for case in evidence.cases if case.verdict is Verdict.SKIPPED]
     alike = list(_group_alike(failed))
     for number, cases in enumerate(alike[: 1 + MOST_CASES]):
-        names = ", ".join(map(_label, cases[: 1 + MOST_CASES]))
-        if more := len(cases[1 + MOST_CASES :]):
-            names += f" and {more} more"
+        alone = _what_happened(cases[0]) != _what_happened(cases[-1])
+        names = _names(cases[:1] if alone else cases)
         what = _what_happened(cases[0])
+        if alone:
+            what += f"; likewise {_names(cases[1:])}"
         page.sentence((f"{names}: ", "bold"), what, indent=INDENT, most=4)
         if number == 0:
-            deduplicator.hint(cases[0].hint, indent=INDENT + 2)
+            if not check.hint:
+                deduplicator.hint(cases[0].hint, indent=INDENT + 2)
             _mismatches(page, cases[0])
     if left_out := [case for cases in alike[1 + MOST_CASES :] for case in cases]:
         names = ", ".join(map(_label, left_out))
@@ -50,6 +67,12 @@ def write_cases(page: Page, evidence: CorrectnessEvidence, deduplicator: Dedupli
     deduplicator.output(evidence.output, head=head, tail=tail)
 
 
+def _names(cases: Sequence[CaseResult]) -> str:
+    names = ", ".join(map(_label, cases[: 1 + MOST_CASES]))
+    more = len(cases[1 + MOST_CASES :])
+    return f"{names} and {more} more" if more else names
+
+
 def _failed(evidence: CorrectnessEvidence) -> list[CaseResult]:
     well = (Verdict.ACCEPTED, Verdict.SKIPPED)
     return [case for case in evidence.cases if case.verdict not in well]
@@ -60,15 +83,15 @@ def _number(cases: int, *, other: bool) -> str:
 
 
 def _group_alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
-    """Yield runs of neighbouring cases that share one description."""
-    group: list[CaseResult] = []
+    """Return groups of cases that share one description but for numbers, in order."""
+    groups: dict[object, list[CaseResult]] = {}
     for case in failed:
-        if group and (case.mismatches or _what_happened(case) != _what_happened(group[0])):
-            yield group
-            group = []
-        group.append(case)
-    if group:
-        yield group
+        if case.pattern:
+            alike = re.sub(r"\d+", "#", case.pattern)
+        else:
+            alike = "" if case.mismatched else _what_happened(case)
+        groups.setdefault((case.verdict, alike), []).append(case)
+    return groups.values()
 
 
 def summary_of_hidden(check: CheckResult) -> str:
@@ -93,8 +116,7 @@ def summary_of_hidden(check: CheckResult) -> str:
 
 
 def _label(case: CaseResult) -> str:
-    sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
-    return case.name if not sizes or sizes == case.name else f"{case.name} ({sizes})"
+    return case_text(case.name, case.sizes)
 
 
 def _what_happened(case: CaseResult) -> str:

@@ -46,12 +46,12 @@ def write_details(page: Page, check: CheckResult, deduplicator: Deduplicator | N
     `deduplicator` drops hints and output that the page already shows for the same kernel.
     """
     deduplicator = deduplicator or Deduplicator(page)
-    if check.verdict is not Verdict.ACCEPTED:
+    if check.verdict is not Verdict.ACCEPTED and not deduplicator.has_lead:
         deduplicator.hint(check.hint, indent=INDENT)
     if isinstance(check.evidence, BuildEvidence):
         _build(page, check.evidence, check)
     elif isinstance(check.evidence, CorrectnessEvidence):
-        write_cases(page, check.evidence, deduplicator)
+        write_cases(page, check.evidence, deduplicator, check)
     elif isinstance(check.evidence, MemoryEvidence):
         _memory(page, check.evidence, check, deduplicator)
     elif isinstance(check.evidence, PerformanceEvidence):
@@ -121,6 +121,8 @@ def _memory(
     failed = check.verdict is not Verdict.ACCEPTED
     findings = evidence.findings[: MOST_FINDINGS if failed else MOST_WARNINGS]
     for found in findings:
+        if deduplicator.has(found):
+            continue
         severity = (f"{found.severity}: ", _style(found.severity))
         place = found.file if found.line is None else f"{found.file}:{found.line}"
         what = f"{_kind(found)}: {_finding_text(found)}"
@@ -179,6 +181,12 @@ def _finding_text(found: Finding) -> str:
         f"{found.count} times" if found.count > 1 else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def finding_line(found: Finding) -> str:
+    """Return place, kind and text of a finding in one line."""
+    place = found.file if found.line is None else f"{found.file}:{found.line}"
+    return f"{place}: {_kind(found)}: {_finding_text(found)}"
 
 
 def _unless_in_message(found: Finding, text: str) -> str:

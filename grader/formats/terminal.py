@@ -19,6 +19,7 @@ from rich.text import Text
 from grader.formats.case_lines import summary_of_hidden
 from grader.formats.deduplication import Deduplicator
 from grader.formats.details import headline, write_details
+from grader.formats.leading_diagnosis import leading_diagnosis
 from grader.formats.page import Page, Piece
 from grader.report.model import CheckResult, KernelResult, Report
 from grader.report.verdict import Verdict
@@ -81,6 +82,11 @@ def _kernel(
         won += f", {points(kernel.pending)} pending"
     page.sentence((" · ".join(parts), "bold"), ": ", _verdict(kernel.verdict), f"{won}{counts}")
     deduplicator = Deduplicator(page)
+    lead = leading_diagnosis(kernel)
+    if lead is not None:
+        page.sentence((lead.message, "bold"), indent=2, most=4)
+        deduplicator.hint(lead.hint, indent=4)
+        deduplicator.lead(lead.finding)
     for check in kernel.checks:
         shown = show_hidden or check.visibility is Visibility.VISIBLE
         _check(page, check, columns, deduplicator, shown=shown)

@@ -208,7 +208,10 @@ def _tile_transposed(given: PatternInput) -> str | None:
         tiles = (down, side, across, side)
         transposed = expected[whole].reshape(tiles).transpose(1, 3)
         if bool(accepts(actual[whole].reshape(tiles), transposed, given.tolerance).all()):
-            return f"the tile is not turned: within each {side}×{side} tile, rows and columns are swapped"
+            return (
+                f"the tile is not turned: within each {side}×{side} tile, rows and columns are "
+                "swapped"
+            )
     return None
 
 
@@ -292,7 +295,7 @@ def _rounded(given: PatternInput) -> str | None:
     near = {8: "bfloat16", 9: "bfloat16", 10: "float16 or TF32", 11: "float16 or TF32"}
     near |= {12: "float16 or TF32", 13: "float16 or TF32"}
     if comparison.actual.dtype is torch.float16:
-        near = {bits: "float16" for bits in range(6, 11)}
+        near = dict.fromkeys(range(6, 11), "float16")
     if bits in near:
         return f"every wrong element is slightly off, by about 2^-{bits} of its value: {near[bits]}"
     return None
@@ -396,16 +399,6 @@ def _block(wrong: torch.Tensor) -> str:
         if rows.numel() == height:
             return _lines(columns, width, "column")
         return f"{_lines(rows, height, 'row')}, and there {_lines(columns, width, 'column')}"
-    right = ~wrong
-    kept = [right.any(dim=1 - axis).nonzero().flatten() for axis in (0, 1)]
-    if int(right.sum()) == kept[0].numel() * kept[1].numel():
-        whole = kept[0].numel() == height or kept[1].numel() == width
-        if not whole and int(kept[0][-1]) + 1 == kept[0].numel():
-            if int(kept[1][-1]) + 1 == kept[1].numel():
-                return (
-                    f"all but the first {kept[0].numel()} row{'s' * (kept[0].numel() > 1)} of the "
-                    f"first {kept[1].numel()} column{'s' * (kept[1].numel() > 1)}"
-                )
     return ""
 
 

@@ -8,7 +8,7 @@ out. It is a hint, never part of a verdict.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -63,11 +63,11 @@ def _hypotheses(
     for argument in signature.scalars:
         given = signature.scalar(argument, case.sizes)
         if isinstance(given, float):
-            for value in (0.0, *_USUAL_SCALARS):
-                if value != given:
+            for other in (0.0, *_USUAL_SCALARS):
+                if other != given:
                     yield (
-                        f"the result is that of `{argument.name}` = {value:g}",
-                        {argument.name: value},
+                        f"the result is that of `{argument.name}` = {other:g}",
+                        {argument.name: other},
                     )
     for name, value in inputs.items():
         if value.is_floating_point():

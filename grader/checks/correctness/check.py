@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 from grader.build.compile_gate import compile_launches
 from grader.checks.check import Check, CheckContext, CheckOutcome, Cost
 from grader.checks.common.diagnosis import Diagnosis
+from grader.checks.correctness.case_property import separating_property
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict, aggregate
+from grader.text.hints import hints, matching_hint
+from grader.text.sizes import case_text
 from grader.vocabulary import CheckName, Language, Visibility
 
 
@@ -56,12 +60,10 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
         visible = visibility is Visibility.VISIBLE
         right = sum(case.verdict.earns_points for case in cases)
         verdict = _verdict_on(cases)
-        # The message describes the first of the most severe failures.
-        failed = next((c for c in cases if c.verdict is verdict and not verdict.earns_points), None)
         message, hint = f"{right} of {len(cases)} {visibility.phrase}cases right", ""
         # The sizes and values of hidden cases appear in the evidence only.
-        if failed is not None and visible:
-            message, hint = f"{failed.name}: {failed.message}", failed.hint
+        if visible and not verdict.earns_points and (lead := leading_case(cases, verdict)):
+            message, hint = _diagnosis_of(lead, cases), lead.hint
         outcomes.append(
             CheckOutcome(
                 diagnosis=Diagnosis(verdict, message, hint=hint),
@@ -79,6 +81,36 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
             )
         )
     return outcomes
+
+
+def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
+    """Return the case that tells most about a failure.
+
+    That is the one with the strongest pattern that names a cause, else the smallest of the gravest.
+    """
+    failed = [case for case in cases if case.verdict.judged and not case.verdict.earns_points]
+    named = [case for case in failed if names_cause(case.pattern)]
+    gravest = named or [case for case in failed if case.verdict is verdict]
+    return min(gravest, key=lambda case: (_rank(case), case.elements), default=None)
+
+
+def names_cause(pattern: str | None) -> bool:
+    """True if the pattern of wrong elements names the mistake, not only where it shows."""
+    return pattern is not None and bool(matching_hint(pattern, "pattern"))
+
+
+def _rank(case: CaseResult) -> int:
+    """Return the place of the case's pattern among the hints, which are in order of strength."""
+    known = [*hints("pattern"), *hints("symptom")]
+    places = (at for at, one in enumerate(known) if re.search(one, case.pattern or ""))
+    return next(places, len(known))
+
+
+def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
+    """Return the sentence that leads: the cause as far as it is known, and where it shows."""
+    what = lead.pattern or lead.message
+    where = separating_property(cases)
+    return f"{what} ({case_text(lead.name, lead.sizes)})" + (f"; {where}" if where else "")
 
 
 def always_timed_out(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:

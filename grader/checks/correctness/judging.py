@@ -33,7 +33,12 @@ from grader.checks.common.findings import INPUT_HINT
 from grader.judge import input_hypothesis
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
-from grader.judge.error_pattern import TORN, PatternInput, count_unwritten_bytes, describe
+from grader.judge.error_pattern import (
+    NOTHING_WRITTEN,
+    PatternInput,
+    count_unwritten_bytes,
+    describe,
+)
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData, Oracle
 from grader.judge.outcome import Outcome, Status
@@ -263,11 +268,9 @@ class _CaseRun:
     def _hint(self, pattern: str, output: str) -> str:
         """Return a hint for the pattern, "" if there is none."""
         entry = self._setup.built.entry
-        if pattern == "nothing was ever written" and self._returned:
+        if pattern == NOTHING_WRITTEN and self._returned:
             return f"{entry} returned a value: write the result into `{output}` instead"
-        if TORN in pattern:
-            return "sizes, offsets and pitches of copies count bytes: n * sizeof(float)"
-        return matching_hint(pattern, "pattern") or (
+        return matching_hint(pattern, "pattern", "symptom") or (
             _NONDETERMINISTIC_HINT if self._nondeterministic else ""
         )
 

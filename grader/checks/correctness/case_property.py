@@ -1,0 +1,109 @@
+"""What separates the cases that are right from those that are wrong: "right for k ≤ 32".
+
+A property is reported only if it separates all cases of the list. It states what was seen; which
+line of the kernel it comes from is left to the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.report.evidence import CaseResult
+from grader.report.verdict import Verdict
+
+_TILES = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
+_LEAST = 2  # cases on either side: a single one has any property
+
+
+@dataclass(frozen=True, slots=True)
+class _Property:
+    """A sentence, and the cases that have it, in order."""
+
+    sentence: str
+    holds: tuple[bool, ...]
+
+
+def separating_property(cases: Sequence[CaseResult]) -> str:
+    """Return the property that all right cases have and no wrong one, "" if there is none."""
+    judged = [case for case in cases if case.verdict is not Verdict.SKIPPED]
+    right = tuple(case.verdict.earns_points for case in judged)
+    if not right or not any(right):
+        return ""
+    if min(sum(right), len(right) - sum(right)) >= _LEAST:
+        for found in _properties([case.sizes for case in judged]):
+            if found.holds == right:
+                return found.sentence
+    return _drawn_values(judged, right)
+
+
+def _drawn_values(judged: Sequence[CaseResult], right: tuple[bool, ...]) -> str:
+    """Return that only cases with special values are wrong, "" if it is not so."""
+    kinds = {case.name.partition(f"{list(case.sizes)[-1]}=")[2] for case in judged if case.sizes}
+    words = {kind.partition(", ")[2].partition(" #")[0] for kind in kinds} - {""}
+    wrong = [case for case, good in zip(judged, right, strict=True) if not good]
+    for word in sorted(words):
+        with_word = [case for case in judged if f", {word}" in case.name]
+        if wrong and with_word == wrong:
+            return f"only the cases with {word} values are wrong"
+    return ""
+
+
+def _properties(sizes: Sequence[dict[str, int | float]]) -> Iterator[_Property]:
+    """Yield properties of the sizes, the simplest first."""
+    names = list(sizes[0]) if sizes else []
+    columns = {
+        name: [case.get(name, 0) for case in sizes]
+        for name in names
+        if len({case.get(name) for case in sizes}) > 1
+    }
+    for name, values in columns.items():
+        for bound in sorted(set(values)):
+            at_most = tuple(value <= bound for value in values)
+            same = "=" if bound == min(values) else "≤"
+            yield _Property(f"right for {name} {same} {bound:g}, wrong beyond", at_most)
+            yield _Property(
+                f"wrong for {name} {same} {bound:g}, right beyond", tuple(not x for x in at_most)
+            )
+    whole = {
+        name: [int(value) for value in values]
+        for name, values in columns.items()
+        if all(isinstance(value, int) for value in values)
+    }
+    groups = [[name] for name in whole] + ([list(whole)] if len(whole) > 1 else [])
+    pairs = [[a, b] for i, a in enumerate(whole) for b in list(whole)[i + 1 :]]
+    for group in groups + [pair for pair in pairs if len(whole) > 2]:
+        yield from _of_group(group, whole)
+    for first in whole:
+        for second in whole:
+            if first == second:
+                continue
+            both = list(zip(whole[first], whole[second], strict=True))
+            if first < second:
+                equal = tuple(a == b for a, b in both)
+                yield _Property(f"right only where {first} = {second}", equal)
+            yield _Property(f"right only where {first} ≤ {second}", tuple(a <= b for a, b in both))
+            yield _Property(f"right only where {first} < {second}", tuple(a < b for a, b in both))
+
+
+def _of_group(group: Sequence[str], whole: dict[str, list[int]]) -> Iterator[_Property]:
+    """Yield what holds for all sizes of the group."""
+    rows = list(zip(*(whole[name] for name in group), strict=True))
+    words = " and ".join(group)
+    number = "are multiples" if len(group) > 1 else "is a multiple"
+    for tile in _TILES:
+        yield _Property(
+            f"right only where {words} {number} of {tile}",
+            tuple(all(value % tile == 0 for value in row) for row in rows),
+        )
+        if len(group) > 1:
+            yield _Property(
+                f"right only where {words} need the same number of tiles of {tile}",
+                tuple(len({-(-value // tile) for value in row}) == 1 for row in rows),
+            )
+    if len(group) > 1:
+        for bound in sorted({value for row in rows for value in row}):
+            yield _Property(
+                f"right only where {words} are at most {bound}",
+                tuple(all(value <= bound for value in row) for row in rows),
+            )
