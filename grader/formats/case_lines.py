@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 
 from grader.formats.deduplication import INDENT, Deduplicator
@@ -11,6 +10,7 @@ from grader.formats.page import Page
 from grader.report.evidence import CaseResult, CorrectnessEvidence, Mismatch
 from grader.report.model import CheckResult
 from grader.report.verdict import Verdict
+from grader.text.numbers import without_numbers
 from grader.text.sizes import case_text
 
 MOST_MISMATCHES = 8
@@ -48,6 +48,8 @@ def write_cases(
         alone = _what_happened(cases[0]) != _what_happened(cases[-1])
         names = _names(cases[:1] if alone else cases)
         what = _what_happened(cases[0])
+        if deduplicator.has_lead and cases[0].pattern and cases[0].pattern in check.message:
+            what = what.replace(f": {cases[0].pattern}", "", 1)
         if alone:
             what += f"; likewise {_names(cases[1:])}"
         page.sentence((f"{names}: ", "bold"), what, indent=INDENT, most=4)
@@ -87,7 +89,7 @@ def _group_alike(failed: list[CaseResult]) -> Iterable[list[CaseResult]]:
     groups: dict[object, list[CaseResult]] = {}
     for case in failed:
         if case.pattern:
-            alike = re.sub(r"\d+", "#", case.pattern)
+            alike = without_numbers(case.pattern)
         else:
             alike = "" if case.mismatched else _what_happened(case)
         groups.setdefault((case.verdict, alike), []).append(case)

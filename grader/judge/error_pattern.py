@@ -262,7 +262,7 @@ def _whole_numbers(given: PatternInput) -> str | None:
     if actual.numel() < _LEAST or not given.comparison.actual.dtype.is_floating_point:
         return None
     fits = torch.isfinite(actual) & (actual == actual.trunc())
-    tells = (expected.abs() < 2**22) & (expected != expected.trunc())
+    tells = (actual.abs() < 2**22) & (actual != 0) & (expected != expected.trunc())
     if (
         bool(fits.all())
         and int(tells.sum()) >= _LEAST

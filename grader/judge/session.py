@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from grader.judge.buffers import Buffer  # it imports torch
 
 _PROCESSES_S = 1.0  # how long a count of the submission's processes stays valid
+_PLACES, _PLACE_S = 10, 0.01  # samples of where a call is that does not end, and between them
 _EXIT_S = 1.0  # from the end of the channel to the end of the process
 _TOOL_EXIT_S = 30.0  # the same for a tool, which writes its report meanwhile
 _TOOL_REPORT_S = 10.0  # for the report after a time limit; compute-sanitizer takes 1.3 s on an H200
@@ -335,11 +337,26 @@ class Session:
             return self._over(Status.OUTPUT_LIMIT, end, _REPORT_FLOODED)
         if end is spawn.End.FOLDER_LIMIT:
             return self._over(Status.OUTPUT_LIMIT, end, _FOLDER_FILLED)
+        if end is spawn.End.TIME_LIMIT and command in (wire.CALL, wire.LOAD):
+            self._ask_for_place()
         outcome = self._over(OF_LIMIT.get(end, Status.DIED), end)
         assert outcome.ended is not None
         if outcome.ended.exit_code == wire.EXIT_CHANNEL_LOST:
             return replace(outcome, detail=_CHANNEL_CLOSED)
         return outcome
+
+    def _ask_for_place(self) -> None:
+        """Let a worker that exceeds its time limit report where it is, a few times.
+
+        It may be in a function of a library at one moment, and in the student's loop at the next.
+        """
+        if self._tool is not None:
+            return
+        for _ in range(_PLACES):
+            with contextlib.suppress(OSError):  # it has just ended
+                signal.pidfd_send_signal(self._program.pidfd, signal.SIGUSR1)
+            time.sleep(_PLACE_S)
+        self._program.drain()
 
     def _answered(self, answer: Answer) -> Outcome:
         status = OF_STATUS.get(answer.status)

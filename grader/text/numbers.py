@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def three_digits(figure: float) -> str:
     """Return the figure with three significant digits, or as an integer from 100 on."""
@@ -11,3 +13,8 @@ def three_digits(figure: float) -> str:
 def points(value: float) -> str:
     """Return a number of points without trailing zeros."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def without_numbers(text: str | None) -> str:
+    """Return the text with `#` for each number, by which texts that differ in numbers are alike."""
+    return re.sub(r"\d+", "#", text or "")

@@ -8,6 +8,7 @@ import contextlib
 import faulthandler
 import importlib.util
 import os
+import signal
 import socket
 import struct
 import sys
@@ -247,6 +248,8 @@ def serve(file: str, entry: str, device: str, **settings: Any) -> None:
     channel = socket.socket(fileno=wire.CHANNEL_FD)
     # A crash writes its stack, which has the student's line.
     faulthandler.enable(file=wire.REPORT_FD, all_threads=False)
+    # The judge asks for the stack of a call that exceeds its time limit.
+    faulthandler.register(signal.SIGUSR1, file=wire.REPORT_FD, all_threads=False)
     worker = Worker(file, entry, device, **settings)
     try:
         wire.serve(

@@ -179,7 +179,7 @@ class Executor:
         return {"stopped": why}
 
     def _not_measured(self, reason: str, message: str, at: Location | None) -> dict[str, Any]:
-        line = at.line if at else None
+        line = at.in_kernels_file.line if at else None
         worker_log.tell("not_measured", reason=reason, message=message, line=line)
         return self._stop(message)
 
@@ -191,7 +191,9 @@ class Executor:
         if self._recording is None or self._recording.problem:
             return self._not_measured("unsupported", message, at), []
         self._blind = True
-        worker_log.tell("not_executed", message=message, line=at.line if at else None)
+        worker_log.tell(
+            "not_executed", message=message, line=at.in_kernels_file.line if at else None
+        )
         return {"wrote": []}, []
 
     def _fetch(self, slots: list[int]) -> tuple[Any, list[Any]]:
@@ -285,7 +287,7 @@ class Executor:
         except UncountedError as error:
             return self._not_executed(f"accesses of this line cannot be counted: {error}", error.at)
         except execution.KernelError as error:
-            line = error.at.line if error.at else None
+            line = error.at.in_kernels_file.line if error.at else None
             worker_log.tell(
                 "exception", type="KernelError", message=str(error)[:300], line=line, function=None
             )

@@ -21,6 +21,7 @@ from grader.text.hints import hints
 from grader.vocabulary import Device, Language
 
 _MOST_CHARACTERS = 500
+_MOST_SAMPLES = 60  # of the places where a call was
 _MOST_LINES = 10_000_000  # larger line numbers are forged
 
 _PYTHON_FRAME = re.compile(
@@ -145,6 +146,36 @@ def _from_output(output: str, built: Built) -> Crash | None:
             hint="catch it inside the function, or do not throw",
         )
     return None
+
+
+def sampled_place(outcome: Outcome, built: Built) -> str:
+    """Return where a call was that exceeded its time limit: "; it was in the kernel k (silu.cu:7)".
+
+    Returns "" if nothing is known. Functions of a library have no place in the student's file.
+    """
+    samples = [one for one in outcome.records if one.get("record") == "place"][:_MOST_SAMPLES]
+    kernel = next((name for one in samples if (name := text_of(one, "kernel"))), "")
+    place = _first_place(samples, built)
+    if not place and built.path.suffix != ".so":
+        frames = _PYTHON_FRAME.finditer(outcome.stack)
+        own = next((f for f in frames if PurePath(f["file"]).name == built.path.name), None)
+        place = f"{built.file}:{own['line']}" if own else ""
+    if kernel:
+        return f"; it was in the kernel {kernel}" + (f" ({place})" if place else "")
+    return f"; it was at {place}" if place else ""
+
+
+def _first_place(samples: list[dict[str, Any]], built: Built) -> str:
+    """Return the first place in the student's file, with one look-up for all."""
+    offsets = [at for one in samples if type(at := one.get("pc")) is int and 0 <= at < 2**63]
+    if not offsets or built.language is not Language.CUDA:
+        return ""
+    places = locator(built.path, built.file)(set(offsets))
+    for offset in offsets:
+        found = places.get(offset)
+        if found and found.line and PurePath(found.file).name == PurePath(built.file).name:
+            return f"{built.file}:{found.line}"
+    return ""
 
 
 def _from_stack(number: int, stack: str, built: Built) -> Crash:

@@ -5,15 +5,23 @@ A worker's records are used here and in `crash` only, to explain failures that t
 
 from __future__ import annotations
 
+import math
 import re
 import signal
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from grader.assignment.model import Limits
 from grader.build.artifact import Built
-from grader.checks.common.crash import Crash, explain_crash, last_record, source_place, text_of
+from grader.checks.common.crash import (
+    Crash,
+    explain_crash,
+    last_record,
+    sampled_place,
+    source_place,
+    text_of,
+)
 from grader.judge.outcome import Outcome, Status
 from grader.report.verdict import Verdict
 from grader.text.hints import hints, matching_hint
@@ -27,6 +35,7 @@ _MANGLED = re.compile(r"_Z(\d+)(\w+)")
 
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
+_MOST_THREADS = 1024  # per block
 
 
 class Phase(Enum):
@@ -82,6 +91,8 @@ def explain(
             return _reported_failure(outcome, built, limits, phase, subject)
     limit_s = limits.load_s if phase is Phase.LOADING else limits.call_s
     exceeded = exceeded_limit(outcome.status, subject, limits, limit_s)
+    if exceeded is not None and exceeded.verdict is Verdict.TIME_LIMIT:
+        return replace(exceeded, message=exceeded.message + sampled_place(outcome, built))
     return exceeded or _process_end(outcome, built, phase, subject)
 
 
@@ -119,12 +130,54 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{subject}: the assertion `{text_of(record, 'expression')}` failed"
                 f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
+    refused = _refused_launch(outcome)
+    if refused is not None:
+        return replace(refused, message=f"{subject} gave CUDA error {code}: {refused.message}")
     meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
         hint=hints("cuda_error_hint").get(str(code), ""),
     )
+
+
+def _refused_launch(outcome: Outcome) -> Diagnosis | None:
+    """Return why the emulation refused a launch, as nvcc or a GPU does; None if it did not."""
+    shared = last_record(outcome, "refused_shared")
+    if shared is not None:
+        return Diagnosis(
+            Verdict.RUNTIME_ERROR,
+            f"the `__shared__` variables of {text_of(shared, 'kernel')} need more than 49,152 "
+            "bytes, which nvcc refuses",
+            hint="use smaller tiles: a block has 48 KiB of static shared memory",
+        )
+    record = last_record(outcome, "refused_launch")
+    if record is None:
+        return None
+    sides = {}
+    for name in ("grid", "block"):
+        value = record.get(name)
+        if not isinstance(value, list) or len(value) != 3:
+            return None
+        if not all(type(side) is int and 0 <= side < 2**32 for side in value):
+            return None
+        sides[name] = value
+    grid, block = sides["grid"], sides["block"]
+    what = {name: "×".join(map(str, side)) for name, side in sides.items()}
+    message = f"{text_of(record, 'kernel')} was launched with "
+    if 0 in grid:
+        message += f"a grid of no blocks: {what['grid']}"
+        hint = "round the number of blocks up, (n + threads - 1) / threads: n / threads can be 0"
+    elif math.prod(block) > _MOST_THREADS or 0 in block:
+        message += f"{math.prod(block):,} threads per block: {what['block']}"
+        hint = f"a block has 1 to {_MOST_THREADS:,} threads in all its dimensions together"
+    else:
+        shared_bytes = record.get("shared_bytes")
+        message += f"a grid of {what['grid']} blocks of {what['block']} threads"
+        if type(shared_bytes) is int and shared_bytes:
+            message += f" and {shared_bytes:,} bytes of shared memory"
+        hint = hints("cuda_error_hint")["1"]
+    return Diagnosis(Verdict.RUNTIME_ERROR, message, hint=hint)
 
 
 def _reported_failure(

@@ -54,6 +54,8 @@ def untrusted_records() -> Iterator[None]:
 
 def _finding(found: HostFinding, file: str) -> Finding:
     access = None if found.write is None else "write" if found.write else "read"
+    # A header of the standard library has lines of its own.
+    own = found.file is None or PurePath(found.file).name == PurePath(file).name
     return Finding(
         kind=found.kind,
         # No memory error on a GPU; the correctness check reports the changed input.
@@ -61,7 +63,7 @@ def _finding(found: HostFinding, file: str) -> Finding:
         message=found.sentence(),
         hint=_hint(found),
         file=file,
-        line=found.line,
+        line=found.line if own else None,
         other_line=found.other_line,
         kernel=found.kernel,
         block=found.block,

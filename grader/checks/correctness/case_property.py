@@ -6,6 +6,7 @@ line of the kernel it comes from is left to the reader.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -58,13 +59,13 @@ def _properties(sizes: Sequence[dict[str, int | float]]) -> Iterator[_Property]:
         if len({case.get(name) for case in sizes}) > 1
     }
     for name, values in columns.items():
-        for bound in sorted(set(values)):
+        bounds = sorted(set(values))
+        for bound, beyond in itertools.pairwise(bounds):
             at_most = tuple(value <= bound for value in values)
-            same = "=" if bound == min(values) else "≤"
-            yield _Property(f"right for {name} {same} {bound:g}, wrong beyond", at_most)
-            yield _Property(
-                f"wrong for {name} {same} {bound:g}, right beyond", tuple(not x for x in at_most)
-            )
+            few = f"{name} {'=' if bound == bounds[0] else '≤'} {bound:g}"
+            many = f"{name} {'=' if beyond == bounds[-1] else '≥'} {beyond:g}"
+            yield _Property(f"right for {few}, wrong for {many}", at_most)
+            yield _Property(f"wrong for {few}, right for {many}", tuple(not x for x in at_most))
     whole = {
         name: [int(value) for value in values]
         for name, values in columns.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from grader.checks.correctness.case_property import separating_property
 from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict, aggregate
 from grader.text.hints import hints, matching_hint
+from grader.text.numbers import without_numbers as alike
 from grader.text.sizes import case_text
 from grader.vocabulary import CheckName, Language, Visibility
 
@@ -86,12 +88,18 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
     """Return the case that tells most about a failure.
 
-    That is the one with the strongest pattern that names a cause, else the smallest of the gravest.
+    That is one with the pattern that names the cause of most cases, of equally many the strongest;
+    else the one with the strongest pattern of the gravest failures, or the smallest.
     """
     failed = [case for case in cases if case.verdict.judged and not case.verdict.earns_points]
     named = [case for case in failed if names_cause(case.pattern)]
     gravest = named or [case for case in failed if case.verdict is verdict]
-    return min(gravest, key=lambda case: (_rank(case), case.elements), default=None)
+    often = Counter(alike(case.pattern) for case in named)
+    return min(
+        gravest,
+        key=lambda case: (-often[alike(case.pattern)], _rank(case), case.elements),
+        default=None,
+    )
 
 
 def names_cause(pattern: str | None) -> bool:

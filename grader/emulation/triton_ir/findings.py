@@ -88,6 +88,7 @@ class Findings:
         finding.kernel = self.kernel
         finding.hint = finding.hint or _HINTS[finding.kind]
         if at is not None:
+            at = at.in_kernels_file
             finding.file, finding.line, finding.column = at.file, at.line, at.column
         severity = finding.severity if finding.kind != "race" else None
         key = (self.kernel, finding.kind, severity, finding.access, finding.tensor, finding.line)

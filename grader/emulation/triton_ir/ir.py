@@ -19,6 +19,14 @@ class Location:
     # The call site, for what was inlined.
     caller: Location | None = None
 
+    @property
+    def in_kernels_file(self) -> Location:
+        """The innermost place in the file of the kernel, for what a library inlined."""
+        chain: list[Location] = [self]
+        while chain[-1].caller is not None:
+            chain.append(chain[-1].caller)
+        return next(place for place in chain if place.file == chain[-1].file)
+
 
 @dataclass(slots=True)
 class Operation:

@@ -56,6 +56,7 @@ void tell_of_kept(const Kept& k) {
 }
 
 void refuse_shared() {
+    ReportLine("refused_shared").text("kernel", launch_state.name).write();
     fprintf(stderr, "kernel %s: its __shared__ variables need more than 48 KiB, which nvcc refuses\n", launch_state.name);
     if (in_kernel()) worker->abandon(cudaErrorInvalidValue);
 }
@@ -179,6 +180,9 @@ void grader_launch(const char* name, dim3 grid, dim3 block, size_t shared_bytes,
     finish_copies();
     last_launch_error = sticky_error ? sticky_error : configuration_error(grid, block, shared_bytes);
     if (last_launch_error) {
+        if (!sticky_error)
+            ReportLine("refused_launch").text("kernel", name).triple("grid", grid.x, grid.y, grid.z)
+                .triple("block", block.x, block.y, block.z).number("shared_bytes", shared_bytes).write();
         set_error(last_launch_error, false);
         return;
     }
