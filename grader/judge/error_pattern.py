@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -33,6 +33,7 @@ class PatternInput:
     tolerance: Tolerance
     again: torch.Tensor | None = None
     poison: torch.Tensor | None = None
+    sizes: Mapping[str, int | float] = field(default_factory=dict)
     other_inputs: Callable[[], str | None] = lambda: None
 
     @property
@@ -235,6 +236,51 @@ def _tiles_misplaced(given: PatternInput) -> str | None:
     return None
 
 
+def _row_stride(given: PatternInput) -> str | None:
+    """Recognise rows of the output that lie another size apart."""
+    actual, expected = given.comparison.actual, given.comparison.expected
+    if expected.dim() != 2 or min(expected.shape) < 2 or expected.numel() > 2**20:
+        return None
+    rows, columns = expected.shape
+    row, column = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
+    for size, stride in given.sizes.items():
+        if not isinstance(stride, int) or stride == columns:
+            continue
+        at = (row * stride + column).flatten()
+        inside = at < expected.numel()
+        places, values = at[inside], expected.flatten()[inside]
+        # Elements that two threads write have either value.
+        once = torch.bincount(places, minlength=expected.numel())[places] == 1
+        found = accepts(actual.flatten()[places[once]], values[once], given.tolerance)
+        differ = int((places != torch.arange(expected.numel())[inside])[once].sum())
+        if differ >= _LEAST and bool(found.all()):
+            return f"the rows lie `{size}` elements apart in the output, not its number of columns"
+    return None
+
+
+def _gathered(given: PatternInput) -> str | None:
+    """Recognise elements of an input, at places that grow by a constant step."""
+    actual = given.comparison.actual
+    if actual.dim() != 1 or int(given.comparison.wrong.sum()) < _LEAST:
+        return None
+    for name, value in given.inputs.items():
+        if value.dtype != actual.dtype or value.numel() > 2**20:
+            continue
+        ordered, places = value.flatten().sort()
+        if not bool((ordered[1:] != ordered[:-1]).all()):
+            continue
+        near = torch.searchsorted(ordered, actual.contiguous()).clamp_max(ordered.numel() - 1)
+        if not bool((ordered[near] == actual).all()):
+            continue
+        at = places[near]
+        steps = at[1:] - at[:-1]
+        if bool((steps == steps[0]).all()):
+            begin = f" + {int(at[0])}" if int(at[0]) else ""
+            factor = "i" if int(steps[0]) == 1 else f"{int(steps[0])} i"
+            return f"output element i is `{name}`[{factor}{begin}], counted from its first element"
+    return None
+
+
 def _moved(given: PatternInput) -> str | None:
     """Recognise right values in an order that has a name, or in any other."""
     actual, expected = given.comparison.actual, given.comparison.expected
@@ -421,6 +467,7 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _added_to_output,
+    _row_stride,
     _never_written,
     _torn,
     _not_a_number,
@@ -430,6 +477,7 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _transposed,
     _tile_transposed,
     _tiles_misplaced,
+    _gathered,
     _equals_input,
     _other_inputs,
     _row_scale,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -33,7 +34,7 @@ def read_run(
     """
     with untrusted_records():
         report = read_emulation(records, built, text)
-        return tuple(_finding(found, built.file) for found in report.findings), report
+        return tuple(_finding(found, built.file, text) for found in report.findings), report
 
 
 def read_emulation(records: Sequence[Mapping[str, Any]], built: Built, text: str) -> Report:
@@ -52,7 +53,7 @@ def untrusted_records() -> Iterator[None]:
         raise ValueError(f"not a record of the grader's own: {error}") from error
 
 
-def _finding(found: HostFinding, file: str) -> Finding:
+def _finding(found: HostFinding, file: str, text: str) -> Finding:
     access = None if found.write is None else "write" if found.write else "read"
     # A header of the standard library has lines of its own.
     own = found.file is None or PurePath(found.file).name == PurePath(file).name
@@ -61,7 +62,7 @@ def _finding(found: HostFinding, file: str) -> Finding:
         # No memory error on a GPU; the correctness check reports the changed input.
         severity="warning" if found.message == _INPUT_WRITTEN else found.severity,
         message=found.sentence(),
-        hint=_hint(found),
+        hint=_hint(found, text),
         file=file,
         line=found.line if own else None,
         other_line=found.other_line,
@@ -77,7 +78,38 @@ def _finding(found: HostFinding, file: str) -> Finding:
     )
 
 
-def _hint(found: HostFinding) -> str:
-    if found.kind == "out_of_bounds" and found.element is not None and found.element < 0:
-        return _HINTS["the access begins before its buffer"]
+_GUARD = re.compile(r"\bif\s*\(.*<|<.*\?")
+_WIDEST_SCALAR = 8  # bytes
+_LINES_BEFORE = 8  # in which a guard or loop head stands, usually
+
+
+def _hint(found: HostFinding, text: str) -> str:
+    """Return what to do about the finding; `text` is the source, whose lines a hint may name."""
+    if found.kind == "out_of_bounds" and found.element is not None:
+        if found.element < 0:
+            return _HINTS["the access begins before its buffer"]
+        if found.message == "the access is past the end of its buffer":
+            return _beyond(found, text)
+    if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
+        return _HINTS["one element of all" if found.write and found.other_write else "one line"]
     return _HINTS.get(found.message) or hint(found.kind)
+
+
+def _beyond(found: HostFinding, text: str) -> str:
+    """Return a hint for an access past the end: a guard, a loop's end, or a wrong index."""
+    element, elements = found.element or 0, found.elements or 0
+    if found.within_element:
+        wide = (found.access_bytes or 0) > _WIDEST_SCALAR
+        return _HINTS["a vector access crosses the end" if wide else "too few bytes"]
+    line = found.line or 0
+    lines = dict(enumerate(text.splitlines()[:line], start=1))
+    near = {at: words for at, words in lines.items() if at > line - _LINES_BEFORE}
+    inclusive = [at for at, words in near.items() if "<=" in words]
+    if inclusive and element == elements:
+        return _HINTS["one past the end"].replace("LINE", str(inclusive[-1]))
+    guards = [at for at, words in near.items() if at > line - 3 and _GUARD.search(words)]
+    if guards:
+        return _HINTS["the guard lets it through"].replace("LINE", str(guards[-1]))
+    if found.thread == (0, 0, 0):
+        return _HINTS["the first thread is past the end"]
+    return hint(found.kind)

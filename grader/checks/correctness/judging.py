@@ -345,6 +345,7 @@ class _CaseRun:
                 tolerance=self._case_run.tolerance,
                 again=second,
                 poison=poison,
+                sizes=self._case.sizes,
                 other_inputs=lambda: self._as_with_other_inputs(wrong),
             )
         )
@@ -369,10 +370,17 @@ def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis
             distance, place = -(offset // width), "before the first"
         else:
             distance, place = (offset - buffer.size) // width + 1, "past the last"
-        elements = "1 element" if distance == 1 else f"{distance} elements"
+        # Others may have been written as well: this is the nearest.
+        element = "the element" if distance == 1 else f"the {_ordinal(distance)} element"
         return Diagnosis(
             Verdict.MEMORY_ERROR,
-            f"wrote {elements} {place} of `{buffer.name}`",
+            f"wrote outside `{buffer.name}`: {element} {place}",
             hint=_MASK_HINT if language is Language.TRITON else OUTSIDE_HINT,
         )
     return None
+
+
+def _ordinal(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
+    return f"{number}{ending}"

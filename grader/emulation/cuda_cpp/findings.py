@@ -71,6 +71,13 @@ class Finding:
         size = self.element_bytes or self.access_bytes
         return None if self.buffer_bytes is None or not size else self.buffer_bytes // size
 
+    @property
+    def within_element(self) -> bool:
+        """True if the buffer's size is no multiple of what is accessed, so no index names it."""
+        size = self.element_bytes or self.access_bytes
+        known = self.buffer_bytes is not None and self.offset is not None
+        return known and bool(size) and bool((self.buffer_bytes or 0) % (size or 1))
+
     def sentence(self) -> str:
         """Return the finding as a sentence without file and line."""
         parts = [self.message]
@@ -83,6 +90,11 @@ class Finding:
             what = f"`{self.buffer}`"
             if self.kind in ("leak", "invalid_copy"):
                 what += f" ({self.buffer_bytes} bytes)" if self.buffer_bytes else ""
+            elif self.within_element and self.kind == "out_of_bounds":
+                what = (
+                    f"a {_access(self.write)} of {self.access_bytes} bytes at byte {self.offset} of "
+                    f"{what}, which has {self.buffer_bytes}"
+                )
             elif self.element is not None and self.space != "local":
                 what += f"[{self.element}] of {self.elements} element"
                 what += "" if self.elements == 1 else "s"
@@ -240,12 +252,22 @@ def _indexed_name(text: str, line: int, column: int) -> str | None:
 
 def _explained(found: list[Finding]) -> list[Finding]:
     raced = {(f.kernel, f.buffer) for f in found if f.kind == "race" and f.space == "shared"}
+    across_warps = {
+        (f.kernel, line)
+        for f in found
+        if "of one block access" in f.message
+        for line in (f.line, f.other_line)
+    }
     outside = {
         (f.file, f.line) for f in found if f.kind == "out_of_bounds" and f.severity == "error"
     }
     kept = []
     for f in found:
         if f.kind == "uninitialized" and f.space == "shared" and (f.kernel, f.buffer) in raced:
+            continue
+        # A barrier of the block orders the threads of a warp, too.
+        lines = {(f.kernel, f.line), (f.kernel, f.other_line)}
+        if "of one warp access" in f.message and lines & across_warps:
             continue
         one_line = f.other_line is not None and (f.file, f.line) == (f.other_file, f.other_line)
         if f.kind == "barrier" and one_line and "different barriers" in f.message:

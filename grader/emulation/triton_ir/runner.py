@@ -157,6 +157,11 @@ class Runner:
             self.operations += 1
             try:
                 self._operation(frame, op)
+            except TimeLimitError as late:
+                # A function of Triton's own library, such as tl.sum, stands for its call.
+                if late.at is None or (op.location and op.location.file != late.at.file):
+                    late.at = op.location
+                raise
             except (Unsupported, IRError) as problem:
                 if problem.at is None:
                     problem.at = op.location

@@ -16,9 +16,8 @@
 #include "report.h"
 #include "worker.h"
 
-// The linker's names for the ends of the program's code.
+// The linker puts it at the first byte of the program.
 extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
-extern "C" const char etext __attribute__((visibility("hidden")));
 
 namespace grader::fault {
 
@@ -26,6 +25,7 @@ namespace {
 
 constexpr size_t kStackBytes = 64 * 1024;
 constexpr unsigned kStackWords = 96, kMostPlaces = 6;
+constexpr uintptr_t kMostProgramBytes = 64 << 20;
 volatile sig_atomic_t handling;
 
 const char* name_of(int signal) {
@@ -110,11 +110,11 @@ void handle(int signal, siginfo_t* info, void* context) {
 void tell_place(int, siginfo_t*, void* context) {
     const uintptr_t pc = program_counter(context);
     const uintptr_t* stack = stack_pointer(context);
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(&__ehdr_start), end = reinterpret_cast<uintptr_t>(&etext);
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(&__ehdr_start);
     for (unsigned i = 0, told = 0; i <= kStackWords && told < kMostPlaces; ++i) {
         // In a function of a library or of this runtime, the caller's place is on the stack.
         const uintptr_t place = i == 0 ? pc : stack ? stack[i - 1] : 0;
-        if (place - begin >= end - begin && i != 0) continue;
+        if (i != 0 && place - begin >= kMostProgramBytes) continue;
         ReportLine line("place");
         line.number("pc", program_offset(place - (i == 0 ? 0 : 1)));
         if (in_kernel()) line.text("kernel", launch_state.name);
