@@ -32,6 +32,18 @@ _ADVICE = {
         "<<<…>>> launches kernels only: write `__global__` before the function's `void`",
     r"a __global__ function call must be configured":
         "a kernel is launched as `kernel<<<blocks, threads>>>(arguments)`",
+    r"function\(\"(?:max|min)\".*from a __(?:global|device)__|'std::(?:max|min)'":
+        "std::max and std::min are host functions: use fmaxf and fminf, or max and min for integers",
+    r"constexpr __host__ function":
+        "a function of the standard library that the host has only: write the operation yourself",
+    r"bytes of shared memory, [\d,]+ allowed":
+        "use smaller tiles: a block has 48 KiB of shared memory",
+    r"too few arguments to function|too many arguments to function|too (?:few|many) arguments in f":
+        "the arguments of a call or launch must be those of the function: number, order, type",
+    r"variably modified type|must have a constant value|size of the array.* must be a constant":
+        "an array's size must be a constant: `constexpr int TILE = 32;`, or `extern __shared__`",
+    r"(?:used|be used) uninitialized":
+        "give the variable a value where it is declared, such as `float sum = 0.0f;`",
     r"to binary [‘']operator<<|expected an expression.*>>>|no operator \"<<\"":
         "a launch has three brackets on each side: `kernel<<<blocks, threads>>>(arguments)`",
     r"conflicting declaration of C function|more than one instance of overloaded":
@@ -47,6 +59,17 @@ _ADVICE = {
     r"was not declared in this scope|is undefined$|does not name a type":
         "is the name misspelt, or used before it is declared?",
 }  # fmt: skip
+
+# What ptxas and the compilers say, in words for a reader who cannot see mangled names, set flags or
+# read the compiler's inner types.
+_TOO_MUCH_SHARED = re.compile(
+    r"(?:Entry function '(?P<kernel>[^']+)' )?uses too much shared data "
+    r"\((?P<bytes>0x[0-9a-f]+) bytes, (?P<most>0x[0-9a-f]+) max\)"
+)
+_SHARED_ARRAY = re.compile(r"__shared__[^;=]*?(\w+)\s*\[")
+_FLAG = re.compile(r"\s*The experimental flag '[^']*' can be used to allow this\.")
+_WARNING_FLAG = re.compile(r"\s*\[-W[\w=+-]+\]$")
+_READ_ONLY = re.compile(r"assignment of read-only location [‘']\*\((?P<name>\w+) \+.*[’']$")
 
 _GCC = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d{1,9}):(?:(?P<column>\d{1,9}):)?\s+"
@@ -74,7 +97,7 @@ def parse(output: str, student_file: str, text: str = "") -> tuple[Diagnostic, .
     }
     found = [
         replace(item, column=None) if item.line in rewritten else item
-        for item in _messages(output, student_file)
+        for item in _messages(output, student_file, text)
     ]
     found.sort(key=lambda item: (item.severity != "error", item.line is None))
     return tuple(found)
@@ -90,16 +113,16 @@ def advice(message: str) -> str:
     return next((hint for pattern, hint in _ADVICE.items() if re.search(pattern, message)), "")
 
 
-def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:
+def _messages(output: str, student_file: str, source: str) -> Iterator[Diagnostic]:
     seen: set[tuple[int | None, str]] = set()
     for line in output.splitlines():
         match = _GCC.match(line) or _EDG.match(line) or _TOOL.match(line)
-        if match is None or not match["text"]:
-            continue
+        if match is None or not match["text"] or "grader::" in match["text"]:
+            continue  # a line about the emulation's own types repeats the one before it
         groups = match.groupdict()
         in_students_file = PurePath(groups["file"]).name == PurePath(student_file).name
         at = int(groups["line"]) if in_students_file and groups.get("line") else None
-        text = groups["text"].strip()
+        text, at = _plain(groups["text"].strip(), at, source)
         if (at, text) in seen:
             continue  # host and device passes report the same error twice
         seen.add((at, text))
@@ -108,3 +131,20 @@ def _messages(output: str, student_file: str) -> Iterator[Diagnostic]:
         )
         column = int(groups["column"]) if at and groups.get("column") else None
         yield Diagnostic(file=student_file, line=at, column=column, severity=severity, message=text)
+
+
+def _plain(text: str, at: int | None, source: str) -> tuple[str, int | None]:
+    """Return a message and its line in plain words."""
+    if match := _TOO_MUCH_SHARED.search(text):
+        arrays = [
+            (number, found[1])
+            for number, line in enumerate(source.split("\n"), start=1)
+            if (found := _SHARED_ARRAY.search(line))
+        ]
+        what = f"`{arrays[0][1]}`" if len(arrays) == 1 else "the kernel's `__shared__` variables"
+        used, most = int(match["bytes"], 16), int(match["most"], 16)
+        line = arrays[0][0] if arrays else at
+        return f"{what}: {used:,} bytes of shared memory, {most:,} allowed", line
+    if match := _READ_ONLY.match(text):
+        return f"assignment of read-only location: `{match['name']}` is `const`", at
+    return _FLAG.sub("", _WARNING_FLAG.sub("", text)), at

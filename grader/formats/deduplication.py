@@ -19,7 +19,7 @@ class Deduplicator:
         self._page = page
         self._hints: set[str] = set()
         self._printed: set[str] = set()
-        self._findings: list[object] = []
+        self._shown: list[object] = []
         self.has_lead = False  # True if the block began with a diagnosis and its hint
 
     def hint(self, hint: str, *, indent: int) -> None:
@@ -28,14 +28,14 @@ class Deduplicator:
             self._hints.add(hint)
             self._page.sentence(("hint: ", "bold"), hint, indent=indent, hanging=6)
 
-    def lead(self, finding: object) -> None:
-        """Note that a diagnosis begins the kernel's block: its finding is not shown again."""
+    def lead(self, shown: object) -> None:
+        """Note that a diagnosis begins the kernel's block: a finding or diagnostic is not shown again."""
         self.has_lead = True
-        self._findings.append(finding)
+        self._shown.append(shown)
 
     def has(self, finding: object) -> bool:
         """True if the finding began the block."""
-        return finding in self._findings
+        return finding in self._shown
 
     def output(self, output: str, *, head: int, tail: int) -> None:
         """Add what the student's code printed, unless the page has every line already."""

@@ -7,6 +7,7 @@ returns its own lines (`Check.lines`).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from grader.checks.registry import named
 from grader.formats.case_lines import tally, write_cases
@@ -32,6 +33,7 @@ from grader.report.verdict import Verdict
 MOST_DIAGNOSTICS = 10
 MOST_WARNINGS = 3  # if the check is accepted
 MOST_FINDINGS = 10
+_SUPPOSED = "may be used uninitialized"
 # A message that matches names the kind of access already.
 _ACCESS = {
     "read": r"\b(reads?|loads?)\b",
@@ -49,7 +51,7 @@ def write_details(page: Page, check: CheckResult, deduplicator: Deduplicator | N
     if check.verdict is not Verdict.ACCEPTED and not deduplicator.has_lead:
         deduplicator.hint(check.hint, indent=INDENT)
     if isinstance(check.evidence, BuildEvidence):
-        _build(page, check.evidence, check)
+        _build(page, check.evidence, check, deduplicator)
     elif isinstance(check.evidence, CorrectnessEvidence):
         write_cases(page, check.evidence, deduplicator, check)
     elif isinstance(check.evidence, MemoryEvidence):
@@ -71,6 +73,8 @@ def headline(check: CheckResult) -> str:
     evidence = check.evidence
     if isinstance(evidence, CorrectnessEvidence):
         return tally(evidence, check)
+    if isinstance(evidence, BuildEvidence) and check.verdict is Verdict.COMPILE_ERROR:
+        return _errors(evidence, check)
     if not isinstance(evidence, MemoryEvidence) or check.verdict is not Verdict.MEMORY_ERROR:
         return check.message
     errors = [found for found in evidence.findings if found.severity == "error"]
@@ -81,15 +85,33 @@ def headline(check: CheckResult) -> str:
     return f"{total} finding{'s' if total > 1 else ''}: {', '.join(kinds)}"
 
 
-def _build(page: Page, evidence: BuildEvidence, check: CheckResult) -> None:
+def _errors(evidence: BuildEvidence, check: CheckResult) -> str:
+    """Return how many errors a compiler found, or the check's message if it is none of them."""
+    errors = [found for found in evidence.diagnostics if found.severity == "error"]
+    if not errors or errors[0].message not in check.message:
+        return check.message
+    return "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+
+
+def _build(
+    page: Page, evidence: BuildEvidence, check: CheckResult, deduplicator: Deduplicator
+) -> None:
     failed = check.verdict is not Verdict.ACCEPTED
+    perhaps = 0
+    if not failed and not deduplicator.has_lead:
+        # The compiler only supposes these: they matter where something failed.
+        found = [one for one in evidence.diagnostics if _SUPPOSED not in one.message]
+        perhaps = len(evidence.diagnostics) - len(found)
+        evidence = replace(evidence, diagnostics=tuple(found))
     # The first error is the one to fix: show errors before warnings.
     diagnostics = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
     most = MOST_DIAGNOSTICS if failed else MOST_WARNINGS
     for diagnostic in diagnostics[:most]:
+        if deduplicator.has(diagnostic):
+            continue
         _diagnostic(page, diagnostic)
-    left_out = max(evidence.diagnostics_total, len(diagnostics)) - len(diagnostics[:most])
-    if left_out > 0:
+    total = max(evidence.diagnostics_total - perhaps, len(diagnostics))
+    if left_out := total - len(diagnostics[:most]):
         page.sentence(f"and {left_out} more", indent=INDENT)
     if failed and evidence.output.strip():
         lines = len(evidence.output.splitlines())

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from grader.build.diagnostics import advice
 from grader.formats.details import finding_line
-from grader.report.evidence import BuildEvidence, Finding, FindingKind, MemoryEvidence
+from grader.report.evidence import BuildEvidence, Diagnostic, Finding, FindingKind, MemoryEvidence
 from grader.report.model import CheckResult, KernelResult
 from grader.report.verdict import Verdict
 from grader.text.hints import matching_hint
@@ -27,11 +28,11 @@ _EXPLAINED = frozenset({"out_of_bounds", "uninitialized", "leak"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """What to read first; `finding` is set if it is one of the memory check."""
+    """What to read first; `shown` is the finding or diagnostic that it is."""
 
     message: str
     hint: str
-    finding: Finding | None = None
+    shown: Finding | Diagnostic | None = None
 
 
 def leading_diagnosis(kernel: KernelResult) -> Lead | None:
@@ -55,13 +56,33 @@ def leading_diagnosis(kernel: KernelResult) -> Lead | None:
             assert wrong is not None
             return Lead(message=wrong.message, hint=wrong.hint)
         if finding is not None:
-            return Lead(message=finding_line(finding), hint=finding.hint, finding=finding)
+            return Lead(message=finding_line(finding), hint=finding.hint, shown=finding)
+        if wrong is not None and wrong.verdict is Verdict.WRONG_ANSWER:
+            warned = _uninitialized(kernel)
+            if warned is not None:
+                place = f"{warned.file}:{warned.line}"
+                message = f"{place}: {warned.message}"
+                return Lead(message=message, hint=advice(warned.message), shown=warned)
     check = next((c for c in failed if c.verdict is kernel.verdict), failed[0])
     if kernel.verdict is Verdict.MEMORY_ERROR:
         check = failed[0]
-    if isinstance(check.evidence, BuildEvidence) and check.evidence.diagnostics:
-        return None  # its own lines begin the block
+    if isinstance(check.evidence, BuildEvidence):
+        errors = [found for found in check.evidence.diagnostics if found.message in check.message]
+        return Lead(message=check.message, hint=check.hint, shown=errors[0] if errors else None)
     return Lead(message=check.message, hint=check.hint)
+
+
+def _uninitialized(kernel: KernelResult) -> Diagnostic | None:
+    """Return the compiler's warning about a variable without a value, None if there is none."""
+    evidence = [check.evidence for check in kernel.checks if check.check is CheckName.BUILD]
+    warnings = (
+        found
+        for build in evidence
+        if isinstance(build, BuildEvidence)
+        for found in build.diagnostics
+        if found.line is not None and "used uninitialized" in found.message
+    )
+    return next(warnings, None)
 
 
 def _finding(failed: Iterable[CheckResult], *, explains: bool) -> Finding | None:

@@ -86,7 +86,7 @@ def _kernel(
     if lead is not None:
         page.sentence((lead.message, "bold"), indent=2, most=4)
         deduplicator.hint(lead.hint, indent=4)
-        deduplicator.lead(lead.finding)
+        deduplicator.lead(lead.shown)
     for check in kernel.checks:
         shown = show_hidden or check.visibility is Visibility.VISIBLE
         _check(page, check, columns, deduplicator, shown=shown)

@@ -74,7 +74,10 @@ _RUNTIME = {
 }
 
 # Warnings that do not matter for kernels.
-_WARNINGS = ("-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-result")
+_WARNINGS = (
+    *("-Wno-unknown-pragmas", "-Wno-attributes", "-Wno-unused-result"),
+    *("-Wuninitialized", "-Wmaybe-uninitialized"),
+)
 
 # -fsanitize links the sanitizers' libraries unless all libraries are named.
 _LIBRARIES = ("-nodefaultlibs", "-lstdc++", "-lm", "-lpthread", "-lgcc_s", "-lgcc", "-lc")

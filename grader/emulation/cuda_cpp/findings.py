@@ -92,8 +92,8 @@ class Finding:
                 what += f" ({self.buffer_bytes} bytes)" if self.buffer_bytes else ""
             elif self.within_element and self.kind == "out_of_bounds":
                 what = (
-                    f"a {_access(self.write)} of {self.access_bytes} bytes at byte {self.offset} of "
-                    f"{what}, which has {self.buffer_bytes}"
+                    f"a {_access(self.write)} of {self.access_bytes} bytes at byte {self.offset} "
+                    f"of {what}, which has {self.buffer_bytes}"
                 )
             elif self.element is not None and self.space != "local":
                 what += f"[{self.element}] of {self.elements} element"
