@@ -29,7 +29,7 @@ class Deduplicator:
             self._page.sentence(("hint: ", "bold"), hint, indent=indent, hanging=6)
 
     def lead(self, shown: object) -> None:
-        """Note that a diagnosis begins the kernel's block: a finding or diagnostic is not shown again."""
+        """Note the finding or diagnostic that begins the kernel's block: it is not shown again."""
         self.has_lead = True
         self._shown.append(shown)
 

@@ -208,7 +208,7 @@ def _finding_text(found: Finding) -> str:
 def finding_line(found: Finding) -> str:
     """Return place, kind and text of a finding in one line."""
     place = found.file if found.line is None else f"{found.file}:{found.line}"
-    return f"{place}: {_kind(found)}: {_finding_text(found)}"
+    return f"{place}: {found.severity}: {_kind(found)}: {_finding_text(found)}"
 
 
 def _unless_in_message(found: Finding, text: str) -> str:

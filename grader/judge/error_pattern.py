@@ -274,7 +274,8 @@ def _gathered(given: PatternInput) -> str | None:
             continue
         at = places[near]
         steps = at[1:] - at[:-1]
-        if bool((steps == steps[0]).all()):
+        as_it_is = value.numel() == actual.numel() and int(at[0]) == 0 and int(steps[0]) == 1
+        if bool((steps == steps[0]).all()) and not as_it_is:
             begin = f" + {int(at[0])}" if int(at[0]) else ""
             factor = "i" if int(steps[0]) == 1 else f"{int(steps[0])} i"
             return f"output element i is `{name}`[{factor}{begin}], counted from its first element"

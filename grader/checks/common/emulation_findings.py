@@ -78,6 +78,7 @@ def _finding(found: HostFinding, file: str, text: str) -> Finding:
     )
 
 
+_FOUND = hints("found")
 _GUARD = re.compile(r"\bif\s*\(.*<|<.*\?")
 _WIDEST_SCALAR = 8  # bytes
 _LINES_BEFORE = 8  # in which a guard or loop head stands, usually
@@ -91,7 +92,7 @@ def _hint(found: HostFinding, text: str) -> str:
         if found.message == "the access is past the end of its buffer":
             return _beyond(found, text)
     if found.kind == "race" and found.line == found.other_line and found.message not in _HINTS:
-        return _HINTS["one element of all" if found.write and found.other_write else "one line"]
+        return _FOUND["one element of all" if found.write and found.other_write else "one line"]
     return _HINTS.get(found.message) or hint(found.kind)
 
 
@@ -100,16 +101,16 @@ def _beyond(found: HostFinding, text: str) -> str:
     element, elements = found.element or 0, found.elements or 0
     if found.within_element:
         wide = (found.access_bytes or 0) > _WIDEST_SCALAR
-        return _HINTS["a vector access crosses the end" if wide else "too few bytes"]
+        return _FOUND["a vector access crosses the end" if wide else "too few bytes"]
     line = found.line or 0
     lines = dict(enumerate(text.splitlines()[:line], start=1))
     near = {at: words for at, words in lines.items() if at > line - _LINES_BEFORE}
     inclusive = [at for at, words in near.items() if "<=" in words]
     if inclusive and element == elements:
-        return _HINTS["one past the end"].replace("LINE", str(inclusive[-1]))
+        return _FOUND["one past the end"].replace("LINE", str(inclusive[-1]))
     guards = [at for at, words in near.items() if at > line - 3 and _GUARD.search(words)]
     if guards:
-        return _HINTS["the guard lets it through"].replace("LINE", str(guards[-1]))
+        return _FOUND["the guard lets it through"].replace("LINE", str(guards[-1]))
     if found.thread == (0, 0, 0):
-        return _HINTS["the first thread is past the end"]
+        return _FOUND["the first thread is past the end"]
     return hint(found.kind)
