@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range
+from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range, case_name
 from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
 from grader.assignment.expression import Expression
 from grader.assignment.model import (
@@ -199,10 +199,9 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
 
 
 def _benchmark(data: Mapping[str, Any]) -> Benchmark:
-    name = ", ".join(f"{key}={value}" for key, value in data["sizes"].items())
     values = data.get("values", DEFAULT_VALUES)
     return Benchmark(
-        name=name if values == DEFAULT_VALUES else f"{name}, {values}",
+        name=case_name(data["sizes"], values),
         sizes=dict(data["sizes"]),
         values=values,
         bytes=Expression.parse(data["bytes"]),

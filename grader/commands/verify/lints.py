@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from grader.assignment.calibration import REFERENCE, Calibration, calibrations, must_be_too_slow
-from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range
+from grader.assignment.cases import CaseTemplate, Range, case_name
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
@@ -60,7 +60,7 @@ def duplicates(assignment: Assignment, _: Path) -> Findings:
     for position, case in enumerate(visible):
         for other in visible[:position]:
             if _same_case(case, other) and _overlap(case, other):
-                yield State.DIFFERS, f"{_named(case)} occurs twice"
+                yield State.DIFFERS, f"{case_name(case.sizes, case.values)} occurs twice"
 
 
 def hidden(assignment: Assignment, _: Path) -> Findings:
@@ -69,11 +69,14 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
     others = [case for case in assignment.cases if case.visibility is not Visibility.VISIBLE]
     for case in others:
         if any(_same_case(case, other) and _overlap(case, other) for other in visible):
-            yield State.DIFFERS, f"{_named(case)} is a visible case as well"
+            yield State.DIFFERS, f"{case_name(case.sizes, case.values)} is a visible case as well"
         ranges = [size for size in case.sizes.values() if isinstance(size, Range)]
         draws = math.prod(size.max - size.min + 1 for size in ranges)
         if ranges and draws < _LEAST_DRAWS:
-            yield State.WARNING, f"{_named(case)} has only {draws} sizes to draw from"
+            yield (
+                State.WARNING,
+                f"{case_name(case.sizes, case.values)} has only {draws} sizes to draw from",
+            )
     for language in _languages(assignment):
         for device in Device:
             if not any(language in case.languages and device in case.devices for case in others):
@@ -119,10 +122,13 @@ def memory_cases(assignment: Assignment, _: Path) -> Findings:
             size = f"{elements} elements, more than {MOST_MEMORY_ELEMENTS}"
             yield (
                 State.DIFFERS,
-                f"{_named(case)} has memory = true and {size}: choose a smaller one",
+                f"{case_name(case.sizes, case.values)} has memory = true and {size}: choose a smaller one",
             )
         if case.visibility is not Visibility.VISIBLE:
-            yield State.WARNING, f"{_named(case)} has memory = true but is hidden: it is not used"
+            yield (
+                State.WARNING,
+                f"{case_name(case.sizes, case.values)} has memory = true but is hidden: it is not used",
+            )
 
 
 def tolerances(assignment: Assignment, _: Path) -> Findings:
@@ -274,14 +280,6 @@ def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
 def _overlap(case: CaseTemplate, other: CaseTemplate) -> bool:
     """True if both cases occur for one language and device."""
     return bool(case.devices & other.devices and case.languages & other.languages)
-
-
-def _named(case: CaseTemplate) -> str:
-    words = [
-        f"{name}={size.min}..{size.max}" if isinstance(size, Range) else f"{name}={size}"
-        for name, size in case.sizes.items()
-    ]
-    return ", ".join([*words, *([case.values] if case.values != DEFAULT_VALUES else [])])
 
 
 LINTS: dict[str, tuple[Lint, str]] = {
