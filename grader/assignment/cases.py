@@ -56,6 +56,11 @@ class CaseTemplate:
     devices: frozenset[Device] = frozenset(Device)
     languages: frozenset[Language] = frozenset(Language)
 
+    @property
+    def name(self) -> str:
+        """How people call the template."""
+        return case_name(self.sizes, self.values)
+
     def draw(self, seed: int) -> Case:
         """Return the case of this seed, with a size drawn from each range."""
         rng = random.Random(derived_seed(seed, "sizes"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from grader.assignment.calibration import REFERENCE, Calibration, calibrations, must_be_too_slow
-from grader.assignment.cases import CaseTemplate, Range, case_name
+from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
 from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
@@ -60,7 +60,7 @@ def duplicates(assignment: Assignment, _: Path) -> Findings:
     for position, case in enumerate(visible):
         for other in visible[:position]:
             if _same_case(case, other) and _overlap(case, other):
-                yield State.DIFFERS, f"{case_name(case.sizes, case.values)} occurs twice"
+                yield State.DIFFERS, f"{case.name} occurs twice"
 
 
 def hidden(assignment: Assignment, _: Path) -> Findings:
@@ -69,13 +69,13 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
     others = [case for case in assignment.cases if case.visibility is not Visibility.VISIBLE]
     for case in others:
         if any(_same_case(case, other) and _overlap(case, other) for other in visible):
-            yield State.DIFFERS, f"{case_name(case.sizes, case.values)} is a visible case as well"
+            yield State.DIFFERS, f"{case.name} is a visible case as well"
         ranges = [size for size in case.sizes.values() if isinstance(size, Range)]
         draws = math.prod(size.max - size.min + 1 for size in ranges)
         if ranges and draws < _LEAST_DRAWS:
             yield (
                 State.WARNING,
-                f"{case_name(case.sizes, case.values)} has only {draws} sizes to draw from",
+                f"{case.name} has only {draws} sizes to draw from",
             )
     for language in _languages(assignment):
         for device in Device:
@@ -122,12 +122,12 @@ def memory_cases(assignment: Assignment, _: Path) -> Findings:
             size = f"{elements} elements, more than {MOST_MEMORY_ELEMENTS}"
             yield (
                 State.DIFFERS,
-                f"{case_name(case.sizes, case.values)} has memory = true and {size}: choose a smaller one",
+                f"{case.name} has memory = true and {size}: choose a smaller one",
             )
         if case.visibility is not Visibility.VISIBLE:
             yield (
                 State.WARNING,
-                f"{case_name(case.sizes, case.values)} has memory = true but is hidden: it is not used",
+                f"{case.name} has memory = true but is hidden: it is not used",
             )
 
 
