@@ -191,10 +191,9 @@ def verify(**arguments: Any) -> None:
 
     Exit code 0 if everything is as expected, else 1.
     """
-    from grader.commands.verify.run import Request
     from grader.commands.verify.run import verify as run
 
-    sys.exit(run(Request(**arguments)))
+    sys.exit(run(**arguments))
 
 
 @cli.command()
@@ -227,19 +226,20 @@ def profile(
     grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
     """
-    from grader.commands.profile.run import Request, run_profile
+    from grader.commands.profile.run import run_profile
     from grader.grading.selection import chosen_assignments, chosen_device, default_source
     from grader.submission.reader import read_submission
 
     [chosen] = chosen_assignments((assignment,))
-    request = Request(
-        assignment=chosen,
+    exit_code = run_profile(
+        chosen,
+        read_submission(source or default_source(), chosen),
         kernel=kernel,
         language=Language(language) if language else None,
         gpu=chosen_device(device),
         svg=svg,
     )
-    sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
+    sys.exit(exit_code)
 
 
 for _command in course.COMMANDS:
