@@ -138,16 +138,22 @@ def calibrate(
     grade calibrate gemm --dry-run         measure and print only
     grade calibrate gemm --kernel v2_tiled this kernel again; other figures stay
     """
-    from grader.commands.calibrate.measure import Part
     from grader.commands.calibrate.run import run_calibrate
+    from grader.grading.plan import Options
     from grader.grading.selection import chosen_assignments, chosen_device
 
     chosen = chosen_assignments(assignments)
     gpu = chosen_device("cuda")
     assert gpu is not None  # chosen_device raises if there is no GPU
     root = references or chosen[0].folder.parent.parent / REFERENCES
-    part = Part(kernels=kernels, language=Language(language) if language else None)
-    run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run, part=part)
+    wanted = Options(
+        gpu=gpu,
+        kernels=frozenset(kernels),
+        languages=frozenset({Language(language)} if language else ()),
+        public_seed=seed,
+        secret_seed=seed,
+    )
+    run_calibrate(chosen, root, gpu, wanted, keep=not dry_run)
 
 
 @cli.command()

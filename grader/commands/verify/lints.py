@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from grader.assignment.calibration import REFERENCE, Calibration, calibrations, must_be_too_slow
+from grader.assignment.calibration import REFERENCE, Calibration, calibrations
 from grader.assignment.cases import CaseTemplate, Range
 from grader.assignment.generated import TEMPLATES
 from grader.assignment.handout import HANDOUT
@@ -19,7 +19,6 @@ from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import samples_of
 from grader.report.verdict import Verdict
-from grader.timing.proposal import sensitivities
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 LEAST_SAMPLES = 8  # per language, to cover the classic mistakes
@@ -191,23 +190,19 @@ def tiers(assignment: Assignment, _: Path) -> Findings:
 
 def _tier_findings(kernel: Kernel, language: Language, known: list[Calibration]) -> Findings:
     what = f"{kernel.name} in {language.phrase}"
-    figures = [(calibration, calibration.of(kernel.name, language)) for calibration in known]
-    if not any(f.speedup for _, measured in figures for f in measured if f.hand_in == REFERENCE):
+    measured = [calibration.speedups(kernel.name, language) for calibration in known]
+    if not any(REFERENCE in speedups for speedups in measured):
         yield State.WARNING, f"{what}: no calibration times the reference: run `grade calibrate`"
-    for calibration, measured in figures:
-        speedups = {f.hand_in: f.speedup for f in measured if f.speedup is not None}
-        scored = kernel.tiers.of(language, calibration.architecture)
-        for tier in scored:
+    for calibration, speedups in zip(known, measured, strict=True):
+        for tier in kernel.tiers.of(language, calibration.architecture):
             if speedups and max(speedups.values()) < tier.speedup:
                 yield (
                     State.DIFFERS,
                     f"{what}: nobody reaches the tier at {tier.speedup:g} on {calibration.gpu}: "
                     f"the best is {max(speedups.values()):.2f}",
                 )
-        if scored and REFERENCE in speedups:
-            slow = [(name, value) for name, value in speedups.items() if must_be_too_slow(name)]
-            for sentence in sensitivities(scored, speedups[REFERENCE], slow):
-                yield State.WARNING, f"{what}, on {calibration.gpu}: {sentence}"
+        for sentence in calibration.sensitivities(kernel, language):
+            yield State.WARNING, f"{what}, on {calibration.gpu}: {sentence}"
 
 
 def benchmarks(assignment: Assignment, _: Path) -> Findings:
