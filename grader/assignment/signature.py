@@ -105,6 +105,11 @@ class Signature:
         """The arrays that the kernel writes, in order."""
         return tuple(argument for argument in self.arrays if argument.role.written)
 
+    @property
+    def extents(self) -> frozenset[str]:
+        """The sizes on which shapes depend."""
+        return frozenset(n for a in self.arrays for e in a.shape or () for n in e.names)
+
     def element_type(self, argument: Argument, language: Language) -> ElementType:
         """Return the type of `argument` in `language`."""
         if argument.type in self.types:

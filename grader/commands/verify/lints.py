@@ -85,18 +85,12 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
 
 def sizes(assignment: Assignment, _: Path) -> Findings:
     """A size that is the same in all cases of a device: it could be hard-coded."""
-    extents = {
-        name
-        for argument in assignment.signature.arrays
-        for extent in argument.shape or ()
-        for name in extent.names
-    }
     for language in _languages(assignment):
         for device in Device:
             cases = [c for c in assignment.cases if language in c.languages and device in c.devices]
             if not cases:
                 yield State.WARNING, f"no case for {language.phrase} on {device}"
-            for name in sorted(extents):
+            for name in sorted(assignment.signature.extents):
                 values = {str(case.sizes[name]) for case in cases}
                 drawn = any(isinstance(case.sizes[name], Range) for case in cases)
                 if cases and len(values) == 1 and not drawn:
