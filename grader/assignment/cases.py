@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.vocabulary import Device, Language, Visibility
@@ -77,6 +77,19 @@ class CaseTemplate:
             memory=self.memory,
             exact=self.exact,
         )
+
+
+def case_sizes(
+    sizes: Mapping[str, float | list[float] | Mapping[str, int]],
+) -> Iterator[dict[str, int | float | Range]]:
+    """Yield the sizes of each case of a `[[cases]]` table: one for each position of its lists."""
+    length = max((len(size) for size in sizes.values() if isinstance(size, list)), default=1)
+    for position in range(length):
+        yield {
+            name: Range(**one) if isinstance(one, Mapping) else one
+            for name, size in sizes.items()
+            for one in [size[position] if isinstance(size, list) else size]
+        }
 
 
 def case_name(sizes: Mapping[str, object], values: str) -> str:

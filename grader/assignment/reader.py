@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, Range, case_name
+from grader.assignment.cases import DEFAULT_VALUES, CaseTemplate, case_name, case_sizes
 from grader.assignment.counter_bounds import FIGURES, CounterBounds, FigureName
 from grader.assignment.expression import Expression
 from grader.assignment.model import (
@@ -31,11 +31,11 @@ from grader.assignment.model import (
 )
 from grader.assignment.problem import spec_error
 from grader.assignment.schema import schema_problems
-from grader.assignment.signature import Argument, ElementType, Signature
+from grader.assignment.signature import Signature
 from grader.assignment.validate import meaning_problems
 from grader.errors import SpecError, not_utf8
 from grader.timing.decision import Tier
-from grader.vocabulary import CheckName, Device, Language, Memory, Role, Visibility
+from grader.vocabulary import CheckName, Device, Language, Visibility
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -126,35 +126,13 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         name=data["name"],
         title=data["title"],
         folder=folder.resolve(),
-        signature=_signature(data["signature"]),
+        signature=Signature.of(data["signature"]),
         kernels=tuple(_kernel(kernel) for kernel in data["kernels"]),
         tolerances={language: _tolerance(data["tolerance"], language) for language in Language},
         limits=Limits(**data.get("limits", {})),
         cases=tuple(template for case in data["cases"] for template in _templates(case)),
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
-    )
-
-
-def _signature(data: Mapping[str, Any]) -> Signature:
-    return Signature(
-        entry=data["entry"],
-        arguments=tuple(_argument(argument) for argument in data["arguments"]),
-        types={
-            name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
-            for name, bound in data.get("types", {}).items()
-        },
-    )
-
-
-def _argument(data: Mapping[str, Any]) -> Argument:
-    return Argument(
-        name=data["name"],
-        type=data["type"],
-        shape=tuple(Expression.parse(e) for e in data["shape"]) if "shape" in data else None,
-        role=Role(data.get("role", "in")),
-        memory=Memory(data.get("memory", "device")),
-        default=data.get("default"),
     )
 
 
@@ -238,18 +216,9 @@ def _tolerance(data: Mapping[str, Any], language: Language) -> Tolerance:
 
 def _templates(data: Mapping[str, Any]) -> Iterator[CaseTemplate]:
     """Yield one template per position of the case's lists, else `count` equal ones."""
-    lists = {name: value for name, value in data["sizes"].items() if isinstance(value, list)}
-    repeat = len(next(iter(lists.values()))) if lists else data.get("count", 1)
-    for position in range(repeat):
+    for sizes in list(case_sizes(data["sizes"])) * data.get("count", 1):
         yield CaseTemplate(
-            sizes={
-                name: value[position]
-                if isinstance(value, list)
-                else Range(value["min"], value["max"])
-                if isinstance(value, dict)
-                else value
-                for name, value in data["sizes"].items()
-            },
+            sizes=sizes,
             values=data.get("values", DEFAULT_VALUES),
             memory=data.get("memory", False),
             exact=data.get("exact", False),
