@@ -72,7 +72,7 @@ def read_assignment(folder: Path) -> Assignment:
     Raises SpecError with all problems found, in the order of their lines.
     """
     file = folder / SPEC_FILE
-    text = _text(file)
+    text = read_text(file)
     data = _parsed(text, file)
     problems = list(schema_problems(data)) or list(meaning_problems(data, folder))
     if problems:
@@ -80,13 +80,13 @@ def read_assignment(folder: Path) -> Assignment:
     return _assignment(data, folder)
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """Return the text of a course's file. Raises SpecError, which names it."""
     try:
         # Windows editors write a byte-order mark, which TOML does not allow.
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        tip = "every assignment needs one"
-        raise SpecError("does not exist", file=file, tip=tip) from None
+        raise SpecError("does not exist", file=file, tip="every assignment needs one") from None
     except UnicodeDecodeError as error:
         raise not_utf8(error, file) from None
     except OSError as error:
@@ -163,7 +163,7 @@ def _by_language(data: Mapping[str, Any]) -> dict[Language, tuple[Tier, ...]]:
     by_language = {}
     for language in Language:
         if language in data:
-            tiers = sorted(data[language], key=lambda tier: float(tier["speedup"]))
+            tiers = data[language]
             marked = [place for place, tier in enumerate(tiers) if tier.get("accepted")]
             by_language[language] = tuple(
                 Tier(

@@ -96,10 +96,10 @@ def test_places_to_fill_in_are_listed_with_their_lines(tmp_path: Path) -> None:
     files = write_files(draft, tmp_path)
     assert read_assignment(tmp_path / "assignments/fresh").title == 'Say "hello" \\ twice'
     found = list(gaps(files, tmp_path))
-    for gap in found:
-        line = (tmp_path / gap.file).read_text().splitlines()[gap.line - 1]
-        assert "FILL IN" in line
-    named = {gap.file.name for gap in found}
+    for file, number, text in found:
+        line = (tmp_path / file).read_text().splitlines()[number - 1]
+        assert "FILL IN" in line and text == line.strip()
+    named = {file.name for file, _, _ in found}
     assert named == {"README.md", "assignment.toml", "oracle.py", "fresh.cu", "fresh.py"}
 
 

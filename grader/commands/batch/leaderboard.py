@@ -21,6 +21,7 @@ from typing import Any
 from grader.commands.output import reports_folder, write_text
 from grader.errors import UsageError
 from grader.report.reader import read_values
+from grader.text.templates import templates
 from grader.vocabulary import CheckName
 
 _SECRET_FILE = "pseudonyms.key"
@@ -70,14 +71,8 @@ def write_leaderboard(
     `on_problem` is called with a sentence for each file that is not a report.
     Raises UsageError if there is nothing to show.
     """
-    import jinja2  # takes 0.1 s; other commands do without
-
     boards = read_boards(folder, read_names(names) if names is not None else {}, on_problem)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.commands.batch", "pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates("grader.commands.batch", folder="pages", escape=True)
     page = environment.get_template("leaderboard.html").render(title=title, boards=boards)
     write_text(output, page + "\n")
     return sum(len(board.entries) for board in boards)

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grader.text.templates import templates
+
 BAR = 40
 _WIDTH, _HEIGHT, _MARGIN = 720, 440, 60
 _DECADES = 4
@@ -72,26 +74,20 @@ def bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
 
 def drawing(points: Sequence[Point], roofline: Roofline, title: str) -> str:
     """Return an SVG: the roofline with each point that has an intensity; bars if there is none."""
-    import jinja2  # takes 0.1 s; other commands do without
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.commands.profile"),
-        autoescape=True,
-        keep_trailing_newline=True,
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
     placed = [point for point in points if point.intensity is not None]
     picture = placed and roofline.tflop_s is not None
-    return environment.get_template("roofline.svg.j2").render(
-        axes=_axes(placed, roofline) if picture else None,
-        points=placed if picture else points,
-        roofline=roofline,
-        title=title,
-        width=_WIDTH,
-        height=_HEIGHT,
-        margin=_MARGIN,
+    return (
+        templates("grader.commands.profile", escape=True)
+        .get_template("roofline.svg.j2")
+        .render(
+            axes=_axes(placed, roofline) if picture else None,
+            points=placed if picture else points,
+            roofline=roofline,
+            title=title,
+            width=_WIDTH,
+            height=_HEIGHT,
+            margin=_MARGIN,
+        )
     )
 
 
