@@ -143,6 +143,11 @@ class Assignment:
         return (*self.kernels, *([self.program] if self.program is not None else []))
 
     @property
+    def languages(self) -> list[Language]:
+        """The languages in which a kernel has a file."""
+        return [one for one in Language if any(one in kernel.files for kernel in self.kernels)]
+
+    @property
     def max_score(self) -> float:
         """All points of this assignment."""
         return sum(part.max_score for part in self.parts)

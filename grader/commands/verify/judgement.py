@@ -90,7 +90,7 @@ def _promises(
         yield _Promise(f"by the check {promised.check}", actual, promised.check in givers)
         visible = [c for c in visible if c.check == promised.check]
     if promised.message is not None:
-        texts = [" ".join(text.split()) for text in _texts(visible)]
+        texts = [" ".join(text.split()) for text, _ in _said(visible)]
         phrase = " ".join(promised.message.split())
         kept = any(phrase in text for text in texts)
         actual = "does" if kept else "does not: " + (" / ".join(texts[:2]) or "no message")
@@ -262,30 +262,28 @@ def _why(checks: Sequence[CheckResult], verdict: Verdict) -> str:
     return "; ".join([_headline(checks, verdict), *(runs if len(runs) > 1 else ())])
 
 
-def _texts(checks: Iterable[CheckResult]) -> Iterator[str]:
-    """Yield every message and hint of these checks."""
+def _said(checks: Iterable[CheckResult]) -> Iterator[tuple[str, int | None]]:
+    """Yield every message of these checks with its hint, and the student's line that it has."""
     for check in checks:
-        yield f"{check.message} {check.hint}"
+        yield f"{check.message} {check.hint}", None
         evidence = check.evidence
         if isinstance(evidence, MemoryEvidence):
-            yield from (f"{finding.message} {finding.hint}" for finding in evidence.findings)
+            yield from (
+                (f"{found.message} {found.hint}", found.line) for found in evidence.findings
+            )
         elif isinstance(evidence, CorrectnessEvidence):
-            yield from (f"{case.message} {case.hint}" for case in evidence.cases)
+            yield from ((f"{case.message} {case.hint}", None) for case in evidence.cases)
         elif isinstance(evidence, BuildEvidence):
-            yield from (diagnostic.message for diagnostic in evidence.diagnostics)
+            yield from ((found.message, found.line) for found in evidence.diagnostics)
 
 
 def _lines(checks: Iterable[CheckResult], file: str) -> set[int]:
     """Return the student's lines that these checks name."""
-    checks = list(checks)
     place = re.compile(rf"{re.escape(file.rsplit('/', 1)[-1])}:(\d+)")
-    named = {int(number) for text in _texts(checks) for number in place.findall(text)}
-    for check in checks:
-        evidence = check.evidence
-        if isinstance(evidence, MemoryEvidence):
-            named |= {f.line for f in evidence.findings if f.line is not None}
-        elif isinstance(evidence, BuildEvidence):
-            named |= {d.line for d in evidence.diagnostics if d.line is not None}
+    named: set[int] = set()
+    for text, line in _said(checks):
+        named.update(map(int, place.findall(text)))
+        named.update([line] if line is not None else [])
     return named
 
 

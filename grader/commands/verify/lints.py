@@ -58,7 +58,7 @@ def duplicates(assignment: Assignment, _: Path) -> Findings:
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     for position, case in enumerate(visible):
         for other in visible[:position]:
-            if _same_case(case, other) and _overlap(case, other):
+            if _same_case(case, other):
                 yield State.DIFFERS, f"{case.name} occurs twice"
 
 
@@ -67,7 +67,7 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
     visible = [case for case in assignment.cases if case.visibility is Visibility.VISIBLE]
     others = [case for case in assignment.cases if case.visibility is not Visibility.VISIBLE]
     for case in others:
-        if any(_same_case(case, other) and _overlap(case, other) for other in visible):
+        if any(_same_case(case, other) for other in visible):
             yield State.DIFFERS, f"{case.name} is a visible case as well"
         ranges = [size for size in case.sizes.values() if isinstance(size, Range)]
         draws = math.prod(size.max - size.min + 1 for size in ranges)
@@ -76,7 +76,7 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
                 State.WARNING,
                 f"{case.name} has only {draws} sizes to draw from",
             )
-    for language in _languages(assignment):
+    for language in assignment.languages:
         for device in Device:
             if not any(language in case.languages and device in case.devices for case in others):
                 lacking = f"no hidden case for {language.phrase} on {device}"
@@ -85,7 +85,7 @@ def hidden(assignment: Assignment, _: Path) -> Findings:
 
 def sizes(assignment: Assignment, _: Path) -> Findings:
     """A size that is the same in all cases of a device: it could be hard-coded."""
-    for language in _languages(assignment):
+    for language in assignment.languages:
         for device in Device:
             cases = [c for c in assignment.cases if language in c.languages and device in c.devices]
             if not cases:
@@ -126,7 +126,7 @@ def memory_cases(assignment: Assignment, _: Path) -> Findings:
 
 def tolerances(assignment: Assignment, _: Path) -> Findings:
     """A tolerance that a result in half precision would meet."""
-    for language in _languages(assignment):
+    for language in assignment.languages:
         tolerance = assignment.tolerances[language]
         kinds = {
             assignment.signature.element_type(output, language).word
@@ -142,7 +142,7 @@ def tolerances(assignment: Assignment, _: Path) -> Findings:
 
 def samples(assignment: Assignment, reference: Path) -> Findings:
     """A language with too few samples, or with only right or only wrong ones."""
-    for language in _languages(assignment):
+    for language in assignment.languages:
         verdicts = Counter(s.verdict for s in samples_of(reference) if s.language == language)
         count = sum(verdicts.values())
         if not count:
@@ -204,7 +204,7 @@ def benchmarks(assignment: Assignment, _: Path) -> Findings:
     if not assignment.benchmarks:
         yield State.WARNING, "there are no [[benchmarks]]: speed is not measured"
         return
-    for language in _languages(assignment):
+    for language in assignment.languages:
         if not any(language in benchmark.languages for benchmark in assignment.benchmarks):
             yield State.DIFFERS, f"no benchmark for {language.phrase}"
     short = {
@@ -255,20 +255,11 @@ def unfilled(files: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _languages(assignment: Assignment) -> list[Language]:
-    used = {language for kernel in assignment.kernels for language in kernel.files}
-    return [language for language in Language if language in used]
-
-
 def _same_case(case: CaseTemplate, other: CaseTemplate) -> bool:
-    """True if both cases have the same fixed sizes and kind of values."""
+    """True if both have the same fixed sizes and values, for some language and device."""
     fixed = not any(isinstance(size, Range) for size in case.sizes.values())
-    return fixed and case.sizes == other.sizes and case.values == other.values
-
-
-def _overlap(case: CaseTemplate, other: CaseTemplate) -> bool:
-    """True if both cases occur for one language and device."""
-    return bool(case.devices & other.devices and case.languages & other.languages)
+    alike = fixed and case.sizes == other.sizes and case.values == other.values
+    return bool(alike and case.devices & other.devices and case.languages & other.languages)
 
 
 LINTS: dict[str, tuple[Lint, str]] = {

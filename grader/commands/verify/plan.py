@@ -16,7 +16,7 @@ from grader.assignment.generated import REFERENCES, TEMPLATES
 from grader.assignment.model import Assignment, Kernel
 from grader.commands.verify import tasks
 from grader.commands.verify.agreement import agreement_rows
-from grader.commands.verify.judgement import not_here
+from grader.commands.verify.judgement import judge_reference, judge_untouched, not_here
 from grader.commands.verify.lints import lint_rows
 from grader.commands.verify.row import Row, proof
 from grader.commands.verify.samples import Expectation, Sample, samples_of, stray_files
@@ -84,13 +84,13 @@ def _proofs(
         used.update(languages)
         own = replace(options, kernels=frozenset({kernel.name}))
         if languages and template.is_dir():
-            all_languages = replace(own, languages=frozenset())
+            both = replace(own, languages=frozenset())
             yield Task(
                 assignment=assignment.name,
                 subject=f"stub of {kernel.name}",
                 detail="untouched",
                 weight=0.1,  # nothing is built or run
-                do=partial(tasks.grade_untouched, assignment, template, all_languages),
+                do=partial(tasks.grade_folder, assignment, template, both, judge_untouched),
             )
         for language in languages:
             own = replace(own, languages=frozenset({language}))
@@ -98,12 +98,13 @@ def _proofs(
             if (reference / kernel.files[language]).is_file():
                 for seed in range(options.secret_seed, options.secret_seed + repeat):
                     seeded = replace(own, public_seed=seed, secret_seed=seed)
+                    judge = partial(judge_reference, seed=seed)
                     yield Task(
                         assignment=assignment.name,
                         subject=f"reference {kernel.files[language]}",
                         detail=f"seed {seed}",
                         weight=5.0,  # all cases run to completion
-                        do=partial(tasks.grade_reference, assignment, reference, seeded),
+                        do=partial(tasks.grade_folder, assignment, reference, seeded, judge),
                     )
     for language in Language:
         if language in used:

@@ -18,6 +18,7 @@ from grader.errors import GraderError
 from grader.grading.plan import Options
 from grader.pool import process_pool
 from grader.pool.state import WorkerState
+from grader.report.model import Report
 from grader.submission.reader import SourceFile, Submission, read_submission
 from grader.vocabulary import CheckName, Language
 
@@ -114,12 +115,15 @@ def grade_sample(
     return (judgement.judge_sample(sample, expectation, report, options.device),)
 
 
-def grade_reference(
-    assignment: Assignment, folder: Path, options: Options, state: WorkerState
+def grade_folder(
+    assignment: Assignment,
+    folder: Path,
+    options: Options,
+    judge: Callable[[Report], Row],
+    state: WorkerState,
 ) -> tuple[Row, ...]:
-    """Prove that a solved file earns all of its points on the cases of the options' seed."""
-    report = state.grade(assignment, read_submission(folder, assignment), options)
-    return (judgement.judge_reference(report, options.secret_seed),)
+    """Grade the files in a folder, and judge the report."""
+    return (judge(state.grade(assignment, read_submission(folder, assignment), options)),)
 
 
 def grade_trivial(
@@ -135,14 +139,6 @@ def grade_trivial(
     submission = Submission(source=Path("made by grade verify"), files=files)
     report = state.grade(assignment, submission, options)
     return (judgement.judge_trivial(subject, check, report),)
-
-
-def grade_untouched(
-    assignment: Assignment, template: Path, options: Options, state: WorkerState
-) -> tuple[Row, ...]:
-    """Prove that unchanged stubs, in all languages of a kernel, are no submission."""
-    report = state.grade(assignment, read_submission(template, assignment), options)
-    return (judgement.judge_untouched(report),)
 
 
 def prove_oracle(
