@@ -33,7 +33,7 @@ _ADVICE = {
     r"a __global__ function call must be configured":
         "a kernel is launched as `kernel<<<blocks, threads>>>(arguments)`",
     r"function\(\"(?:max|min)\".*from a __(?:global|device)__|'std::(?:max|min)'":
-        "std::max and std::min are host functions: use fmaxf and fminf, or max and min for integers",
+        "std::max and std::min are host functions: use fmaxf and fminf, or max and min",
     r"constexpr __host__ function":
         "a function of the standard library that the host has only: write the operation yourself",
     r"bytes of shared memory, [\d,]+ allowed":

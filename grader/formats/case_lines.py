@@ -48,8 +48,8 @@ def write_cases(
         alone = _what_happened(cases[0]) != _what_happened(cases[-1])
         names = _names(cases[:1] if alone else cases)
         what = _what_happened(cases[0])
-        if deduplicator.has_lead and cases[0].pattern and cases[0].pattern in check.message:
-            what = what.replace(f": {cases[0].pattern}", "", 1)
+        if deduplicator.has_lead:
+            what = _without_lead(what, cases[0], check.message)
         if alone:
             what += f"; likewise {_names(cases[1:])}"
         page.sentence((f"{names}: ", "bold"), what, indent=INDENT, most=4)
@@ -67,6 +67,14 @@ def write_cases(
         page.sentence(f"{_number(not_run, other=True)} not run", indent=INDENT)
     head, tail = (10, 5) if failed else (4, 2)
     deduplicator.output(evidence.output, head=head, tail=tail)
+
+
+def _without_lead(what: str, case: CaseResult, lead: str) -> str:
+    """Return what happened without what the block's first sentence says already."""
+    if case.pattern:
+        return what.replace(f": {case.pattern}", "", 1) if case.pattern in lead else what
+    said = not case.mismatched and case.message and lead.startswith(case.message)
+    return what.removesuffix(f", {case.message}") if said else what
 
 
 def _names(cases: Sequence[CaseResult]) -> str:

@@ -19,6 +19,7 @@ class Deduplicator:
         self._page = page
         self._hints: set[str] = set()
         self._printed: set[str] = set()
+        self._lead = ""
         self._shown: list[object] = []
         self.has_lead = False  # True if the block began with a diagnosis and its hint
 
@@ -28,10 +29,15 @@ class Deduplicator:
             self._hints.add(hint)
             self._page.sentence(("hint: ", "bold"), hint, indent=indent, hanging=6)
 
-    def lead(self, shown: object) -> None:
+    def lead(self, message: str, shown: object) -> None:
         """Note the finding or diagnostic that begins the kernel's block: it is not shown again."""
         self.has_lead = True
+        self._lead = message
         self._shown.append(shown)
+
+    def unless_lead(self, message: str) -> str:
+        """Return the message, or "" if it began the block."""
+        return "" if message == self._lead else message
 
     def has(self, finding: object) -> bool:
         """True if the finding began the block."""

@@ -48,7 +48,8 @@ def write_details(page: Page, check: CheckResult, deduplicator: Deduplicator | N
     `deduplicator` drops hints and output that the page already shows for the same kernel.
     """
     deduplicator = deduplicator or Deduplicator(page)
-    if check.verdict is not Verdict.ACCEPTED and not deduplicator.has_lead:
+    explained = deduplicator.has_lead and check.verdict.judged
+    if check.verdict is not Verdict.ACCEPTED and not explained:
         deduplicator.hint(check.hint, indent=INDENT)
     if isinstance(check.evidence, BuildEvidence):
         _build(page, check.evidence, check, deduplicator)

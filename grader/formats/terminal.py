@@ -84,9 +84,9 @@ def _kernel(
     deduplicator = Deduplicator(page)
     lead = leading_diagnosis(kernel)
     if lead is not None:
-        page.sentence((lead.message, "bold"), indent=2, most=4)
+        page.sentence((lead.message, "bold"), indent=2, most=3)
         deduplicator.hint(lead.hint, indent=4)
-        deduplicator.lead(lead.shown)
+        deduplicator.lead(lead.message, lead.shown)
     for check in kernel.checks:
         shown = show_hidden or check.visibility is Visibility.VISIBLE
         _check(page, check, columns, deduplicator, shown=shown)
@@ -104,7 +104,7 @@ def _check(
         " " * (columns.verdict - len(phrase)),
         f"  {_points(check):>{columns.points}}  ",
     )
-    page.row(lead, message)
+    page.row(lead, deduplicator.unless_lead(message))
     if shown:
         write_details(page, check, deduplicator)
 

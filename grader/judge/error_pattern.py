@@ -319,7 +319,8 @@ def _whole_numbers(given: PatternInput) -> str | None:
     return None
 
 
-_NARROW = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+# The narrowest first: float16 holds most of what bfloat16 does.
+_NARROW = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def _rounded(given: PatternInput) -> str | None:

@@ -46,15 +46,23 @@ def explain(
         return None
     # What is compared exactly for its own sake has no rounding errors of a sum in another order.
     loose = Tolerance(atol=4 * tolerance.atol, rtol=4 * tolerance.rtol, exact=tolerance.exact)
+    scalars = {argument.name for argument in signature.scalars}
+    closest: tuple[float, str] | None = None
     expected = comparison.expected
     for sentence, changed in _hypotheses(signature, case, data.inputs, comparison.output):
         arguments = {**oracle.arguments(case, data.inputs), **changed}
         other = oracle.expected(case, arguments)[comparison.output]
+        if closest is not None and not changed.keys() <= scalars:
+            break  # another number for a scalar explains it, and nothing is simpler
         agrees = bool(accepts(comparison.actual, other, loose).all())
         # The hypothesis must predict something else than what is expected.
         if agrees and int((~accepts(other, expected, tolerance)).sum()) >= _LEAST // 2:
-            return sentence
-    return None
+            if not changed.keys() <= scalars:
+                return sentence
+            apart = float((comparison.actual.double() - other).abs().max())
+            if closest is None or apart < closest[0] / 2:
+                closest = apart, sentence
+    return closest[1] if closest else None
 
 
 def _hypotheses(
@@ -146,17 +154,11 @@ def _terms(size: str, extent: int) -> Iterator[tuple[str, torch.Tensor]]:
     for tile in _TILES:
         whole = extent // tile * tile
         last = (extent - 1) // tile * tile
-        if 0 < whole < extent - 1:
-            rest = extent - whole
+        # Without the last tile, be it whole or in part.
+        for end in {whole, last} - {0, extent, extent - 1}:
             yield (
-                f"the sum over `{size}` lacks its last {rest} of {extent} terms: the last, "
-                "partial tile",
-                (index < whole).double(),
-            )
-        if 0 < whole == extent and extent > tile:
-            yield (
-                f"the sum over `{size}` lacks its last {tile} of {extent} terms: the last tile",
-                (index < last).double(),
+                f"the sum over `{size}` lacks its last {extent - end} of {extent} terms",
+                (index < end).double(),
             )
         if tile < extent:
             yield (

@@ -165,12 +165,35 @@ def test_the_messages_of_gcc() -> None:
     assert (warning.line, warning.severity) == (6, "warning")
 
 
+def test_too_much_shared_memory_names_the_array_and_its_line() -> None:
+    text = "\n__global__ void k()\n{\n    __shared__ float tile[128][128];\n}\n"
+    message = (
+        "ptxas error   : Entry function '_Z1kv' uses too much shared data "
+        "(0x10000 bytes, 0xc000 max)"
+    )
+    (found,) = diagnostics.parse(message, "silu.cu", text)
+    assert found.message == "`tile`: 65,536 bytes of shared memory, 49,152 allowed"
+    assert found.line == 4
+    assert "smaller tiles" in diagnostics.advice(found.message)
+
+
+def test_a_host_function_in_a_kernel_names_what_to_use_and_no_flag() -> None:
+    message = (
+        'silu.cu(7): error: calling a constexpr __host__ function("max") from a __global__ '
+        "function(\"k\") is not allowed. The experimental flag '--expt-relaxed-constexpr' can be "
+        "used to allow this."
+    )
+    (found,) = diagnostics.parse(message, "silu.cu")
+    assert found.message.endswith("is not allowed.")
+    assert "fmaxf" in diagnostics.advice(found.message)
+
+
 def test_the_messages_of_nvcc() -> None:
     found = [(d.line, d.severity, d.message[:22]) for d in diagnostics.parse(EDG, "silu.cu")]
     assert found == [
         (7, "error", 'expected a ";"'),
         (11, "error", "cannot open source fil"),
-        (None, "error", "Entry function 'k' use"),
+        (None, "error", "the kernel's `__shared"),
         (9, "warning", 'variable "y" was decla'),
     ]
 

@@ -266,11 +266,11 @@ def test_hint_of_a_message_belongs_to_one_of_the_runtime(message: str) -> None:
 )
 def test_only_a_blocks_barrier_is_about_syncthreads(message: str, phrase: str) -> None:
     found = HostFinding(kind="barrier", severity="error", message=message)
-    assert phrase in emulation_findings._hint(found)
-    assert ("__syncthreads" in emulation_findings._hint(found)) == ("__syncthreads" in phrase)
+    assert phrase in emulation_findings._hint(found, "")
+    assert ("__syncthreads" in emulation_findings._hint(found, "")) == ("__syncthreads" in phrase)
 
 
 def test_the_finding_of_a_missing_syncwarp_names_it() -> None:
     message = "threads of one warp access one location without __syncwarp between"
     found = HostFinding(kind="race", severity="error", message=message)
-    assert "`__syncwarp()`" in emulation_findings._hint(found)
+    assert "`__syncwarp()`" in emulation_findings._hint(found, "")

@@ -220,7 +220,7 @@ def test_message_is_that_of_the_first_of_the_gravest_visible_cases() -> None:
         case(4, Verdict.MEMORY_ERROR),
     )
     assert check.verdict is Verdict.MEMORY_ERROR
-    assert (check.message, check.hint) == ("n=3: message of 3", "hint of 3")
+    assert (check.message, check.hint) == ("message of 3 (n=3)", "hint of 3")
 
 
 def test_right_cases_are_counted() -> None:
@@ -260,13 +260,13 @@ def test_entry_holds_its_own_cases_and_their_time() -> None:
 def test_a_case_that_this_machine_could_not_run_leaves_the_points_pending() -> None:
     (check,) = correctness(case(1), case(2, Verdict.NOT_MEASURED))
     assert (check.verdict, check.score, check.pending) == (Verdict.NOT_MEASURED, 0.0, 75.0)
-    assert check.message == "n=2: message of 2"
+    assert check.message == "message of 2 (n=2)"
 
 
 def test_a_wrong_case_outweighs_one_that_could_not_be_run() -> None:
     (check,) = correctness(case(1, Verdict.NOT_MEASURED), case(2, Verdict.WRONG_ANSWER))
     assert (check.verdict, check.score, check.pending) == (Verdict.WRONG_ANSWER, 0.0, 0.0)
-    assert check.message == "n=2: message of 2"
+    assert check.message == "message of 2 (n=2)"
 
 
 @given(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from grader.assignment.model import Tolerance
-from grader.judge.compare import compare
+from grader.judge.compare import compare, poison_bytes
 from grader.judge.error_pattern import PatternInput, count_unwritten_bytes, describe
 
 N = 1000
@@ -170,4 +170,90 @@ def test_tiles_that_are_not_turned_within_themselves_are_reported() -> None:
     actual[0, 1] += 1.0
     assert pattern(actual, wanted) != (
         "the tile is not turned: within each 32×32 tile, rows and columns are swapped"
+    )
+
+
+# ---- what was said falsely once ----
+
+
+def test_no_factor_is_named_beside_what_is_not_a_number() -> None:
+    wanted = expected(N)
+    actual = 1.015 * wanted
+    actual[5] = math.nan
+    assert "times the expected value" not in str(pattern(actual, wanted))
+
+
+def test_a_sum_onto_what_the_output_held_is_written() -> None:
+    wanted = expected(N)
+    nan, poison = torch.full((N,), math.nan), torch.tensor(4.2e-8)
+    comparison = compare("y", nan, wanted, TOLERANCE)
+    given = PatternInput(
+        comparison=comparison,
+        inputs={},
+        unwritten_bytes=torch.zeros(N),
+        tolerance=TOLERANCE,
+        again=(wanted + poison).float(),
+        poison=poison,
+    )
+    assert describe(given) == "the result is added to what the output held before the call"
+
+
+def test_the_poison_is_not_lost_in_a_sum() -> None:
+    wanted = expected(N)
+    byte = poison_bytes(wanted, torch.float32, TOLERANCE)[1]
+    poison = torch.full((4,), byte, dtype=torch.uint8).view(torch.float32)
+    assert bool((poison + wanted.float() != poison).all())
+
+
+def test_large_floats_are_no_whole_numbers() -> None:
+    wanted = expected(N)
+    assert "whole number" not in str(pattern(2.0**24 * wanted.round(), wanted))
+    assert pattern(torch.arange(N) % 50 + 1.0, wanted) == "every wrong element is a whole number"
+
+
+def test_few_wrong_elements_are_no_rounding_errors() -> None:
+    wanted = expected(N)
+    actual = wanted.clone()
+    actual[:9] *= 1.0003
+    assert pattern(actual, wanted) == "only the first 9 elements"
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_a_narrow_type_is_named(kind: torch.dtype) -> None:
+    wanted = expected(N)
+    assert pattern(wanted.to(kind).double(), wanted) == (
+        f"every wrong element is slightly off, and a {str(kind).removeprefix('torch.')} number"
+    )
+
+
+def test_a_root_of_another_mean() -> None:
+    source = expected(3, 1000)
+    scale = source.square().mean(dim=1, keepdim=True).rsqrt()
+    wanted = source * scale
+
+    def sentence(factor: Values | float) -> str:
+        return str(pattern(wanted * factor, wanted, source=source))
+
+    assert sentence((256 / 1000) ** 0.5) == (
+        "the sum is divided by 256, not by the length of the row (1000)"
+    )
+    first = source[:, :256].square().sum(dim=1, keepdim=True)
+    assert sentence((source.square().sum(dim=1, keepdim=True) / first).sqrt()) == (
+        "the sum has only the first 256 of 1000 elements of the row"
+    )
+    assert sentence(1 / 256**0.5) == "each term is in the sum 256 times"
+    assert sentence(torch.tensor([[2.0], [3.0], [4.0]]).double()) == (
+        "each row is off by a factor of its own, 2 to 4"
+    )
+
+
+def test_places_of_right_values() -> None:
+    wanted = expected(20, 12)
+    assert pattern(wanted.flip(0), wanted) == "rows come in reverse order"
+    assert pattern(expected(N).flip(0), expected(N)) == "elements come in reverse order"
+    shuffled = wanted.flatten()[torch.randperm(240)].view(20, 12)
+    assert pattern(shuffled, wanted) == "the values are right, but in the wrong places"
+    column = wanted[:, 1].contiguous()
+    assert pattern(column, wanted[:, 0].contiguous(), source=wanted) == (
+        "output element i is `x`[12 i + 1], counted from its first element"
     )

@@ -71,20 +71,20 @@ def _properties(sizes: Sequence[dict[str, int | float]]) -> Iterator[_Property]:
         for name, values in columns.items()
         if all(isinstance(value, int) for value in values)
     }
-    groups = [[name] for name in whole] + ([list(whole)] if len(whole) > 1 else [])
-    pairs = [[a, b] for i, a in enumerate(whole) for b in list(whole)[i + 1 :]]
-    for group in groups + [pair for pair in pairs if len(whole) > 2]:
-        yield from _of_group(group, whole)
     for first in whole:
         for second in whole:
             if first == second:
                 continue
             both = list(zip(whole[first], whole[second], strict=True))
-            if first < second:
+            if names.index(first) < names.index(second):
                 equal = tuple(a == b for a, b in both)
                 yield _Property(f"right only where {first} = {second}", equal)
             yield _Property(f"right only where {first} ≤ {second}", tuple(a <= b for a, b in both))
             yield _Property(f"right only where {first} < {second}", tuple(a < b for a, b in both))
+    groups = [[name] for name in whole] + ([list(whole)] if len(whole) > 1 else [])
+    pairs = [[a, b] for i, a in enumerate(whole) for b in list(whole)[i + 1 :]]
+    for group in groups + [pair for pair in pairs if len(whole) > 2]:
+        yield from _of_group(group, whole)
 
 
 def _of_group(group: Sequence[str], whole: dict[str, list[int]]) -> Iterator[_Property]:

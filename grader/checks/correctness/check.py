@@ -91,9 +91,8 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     That is one with the pattern that names the cause of most cases, of equally many the strongest;
     else the one with the strongest pattern of the gravest failures, or the smallest.
     """
-    failed = [case for case in cases if case.verdict.judged and not case.verdict.earns_points]
-    named = [case for case in failed if names_cause(case.pattern)]
-    gravest = named or [case for case in failed if case.verdict is verdict]
+    named = [case for case in cases if verdict.judged and names_cause(case.pattern)]
+    gravest = named or [case for case in cases if case.verdict is verdict]
     often = Counter(alike(case.pattern) for case in named)
     return min(
         gravest,

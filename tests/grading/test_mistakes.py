@@ -1,0 +1,139 @@
+"""Realistic mistakes of students: the sentence that leads to the fix comes first.
+
+`mistakes/mistakes.toml` changes the right kernels in `mistakes/base/` as students do, and pins for
+each what the first lines of the terminal must say, before the table of checks. To see what a
+student reads:
+
+    python tests/grading/test_mistakes.py grid-rounded-down
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
+
+import pytest
+from paths import REPOSITORY
+from rich.console import Console
+from slow import slow_unless
+
+from grader.assignment.model import Assignment
+from grader.assignment.reader import read_assignment
+from grader.formats.terminal import print_report
+from grader.grading.plan import Options
+from grader.pool.state import WorkerState
+from grader.report.model import Report
+from grader.submission.reader import SourceFile, Submission
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent / "mistakes"
+MISTAKES: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "mistakes.toml").read_text("utf-8"))
+# The assignment and the file that each base is handed in as.
+HANDED_IN = {
+    "copy.cu": "copy_first_column/copy_first_column.cu",
+    "copy_kernel.cu": "copy_first_column/copy_first_column.cu",
+    "copy_pitch.cu": "copy_first_column/copy_first_column.cu",
+    "gemm.cu": "gemm/v1_simple.cu",
+    "gemm.py": "gemm/v2_tiled.py",
+    "gemm_tile.cu": "gemm/v2_tiled.cu",
+    "rms_matrix.cu": "rms_norm_matrix/rms_norm_matrix.cu",
+    "rms_matrix.py": "rms_norm_matrix/rms_norm_matrix.py",
+    "rms_vector.cu": "rms_norm_vector/rms_norm_vector.cu",
+    "rms_vector.py": "rms_norm_vector/rms_norm_vector.py",
+    "silu.cu": "silu/silu.cu",
+    "silu.py": "silu/silu.py",
+    "silu_float4.cu": "silu/silu.cu",
+    "silu_scratch.cu": "silu/silu.cu",
+    "silu_tile.cu": "silu/silu.cu",
+    "transpose.cu": "transpose/v2_coalesced.cu",
+    "transpose.py": "transpose/v3_shared_tile.py",
+    "transpose_tile.cu": "transpose/v3_shared_tile.cu",
+}
+QUICK = frozenset(
+    {
+        "no-guard", "guard-le", "grid-rounded-down", "one-block", "rms-sum-first-256",
+        "rms-no-epsilon", "rms-by-block", "tile-not-turned", "copy-first-row", "plus-equals",
+        "float4-misaligned", "rms-syncwarp", "misspelt", "triton-subscript", "integer-cast",
+    }
+)  # fmt: skip
+
+
+def submission(name: str) -> tuple[str, Submission]:
+    """Return the assignment's name and the base with the mistake's changes."""
+    base = MISTAKES[name]["base"]
+    text = (FOLDER / "base" / base).read_text("utf-8")
+    for old, new in MISTAKES[name]["changes"]:
+        assert old in text, f"{base} has no {old!r}"
+        text = text.replace(old, new)
+    assignment, file = HANDED_IN[base].split("/")
+    return assignment, Submission(source=FOLDER, files={file: SourceFile(path=file, text=text)})
+
+
+def short_calls(name: str) -> Assignment:
+    assignment = read_assignment(REPOSITORY / "assignments" / name)
+    return dataclasses.replace(
+        assignment, limits=dataclasses.replace(assignment.limits, call_s=1.5)
+    )
+
+
+def grade(name: str, state: WorkerState) -> Report:
+    folder, handed_in = submission(name)
+    assignment = short_calls(folder)
+    (file,) = handed_in.files
+    kernel = next(kernel for kernel in assignment.kernels if file in kernel.files.values())
+    return state.grade(assignment, handed_in, Options(kernels=frozenset({kernel.name})))
+
+
+def first_lines(report: Report, lines: int = 12) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    print_report(report, console, show_hidden=False)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(console.file.getvalue().splitlines()[:lines])
+
+
+def lead(text: str) -> str:
+    """Return what stands between the kernel's line and the table of checks, on one line."""
+    _, _, *lines = text.splitlines()
+    before = []
+    for line in lines:
+        if line.startswith(("  build ", "  correctness ")):
+            break
+        before.append(line)
+    return " ".join(" ".join(before).split())
+
+
+@pytest.mark.usefixtures("no_nvcc")
+@pytest.mark.parametrize("name", slow_unless(QUICK.__contains__, MISTAKES))
+def test_the_sentence_that_leads_to_the_fix_comes_first(name: str, state: WorkerState) -> None:
+    text = first_lines(grade(name, state))
+    assert MISTAKES[name]["leads"] in lead(text), text
+
+
+def test_there_are_mistakes_of_every_class_and_language() -> None:
+    assert len(MISTAKES) >= 120
+    classes = Counter(mistake["class"] for mistake in MISTAKES.values())
+    assert min(classes[one] for one in ("bounds", "tail", "race", "index", "numbers", "host")) >= 10
+    assert {HANDED_IN[mistake["base"]].split("/")[0] for mistake in MISTAKES.values()} == {
+        folder.parent.name for folder in REPOSITORY.glob("assignments/*/assignment.toml")
+    }
+    assert all(mistake["leads"] for mistake in MISTAKES.values())
+    assert MISTAKES.keys() >= QUICK
+
+
+if __name__ == "__main__":
+    shared = WorkerState()
+    for wanted in sys.argv[1:] or MISTAKES:
+        print(f"===== {wanted} ({MISTAKES[wanted]['class']})")
+        print(first_lines(grade(wanted, shared)), flush=True)
+    shared.close()
