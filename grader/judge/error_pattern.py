@@ -76,19 +76,13 @@ def _added_to_output(given: PatternInput) -> str | None:
     if given.again is None or given.poison is None:
         return None
     wrong = given.comparison.wrong & ~given.unwritten
-    again, poison = given.again.double()[wrong], given.poison.double()
-    if not again.numel():
+    expected, poison = given.comparison.expected.double()[wrong], given.poison.double()
+    if bool(torch.isfinite(given.comparison.actual[wrong]).any()):
         return None
-    added = (again - (given.comparison.expected.double()[wrong] + poison)).abs()
-    apart = (again - poison).abs()
-    # Half precision and the poison's size limit what is left of the sum.
-    close = added <= 2e-2 * (apart + poison.abs())
-    tells = bool((apart > 0).any()) and bool((poison.abs() > 1e-9).all())
-    if (
-        bool(close.all())
-        and tells
-        and not bool(torch.isfinite(given.comparison.actual[wrong]).any())
-    ):
+    # What is small beside the poison is lost in a sum with it.
+    tells = expected.abs() > poison.abs() / 1000
+    added = (given.again.double()[wrong] - (expected + poison)).abs()
+    if bool(tells.any()) and bool((added <= 2e-2 * expected.abs())[tells].all()):
         return "the result is added to what the output held before the call"
     return None
 
@@ -137,13 +131,32 @@ def _not_a_number(given: PatternInput) -> str | None:
 
 def _equals_input(given: PatternInput) -> str | None:
     actual = given.comparison.actual
-    if actual.numel() < 2:
+    if int(given.comparison.wrong.sum()) < _LEAST:
         return None
     for name, value in given.inputs.items():
         if value.numel() == actual.numel() and value.dtype == actual.dtype:
             same = actual.flatten() == value.flatten()
             if bool((same | ~given.comparison.wrong.flatten()).all()) and bool(same.any()):
                 return f"the wrong elements equal the input `{name}`"
+    return None
+
+
+def _factor(given: PatternInput) -> str | None:
+    """Recognise an input that is missing as a factor, or is one too many."""
+    comparison = given.comparison
+    actual, expected = comparison.actual.double(), comparison.expected.double()
+    if int(comparison.wrong.sum()) < _LEAST or not bool(torch.isfinite(actual).all()):
+        return None
+    loose = Tolerance(atol=4 * given.tolerance.atol, rtol=4 * given.tolerance.rtol)
+    for name, value in given.inputs.items():
+        whole = value.shape == expected.shape
+        row = value.dim() == 1 and expected.dim() == 2 and value.numel() == expected.shape[1]
+        if not (whole or row) or not value.is_floating_point():
+            continue
+        if bool(accepts(actual * value.double(), expected, loose).all()):
+            return f"the factor `{name}` is missing in every element"
+        if bool(accepts(actual, expected * value.double(), loose).all()):
+            return f"`{name}` is a factor once too often in every element"
     return None
 
 
@@ -468,10 +481,10 @@ def _lines(marked: torch.Tensor, total: int, word: str) -> str:
 
 
 _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
-    _added_to_output,
     _row_stride,
-    _never_written,
     _torn,
+    _added_to_output,
+    _never_written,
     _not_a_number,
     _constant,
     _negated,
@@ -481,6 +494,7 @@ _DETECTORS: tuple[Callable[[PatternInput], str | None], ...] = (
     _tiles_misplaced,
     _gathered,
     _equals_input,
+    _factor,
     _other_inputs,
     _row_scale,
     _scaled,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast, get_args
 
@@ -10,6 +11,7 @@ from grader.checks.common.emulation_findings import untrusted_records
 from grader.checks.common.findings import INPUT_HINT
 from grader.report.evidence import Finding, FindingKind, Severity
 from grader.report.verdict import Verdict
+from grader.text.hints import hints
 
 TOOL = "executor of Triton's IR"  # its name in reports
 
@@ -57,7 +59,7 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         # No memory error on a GPU; the correctness check reports the changed input.
         severity="warning" if record.get("read_only") else record["severity"],
         message=str(record["message"])[:500],
-        hint=INPUT_HINT if record.get("read_only") else str(record["hint"])[:500],
+        hint=INPUT_HINT if record.get("read_only") else _hint(record),
         file=file,
         line=line if type(line) is int else None,
         kernel=str(record["kernel"])[:200] or None,
@@ -68,6 +70,18 @@ def _finding(record: Mapping[str, Any], file: str) -> Finding:
         count=max(1, int(record["count"])),
         tool=TOOL,
     )
+
+
+_ONE_PAST = re.compile(
+    r"1 element past the end of `[^`]*` \(element ([\d,]+); the last is ([\d,]+)\)"
+)
+
+
+def _hint(record: Mapping[str, Any]) -> str:
+    found = _ONE_PAST.search(str(record["message"]))
+    if found and int(found[1].replace(",", "")) == int(found[2].replace(",", "")) + 1:
+        return hints("found")["one lane past the end"]
+    return str(record["hint"])[:500]
 
 
 def fault(executed: Iterable[Mapping[str, Any]], file: str) -> Diagnosis | None:
@@ -84,5 +98,5 @@ def fault(executed: Iterable[Mapping[str, Any]], file: str) -> Diagnosis | None:
             return Diagnosis(Verdict.WRONG_ANSWER, f"{message} ({line})", hint=INPUT_HINT)
         if record["kind"] in ("out_of_bounds", "misaligned") and record["severity"] == "error":
             message = f"the kernel {record['kernel']} ({line}) {record['message']}"
-            return Diagnosis(Verdict.MEMORY_ERROR, message, hint=str(record["hint"]))
+            return Diagnosis(Verdict.MEMORY_ERROR, message, hint=_hint(record))
     return None

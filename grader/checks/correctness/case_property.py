@@ -43,10 +43,10 @@ def _drawn_values(judged: Sequence[CaseResult], right: tuple[bool, ...]) -> str:
     kinds = {case.name.partition(f"{list(case.sizes)[-1]}=")[2] for case in judged if case.sizes}
     words = {kind.partition(", ")[2].partition(" #")[0] for kind in kinds} - {""}
     wrong = [case for case, good in zip(judged, right, strict=True) if not good]
-    for word in sorted(words):
-        with_word = [case for case in judged if f", {word}" in case.name]
-        if wrong and with_word == wrong:
-            return f"only the cases with {word} values are wrong"
+    groups = {word: [case for case in judged if f", {word}" in case.name] for word in sorted(words)}
+    broken = [word for word, cases in groups.items() if all(case in wrong for case in cases)]
+    if wrong and all(any(case in groups[word] for word in broken) for case in wrong):
+        return f"only the cases with {' or '.join(broken)} values are wrong"
     return ""
 
 

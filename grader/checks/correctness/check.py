@@ -66,6 +66,8 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
         # The sizes and values of hidden cases appear in the evidence only.
         if visible and not verdict.earns_points and (lead := leading_case(cases, verdict)):
             message, hint = _diagnosis_of(lead, cases), lead.hint
+            if lead.mismatched and not hint:
+                hint = hints("no_pattern")["hint"]
         outcomes.append(
             CheckOutcome(
                 diagnosis=Diagnosis(verdict, message, hint=hint),
@@ -88,12 +90,12 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
     """Return the case that tells most about a failure.
 
-    That is one with the pattern that names the cause of most cases, of equally many the strongest;
-    else the one with the strongest pattern of the gravest failures, or the smallest.
+    That is one with a pattern that names a cause, else one of the gravest failures: with the most
+    frequent pattern, of equally frequent ones the strongest, and of such cases the smallest.
     """
     named = [case for case in cases if verdict.judged and names_cause(case.pattern)]
     gravest = named or [case for case in cases if case.verdict is verdict]
-    often = Counter(alike(case.pattern) for case in named)
+    often = Counter(alike(case.pattern) for case in gravest)
     return min(
         gravest,
         key=lambda case: (-often[alike(case.pattern)], _rank(case), case.elements),
@@ -116,6 +118,8 @@ def _rank(case: CaseResult) -> int:
 def _diagnosis_of(lead: CaseResult, cases: Sequence[CaseResult]) -> str:
     """Return the sentence that leads: the cause as far as it is known, and where it shows."""
     what = lead.pattern or lead.message
+    if lead.mismatched and not lead.pattern:
+        what = f"{what}, without a pattern that is known"
     where = separating_property(cases)
     return f"{what} ({case_text(lead.name, lead.sizes)})" + (f"; {where}" if where else "")
 
