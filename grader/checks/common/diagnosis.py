@@ -130,10 +130,11 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{subject}: the assertion `{text_of(record, 'expression')}` failed"
                 f"{_in_kernel(text_of(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
+    meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
     refused = _refused_launch(outcome)
     if refused is not None:
-        return replace(refused, message=f"{subject} gave CUDA error {code}: {refused.message}")
-    meaning = hints("cuda_error").get(str(code), "see the CUDA documentation")
+        message = f"{subject} gave CUDA error {code}, {meaning}: {refused.message}"
+        return replace(refused, message=message)
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",

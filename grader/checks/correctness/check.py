@@ -87,6 +87,9 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
     return outcomes
 
 
+_NOTHING = "nothing was ever written"
+
+
 def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | None:
     """Return the case that tells most about a failure.
 
@@ -95,6 +98,8 @@ def leading_case(cases: Sequence[CaseResult], verdict: Verdict) -> CaseResult | 
     """
     named = [case for case in cases if verdict.judged and names_cause(case.pattern)]
     gravest = named or [case for case in cases if case.verdict is verdict]
+    # Of a single element, the last one is all; larger cases say more.
+    gravest = [case for case in gravest if case.pattern != _NOTHING] or gravest
     often = Counter(alike(case.pattern) for case in gravest)
     return min(
         gravest,
