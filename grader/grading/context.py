@@ -202,8 +202,10 @@ class GradingContext:
         return check in file.kernel.points and self.options.includes(check)
 
     def _needs_checked_build(self, file: KernelFile) -> bool:
-        """True if the emulation will check memory or rules, or count accesses."""
-        on_cpu = self.options.device is Device.CPU and self._scores(file, CheckName.MEMORY)
+        """True if the emulation will check outputs, memory or rules, or count accesses."""
+        on_cpu = self.options.device is Device.CPU and (
+            self._scores(file, CheckName.CORRECTNESS) or self._scores(file, CheckName.MEMORY)
+        )
         bound = file.kernel.counters is not None and self.options.includes(CheckName.COUNTERS)
         rules = self.options.includes(CheckName.RULES)
         return file.language is Language.CUDA and (on_cpu or bound or rules)

@@ -125,7 +125,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", type=Path, help="the .cu file")
     parser.add_argument("arguments", nargs="*", help="arguments of the program")
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
-    parser.add_argument("--schedule", choices=("forward", "reverse", "random"), default="forward")
+    parser.add_argument(
+        "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"
+    )
     parser.add_argument("--seed", type=int, default=0, help="for --schedule random")
     parser.add_argument("--all-blocks", action="store_true", help="count in every block, not in 16")
     parser.add_argument("--no-counters", action="store_true", help="print findings only")

@@ -134,7 +134,8 @@ GRADER_HOT bool valid_shared(uintptr_t offset, unsigned bytes) {
 
 template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc) {
     if (GRADER_RARE(!state.active)) {
-        if (arena::contains(address) || host_memory::any_array) touched_by_host(access_of(form, address, pc));
+        if (state.interleaved) interleave(access_of(form, address, pc));
+        else if (arena::contains(address) || host_memory::any_array) touched_by_host(access_of(form, address, pc));
         return;
     }
     if (GRADER_RARE(--state.countdown < 0)) break_point();

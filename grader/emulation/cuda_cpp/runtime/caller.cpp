@@ -64,6 +64,7 @@ bool set(const char* key, size_t key_length, const char* value) {
         if (strcmp(value, "forward") == 0) settings.schedule = Schedule::forward;
         else if (strcmp(value, "reverse") == 0) settings.schedule = Schedule::reverse;
         else if (strcmp(value, "random") == 0) settings.schedule = Schedule::random;
+        else if (strcmp(value, "interleaved") == 0) settings.schedule = Schedule::interleaved;
         else return false;
     } else if (is("seed")) settings.seed = number;
     else if (is("os_threads")) settings.os_threads = static_cast<unsigned>(number);

@@ -96,9 +96,9 @@ void block_begins(uint64_t number) {
     state.stacks_bytes = worker->fibers.reserved();
     state.block_first = ++state.epoch;
     ordering::block_begins(state.epoch);
-    state.log = counters::wants_block(number);
+    state.log = !state.interleaved && counters::wants_block(number);
     if (state.log) ++counted_blocks;
-    state.active = settings.check;
+    state.active = settings.check && !state.interleaved;
 }
 
 void entered(const Thread& thread) {
@@ -147,7 +147,10 @@ void break_point() {
 // ---- accesses ----
 
 void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t pc) {
-    if (!state.active) return;
+    if (!state.active) {
+        if (state.interleaved) worker->pause();
+        return;
+    }
     check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
 }
 
@@ -222,7 +225,7 @@ void refused_copy(void* to, size_t to_bytes, const void* from, size_t from_bytes
 }
 
 void broken_rendezvous(const char* message, const Thread& first, uintptr_t other_pc, bool warning) {
-    if (!settings.check) return;
+    if (!settings.check || state.interleaved) return;
     Finding f;
     f.kind = Kind::barrier;
     f.message = message;

@@ -13,7 +13,8 @@ namespace grader {
 struct Finding;
 
 struct CheckerState {
-    bool active;          // a kernel is running
+    bool active;          // a kernel is running, and checked
+    bool interleaved;     // a kernel is running with interleaved blocks
     bool log;             // its block is counted
     int64_t countdown;    // accesses until the next break_point()
     uint64_t me;          // the running thread's stamp
@@ -53,6 +54,7 @@ void outside(const Access& access);                       // in the arena, but n
 void outside_shared(const Access& access);
 bool elsewhere(const Access& access);                     // neither arena, shared nor stack
 void touched_by_host(const Access& access);
+void interleave(const Access& access);                     // in place of a check (residents.cpp)
 struct VariableShadow {
     ShadowCell* cells;  // null if the address is in no device variable
     uintptr_t begin;

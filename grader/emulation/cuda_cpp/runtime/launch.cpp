@@ -157,7 +157,9 @@ void run_launch() {
     worker = &own_worker();
     checker::launch_begins(*worker);
     for (const Kept& k : kept()) tell_of_kept(k);
-    worker->run_blocks(wanted_threads() > 1);
+    // File-scope shared variables have one address for all blocks.
+    if (GRADER_CHECKED && settings.schedule == Schedule::interleaved) run_interleaved(kept().empty());
+    else worker->run_blocks(wanted_threads() > 1);
     wait_for_helpers();
     worker = nullptr;
 }
@@ -240,6 +242,7 @@ void* grader_keep_shared(SharedSite* site) {
         return grader_shared_base;
     }
     kept_begin -= room;
+    stop_taking_turns();
     kept().push_back({site, site->name, kept_begin, site->element_bytes});
     tell_of_kept(kept().back());
     return grader_shared_base + kept_begin;
@@ -250,6 +253,7 @@ void* grader_keep_dynamic_shared(const char* name, size_t element_bytes) {
     bool known = false;
     for (const Kept& k : kept()) known = known || !k.site;
     if (!known) kept().push_back({nullptr, name, kSharedGap, element_bytes});
+    stop_taking_turns();
     return grader_dynamic_shared(name, element_bytes);
 }
 

@@ -1,4 +1,5 @@
-// A worker runs blocks, one after another, on one operating-system thread.
+// A worker runs blocks, one after another, on one operating-system thread. (Several workers take
+// turns on it if blocks are interleaved: residents.cpp.)
 //
 // The threads of a block run one at a time in a fixed order, each until it waits.
 // A fiber runs threads that have not started, one after another. When a thread
@@ -65,7 +66,7 @@ struct LaunchState {
     uint64_t next_block;    // taken with an atomic increment
 };
 
-enum class Schedule : uint8_t { forward, reverse, random };
+enum class Schedule : uint8_t { forward, reverse, random, interleaved };
 
 struct Settings {
     Schedule schedule = Schedule::forward;
@@ -92,6 +93,9 @@ public:
                        uintptr_t pc);
     void pause();                         // lets the others run
     [[noreturn]] void abandon(int error); // ends the launch, as a fault on a GPU does
+
+    Fiber* running_fiber() const { return running_; }
+    void drop_block();  // of an abandoned launch, suspended anywhere
 
     Thread* current = nullptr;  // null outside kernels
     Thread threads[kMaxThreads];
@@ -139,5 +143,10 @@ bool device_lost();
 
 // Runs launch_state on this thread and, if it takes long, on helpers.
 void run_launch();
+
+// residents.cpp: the same with interleaved blocks (checked build; empty in the fast one).
+void run_interleaved(bool take_turns);
+void take_turns();         // lets the other resident blocks run
+void stop_taking_turns();  // for the rest of the launch: blocks share a file-scope variable
 
 }  // namespace grader
