@@ -290,7 +290,7 @@ class FileContext:
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
         """Return the setup of a worker for this build; `private` overrides the transport."""
-        built = built or self.built
+        built = replace(built or self.built, launch_limits=self.built.launch_limits)
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
         return self._grading.setup(built, private=private)

@@ -62,9 +62,11 @@ _CUDA_HINTS = {
     "without a copy",
     12: "a pitch is the distance from row to row in bytes, and a row must not be longer",
     700: OUTSIDE_HINT,
-    701: "use fewer threads per block, or fewer registers or less shared memory",
+    701: "use fewer threads per block, or declare the kernel `__global__ void "
+    "__launch_bounds__(THREADS)`: then nvcc uses only as many registers as that many threads have",
     716: "a vector type such as float4 needs an address that is a multiple of its size",
 }
+_SHARED_WITHOUT_OPT_IN = 48 << 10
 _MEMORY_ERRORS = frozenset({700, 714, 716, 717, 718})
 _ASSERTION = 710
 
@@ -161,11 +163,39 @@ def _cuda_error(outcome: Outcome, built: Built, subject: str) -> Diagnosis:
                 f"{_in_kernel(_text(record, 'kernel'))}{_at(_place_of(record, built))}",
             )
     meaning = _CUDA_ERRORS.get(code, "see the CUDA documentation")
+    refused = _last(outcome, "refused_launch")
+    if refused is not None and refused.get("error") == code:
+        meaning += f": {_refused_launch(refused)}{_at(source_place(refused, built))}"
     return Diagnosis(
         Verdict.MEMORY_ERROR if code in _MEMORY_ERRORS else Verdict.RUNTIME_ERROR,
         f"{subject} gave CUDA error {code}: {meaning}",
         hint=_CUDA_HINTS.get(code, ""),
     )
+
+
+def _refused_launch(record: dict[str, Any]) -> str:
+    """Return the figure and the limit that made the emulation refuse a launch."""
+    value, limit, threads, each = (
+        f"{figure:,}" if type(figure) is int and abs(figure) < 2**63 else "?"
+        for figure in map(record.get, ("value", "limit", "threads", "each"))
+    )
+    kernel = f"`{_text(record, 'kernel')}` is launched with"
+    match _text(record, "what"):
+        case "threads":
+            wanted = f"{value} threads in each block"
+        case "registers":
+            wanted = f"{value} registers for each block ({threads} threads of {each})"
+        case "shared":
+            wanted = f"{value} bytes of shared memory for each block"
+        case "dynamic_shared":
+            wanted = f"{value} bytes of dynamic shared memory for each block"
+            if record.get("limit") == _SHARED_WITHOUT_OPT_IN:
+                return f"{kernel} {wanted}; the limit is {limit} without cudaFuncSetAttribute"
+        case what:
+            wanted = f"{what} = {value}"
+    if value == "0":
+        return f"{kernel} {wanted}; the least is {limit}"
+    return f"{kernel} {wanted}; the limit is {limit}"
 
 
 def _reported_failure(

@@ -27,7 +27,6 @@ namespace grader {
 constexpr unsigned kMaxThreads = 1024;
 constexpr unsigned kWarpSize = 32;
 constexpr unsigned kMaxWarps = kMaxThreads / kWarpSize;
-constexpr size_t kSharedLimit = 227 * 1024;   // opt-in dynamic shared memory, as sm_90
 constexpr size_t kSharedDefault = 48 * 1024;  // without opting in, and for static arrays
 constexpr size_t kSharedArena = 1024 * 1024;  // room for the gaps between variables
 
@@ -64,6 +63,7 @@ struct LaunchState {
     void (*body)(void*);
     int abandoned;          // a cudaError_t; blocks that have not started are dropped
     uint64_t next_block;    // taken with an atomic increment
+    uintptr_t pc;           // of the launch
 };
 
 enum class Schedule : uint8_t { forward, reverse, random, interleaved };
@@ -76,6 +76,7 @@ struct Settings {
     bool count = true;             // access counters
     unsigned counted_blocks = 16;  // per launch; 0: all
     bool check = true;
+    size_t shared_limit = 227 * 1024;  // of a block that opts in; the default is that of sm_90
 };
 extern Settings settings;
 extern LaunchState launch_state;
