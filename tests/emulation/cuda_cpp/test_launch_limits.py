@@ -35,7 +35,8 @@ PROGRAM = """
 #include <cstdio>
 __global__ void k(int* p) {{ if (!threadIdx.x) *p = 1; }}
 __global__ void with_static(int* p) {{ __shared__ int s[10000]; s[0] = *p; *p = s[0]; }}
-namespace ns {{ template <class T, int N> __global__ void held(int* p) {{ if (!threadIdx.x) *p = N; }} }}
+namespace ns {{
+template <class T, int N> __global__ void held(int* p) {{ if (!threadIdx.x) *p = N; }} }}
 int main() {{
     int* p;
     cudaMalloc(&p, 4);
@@ -44,7 +45,7 @@ int main() {{
     cudaFree(p);
 }}
 """
-FIRST_LINE = 10  # of the launches
+FIRST_LINE = 11  # of the launches
 
 
 @pytest.mark.parametrize("mode", [Mode.FAST, pytest.param(Mode.CHECKED, marks=pytest.mark.slow)])
