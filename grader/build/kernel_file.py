@@ -136,12 +136,17 @@ class Checked:
     text: str
 
 
-def build_checked(assignment: Assignment, source: SourceFile) -> Checked | Rejected:
-    """Build a CUDA C++ file for the CPU with every memory access checked."""
+def build_checked(
+    assignment: Assignment, source: SourceFile, *, mark_locals: bool = False
+) -> Checked | Rejected:
+    """Build a CUDA C++ file for the CPU with every memory access checked.
+
+    With `mark_locals`, reads of local variables without a value are found, too.
+    """
     cxx = toolchain.find_cxx()
     if cxx is None:
         return missing_tool("g++", "memory accesses cannot be checked on this machine's CPU")
-    prepared = prepare(source)
+    prepared = prepare(source, mark_locals=mark_locals)
     if isinstance(prepared, Rejected):
         return prepared
     compile_with = partial(_compile, assignment, source, Device.CPU)

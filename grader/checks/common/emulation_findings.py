@@ -44,6 +44,8 @@ _HINTS = {
     "not run in step: put `__syncwarp()` between the write and the read, or use shuffles",
     "different blocks access one location, and nothing orders blocks": "blocks run in any order: "
     "use an atomic operation, or a second kernel launch",
+    "a local variable is read before it has a value": "give it a value where it is declared: "
+    "`float sum = 0.0f;`, `float acc[4] = {};`",
     "host code accesses freed memory": "cudaFree is called too early, or the pointer is from an "
     "earlier call",
     "host code accesses device memory": "a device pointer can be dereferenced in a kernel only: "

@@ -2,14 +2,14 @@
 
 The fast build runs one thread after another, so `*total += s[0]` from every block gives the right
 sum there and a wrong one on a GPU. The checked build can let threads and blocks take turns at every
-write to memory that they share; then updates are lost as on a GPU. Only wrong outputs count, and
-only for a submission that is right otherwise.
+write to memory that they share; then updates are lost as on a GPU. It also fills local variables
+that have no value. Only wrong outputs count, and only for a submission that is right otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from grader.assignment.cases import Case
 from grader.checks.common.case_run import RunSetup
@@ -19,10 +19,29 @@ from grader.report.evidence import CaseResult, CorrectnessEvidence
 from grader.report.verdict import Verdict
 from grader.vocabulary import Visibility
 
-_SETTINGS = "schedule=interleaved"
-_HINT = (
-    "the result depends on the order in which threads and blocks run: they read and write one "
-    "element without an atomic operation or a barrier between; the check of memory names the line"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """A run of the checked build, and what it proves if its outputs are wrong."""
+
+    settings: str
+    condition: str
+    hint: str
+
+
+_INTERLEAVED = _Run(
+    settings="schedule=interleaved",
+    condition="if threads and blocks take turns, as on a GPU",
+    hint="the result depends on the order in which threads and blocks run: they read and write "
+    "one element without an atomic operation or a barrier between; the check of memory names the "
+    "line",
+)
+# The order of the fast build, so only what is in memory without being written differs.
+_IN_ORDER = _Run(
+    settings="schedule=forward count=0",
+    condition="if memory without a value holds something else",
+    hint="the result depends on a variable or array that is read before it has a value; the check "
+    "of memory names the line",
 )
 
 
@@ -36,32 +55,31 @@ def judge_interleaved(
 
     `setup` is that of the checked build. All cases run only if a small one is wrong.
     """
+
+    def results(run: _Run, chosen: Sequence[Case]) -> dict[str, CaseResult]:
+        ran = check_correctness(setup, chosen, data, _in_silence, host_settings=run.settings)
+        return {case.name: case for case in ran.cases}
+
     small = [case for case in cases if case.memory and case.visibility is Visibility.VISIBLE]
-    if not any(map(_wrong, _run(setup, small, data).values())):
+    if not any(map(_wrong, results(_INTERLEAVED, small).values())):
         return verified
-    found = _run(setup, cases, data)
-    results = [_worse(case, found.get(case.name)) for case in verified.cases]
-    return replace(verified, cases=tuple(results))
-
-
-def _run(
-    setup: RunSetup, cases: Sequence[Case], data: Callable[[Case], CaseData]
-) -> dict[str, CaseResult]:
-    evidence = check_correctness(setup, cases, data, _in_silence, host_settings=_SETTINGS)
-    return {case.name: case for case in evidence.cases}
+    wrong_in_order = any(map(_wrong, results(_IN_ORDER, small).values()))
+    run = _IN_ORDER if wrong_in_order else _INTERLEAVED
+    found = results(run, cases)
+    worse = [_worse(case, found.get(case.name), run) for case in verified.cases]
+    return replace(verified, cases=tuple(worse))
 
 
 def _wrong(case: CaseResult) -> bool:
     return case.verdict is Verdict.WRONG_ANSWER
 
 
-def _worse(before: CaseResult, found: CaseResult | None) -> CaseResult:
+def _worse(before: CaseResult, found: CaseResult | None, run: _Run) -> CaseResult:
     if found is None or not _wrong(found):
         return before
-    message = f"if threads and blocks take turns, as on a GPU: {found.message}"
-    return replace(
-        found, message=message, hint=_HINT, wall_s=round(before.wall_s + found.wall_s, 3)
-    )
+    wall_s = round(before.wall_s + found.wall_s, 3)
+    message = f"{run.condition}: {found.message}"
+    return replace(found, message=message, hint=run.hint, wall_s=wall_s)
 
 
 def _in_silence(step: str) -> None:

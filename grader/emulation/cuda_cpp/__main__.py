@@ -84,6 +84,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
             folder=Path(scratch),
             runtime=runtime_object(mode, compiler=options.compiler),
             compiler=options.compiler,
+            mark_locals=options.locals,
         )
         messages = [feature.message for feature in program.unsupported]
         messages += [feature.message for feature in program.refused]
@@ -127,6 +128,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
     parser.add_argument(
         "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"
+    )
+    parser.add_argument(
+        "--locals", action="store_true", help="find reads of local variables without a value"
     )
     parser.add_argument("--seed", type=int, default=0, help="for --schedule random")
     parser.add_argument("--all-blocks", action="store_true", help="count in every block, not in 16")

@@ -59,11 +59,13 @@ def build(
     folder: Path,
     runtime: Path,
     compiler: str = DEFAULT_COMPILER,
+    mark_locals: bool = False,
 ) -> Program:
     """Compile a program with its own `main` into `folder`.
 
     `runtime` is the object of `runtime_command` in the same mode, with its header beside it.
-    Headers (.cuh, .h, .hpp) in the source's folder that it includes are rewritten too.
+    Headers (.cuh, .h, .hpp) in the source's folder that it includes are rewritten too;
+    `mark_locals` as for `rewrite`.
     """
     sources: dict[str, str] = {}
     unsupported: tuple[Unsupported, ...] = ()
@@ -75,7 +77,7 @@ def build(
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
         waiting += [headers.pop(name) for name in sorted(headers) if f'"{name}"' in text]
         try:
-            rewritten = rewrite(text, file=path.name)
+            rewritten = rewrite(text, file=path.name, mark_locals=mark_locals)
         except TooComplicatedError as error:
             return Program(
                 executable=None,

@@ -160,6 +160,7 @@ template <class F> GRADER_HOT void check(F form, uintptr_t address, uintptr_t pc
         if (GRADER_RARE(state.log)) log_access<Space::shared>(form.bytes, form.write, form.atomic, address, pc);
     } else if (address - state.stacks_base < state.stacks_bytes) {
         ++state.countdown;  // the thread's own local memory: not counted
+        if (GRADER_RARE(state.locals) && form.reads) local_read(access_of(form, address, pc));
     } else if (elsewhere(access_of(form, address, pc))) {
         const VariableShadow v = variable_shadow(address);
         if (!v.cells) return;

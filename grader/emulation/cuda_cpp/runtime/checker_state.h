@@ -21,6 +21,7 @@ struct CheckerState {
     uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
+    bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t image;      // start of the shared object
     uintptr_t shared_base;
     ShadowCell* shared_shadow;
@@ -49,6 +50,7 @@ void break_point();                                       // when countdown reac
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask,
               unsigned mask, uint32_t other_pc);
 void uninitialized(const Access& access, Space space);
+void local_read(const Access& access);
 void outside(const Access& access);                       // in the arena, but not in a live buffer
 [[noreturn]] void write_to_input(const Access& access);    // mapped without write access
 void outside_shared(const Access& access);

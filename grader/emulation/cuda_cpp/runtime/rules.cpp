@@ -15,6 +15,7 @@
 // cudaErrorIllegalAddress, as on a GPU.
 #if GRADER_CHECKED
 
+#include <cstdio>
 #include <cstring>
 
 #include "checker.h"
@@ -130,6 +131,38 @@ void uninitialized(const Access& access, Space space) {
     findings::add(f);
 }
 
+// ---- local variables without a value (grader_local) ----
+
+namespace {
+
+// As a float a signalling NaN, which arithmetic changes: only the first read of it is found.
+constexpr uint32_t kFilling = 0xffa5c3a1;
+
+struct Local {
+    const char* name;
+    uintptr_t begin, end;
+};
+constexpr unsigned kLocals = 256;  // the latest; a thread that runs has filled its own just before
+Local locals[kLocals];
+unsigned filled = 0;
+
+}  // namespace
+
+void local_read(const Access& access) {
+    if (access.bytes % sizeof kFilling != 0) return;
+    for (unsigned i = 0; i < access.bytes; i += sizeof kFilling)
+        if (memcmp(reinterpret_cast<const char*>(access.address) + i, &kFilling, sizeof kFilling) != 0) return;
+    for (unsigned i = 1; i <= kLocals; ++i) {
+        const Local& v = locals[(filled - i) % kLocals];
+        if (access.address < v.begin || access.address >= v.end) continue;
+        Finding f = about(access, Kind::uninitialized, "a local variable is read before it has a value");
+        f.space = "local";
+        snprintf(f.buffer, sizeof f.buffer, "%s", v.name);
+        findings::add(f);
+        return;
+    }
+}
+
 void outside(const Access& access) {
     Finding f = about(access, Kind::out_of_bounds, "");
     f.space = "global";
@@ -239,5 +272,16 @@ VariableShadow variable_shadow(uintptr_t address) {
 }
 
 }  // namespace grader::checker
+
+extern "C" void grader_local(const char* name, void* variable, size_t bytes) {
+    using namespace grader;
+    using namespace grader::checker;
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(variable);
+    if (!state.active || begin - state.stacks_base >= state.stacks_bytes) return;
+    state.locals = true;
+    for (size_t i = 0; i + sizeof kFilling <= bytes; i += sizeof kFilling)
+        memcpy(static_cast<char*>(variable) + i, &kFilling, sizeof kFilling);
+    locals[filled++ % kLocals] = {name, begin, begin + bytes};
+}
 
 #endif

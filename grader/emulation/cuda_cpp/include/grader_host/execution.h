@@ -52,6 +52,7 @@ int grader_syncthreads_reduce(int predicate, int operation);  // 0 count, 1 and,
 void grader_fence();
 void grader_trap(int error);
 void grader_pause(unsigned nanoseconds);
+void grader_local(const char* name, void* variable, size_t bytes);
 }
 
 namespace grader {
@@ -125,6 +126,16 @@ struct DeviceVariable {
     }
 };
 
+}  // namespace grader
+
+namespace grader {
+template <class T> struct Element { typedef T type; };
+template <class T, size_t N> struct Element<T[N]> : Element<T> {};
+// A local variable without a value (grader/emulation/cuda_cpp/locals.py).
+template <class T> GRADER_INLINE void local(const char* name, T& variable) {
+    if constexpr (__is_trivial(typename Element<T>::type))
+        grader_local(name, const_cast<void*>(static_cast<const volatile void*>(&variable)), sizeof variable);
+}
 }  // namespace grader
 
 #define GRADER_NAME(...) GRADER_NAME_(__VA_ARGS__)
