@@ -61,9 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has closed the output (`| head`): write nothing at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except subprocess.TimeoutExpired:
-        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
-        return 1
     except subprocess.CalledProcessError as problem:
         print(f"`{problem.cmd[0]}` failed: it must be g++ 11 or later", file=sys.stderr)
         return 2
@@ -110,6 +107,10 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         print_report(result.report, counters=not options.no_counters)
     else:
         print_faults(result.report)
+    if result.timed_out:
+        sys.stdout.flush()
+        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
+        return 1
     if result.exit_code < 0 and not result.report.faults:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
     if result.exit_code < 0 or result.report.errors:

@@ -15,45 +15,23 @@ from grader.emulation.cuda_cpp.code import CLOSERS, OPENERS, Code
 _NAME = re.compile(r"[^\W\d]\w*")
 # A statement that begins with one of these declares no such variable.
 _OTHER = frozenset(
-    [
+    {
         "return",
         "else",
         "delete",
         "throw",
         "goto",
         "case",
+        "default",
         "do",
         "new",
         "using",
         "typedef",
-        "static",
-        "extern",
-        "struct",
-        "class",
-        "enum",
-        "union",
-        "public",
-        "private",
-        "protected",
-        "default",
-        "constexpr",
-        "template",
-        "friend",
-        "namespace",
-        "thread_local",
-        "if",
-        "for",
-        "while",
-        "switch",
-        "__shared__",
-        "__device__",
-        "__constant__",
-        "__managed__",
-        "asm",
-        "operator",
-        "auto",
-        "void",
-    ]
+    }
+    | {"static", "extern", "thread_local", "constexpr", "template", "friend", "namespace", "asm"}
+    | {"struct", "class", "enum", "union", "public", "private", "protected", "operator"}
+    | {"if", "for", "while", "switch", "auto", "void"}
+    | {"__shared__", "__device__", "__constant__", "__managed__"}
 )
 _ALIGNMENTS = frozenset({"alignas", "__align__"})
 # What stands before the brace of a function or of a statement's block.

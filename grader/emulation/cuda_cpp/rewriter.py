@@ -244,14 +244,16 @@ class _Rewriter:
         if found is None:
             return
         names, end = found
-        managed = any(self.source.text(place) == "__managed__" for place in range(at, names[0]))
+        marks = {self.source.text(place) for place in range(at, names[0])}
+        kind = ", true" if "__managed__" in marks else ""
+        kind = ", false, true" if "__constant__" in marks else kind
         for place in names:
             self.sites += 1
             name = self.source.text(place)
             self._put_after(
                 end,
                 f" static ::grader::DeviceVariable grader_variable_{self.sites}"
-                f'({name}, "{name}"{", true" if managed else ""});',
+                f'({name}, "{name}"{kind});',
             )
 
     def _noinline(self, at: int) -> None:

@@ -125,9 +125,9 @@ void launch_ends() {
     counters::launch_ends({accesses_before, state.read_words * 4, state.written_words * 4, launch_state.blocks, counted_blocks});
 }
 
-void fence() {
+void fence(bool wide) {
     if (!state.active) return;
-    ordering::fence(worker->current->index, state.epoch);
+    ordering::fence(worker->current->index, state.epoch, wide);
     stamp_running_thread();
 }
 
@@ -152,7 +152,10 @@ void atomic(const volatile void* address, size_t bytes, bool replaces, uintptr_t
         return;
     }
     check(AnyForm{unsigned(bytes), true, !replaces, true, true}, reinterpret_cast<uintptr_t>(address), pc);
+    state.block_scope = false;
 }
+
+void next_atomic_is_of_the_block() { state.block_scope = true; }
 
 // ---- memory ----
 

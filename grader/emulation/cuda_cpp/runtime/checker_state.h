@@ -21,6 +21,7 @@ struct CheckerState {
     uint32_t epoch;       // the current epoch
     uint32_t block_first; // the running block's first epoch
     uint32_t launch_first;
+    bool block_scope;     // the next atomic is atomic for its block only
     bool locals;          // local variables are filled, to find reads of the filling
     uintptr_t image;      // start of the shared object
     uintptr_t shared_base;
@@ -47,8 +48,9 @@ struct Access {
 
 namespace checker {
 void break_point();                                       // when countdown reaches 0
+// `known`: the word had a value before this access.
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask,
-              unsigned mask, uint32_t other_pc);
+              unsigned mask, uint32_t other_pc, bool known);
 void uninitialized(const Access& access, Space space);
 void local_read(const Access& access);
 void outside(const Access& access);                       // in the arena, but not in a live buffer

@@ -275,9 +275,10 @@ cudaError_t grader_set_dynamic_limit(int bytes) {
     return cudaSuccess;
 }
 
-void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed) {
+void grader_register_variable(void* address, size_t bytes, size_t element_bytes, const char* name, int managed, int constant) {
     const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
-    variables::add({begin, begin + bytes, name, element_bytes, checker::shadow_of_variable(bytes), managed != 0, false});
+    variables::add({begin, begin + bytes, name, element_bytes, checker::shadow_of_variable(bytes), managed != 0,
+                    constant != 0, false});
 }
 
 // <cassert> calls this. In a kernel, a GPU prints the message and the launch fails.

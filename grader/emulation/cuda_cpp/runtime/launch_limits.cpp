@@ -1,6 +1,7 @@
 #include "launch_limits.h"
 
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -79,6 +80,8 @@ size_t static_shared(const LaunchState& launch) {
 }
 
 void refuse_shared(const LaunchState& launch, size_t bytes) {
+    if (bytes > kSharedDefault)
+        fprintf(stderr, "kernel %s: its __shared__ variables need more than 48 KiB, which nvcc refuses\n", launch.name);
     refuse(launch, cudaErrorInvalidValue, "shared", bytes + launch.dynamic_shared, static_shared(launch) + launch.dynamic_shared);
 }
 

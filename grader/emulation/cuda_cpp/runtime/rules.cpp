@@ -29,8 +29,8 @@ namespace grader::checker {
 
 namespace {
 
-// A write that races with a write. Whether the values are the same is known after
-// the write, at the next access or the end of the interval.
+// A write that races. Whether it changes the value is known after the write, at the
+// next access or the end of the interval.
 struct Pending {
     bool any = false;
     Finding finding;
@@ -60,7 +60,9 @@ void resolve_pending() {
     state.countdown += pending.countdown;
     if (memcmp(pending.before, reinterpret_cast<const void*>(pending.address), pending.bytes) == 0) {
         pending.finding.warning = true;
-        pending.finding.message = "threads write one location without order, all of them the same value";
+        pending.finding.message = pending.finding.other_write
+                                      ? "threads write one location without order, all of them the same value"
+                                      : "a thread writes the value that is there, and another reads it without order";
     }
     findings::add(pending.finding);
 }
@@ -78,15 +80,19 @@ void strong(const Access& access) {
 }
 
 void conflict(const Access& access, Space space, uint64_t other, bool other_write, unsigned other_mask, unsigned mask,
-              uint32_t other_pc) {
+              uint32_t other_pc, bool known) {
     if (!(other_mask & mask)) return;
     bool other_strong = stamp::strong(other);
     bool same_block = stamp::epoch(other) == state.epoch;
-    if (access.strong && other_strong) {
-        if (access.atomic || space == Space::global) return;
+    const bool other_atomic = stamp::kind(other) >= stamp::kAtomic;
+    const bool narrow = !same_block && access.atomic && other_atomic &&
+                        (state.block_scope || stamp::kind(other) == stamp::kBlockAtomic);
+    if (access.strong && other_strong && !narrow) {
+        if (access.atomic || other_atomic) return;
         // A volatile access alone orders nothing between threads; after a fence
-        // of the writing thread it is a flag.
+        // of the writing thread it is a flag. Between blocks, the fence may be another thread's.
         if (stamp::segment(other_write ? other : state.me) > 0) return;
+        if (space == Space::global && ordering::any_fence()) return;
     }
     Finding f = about(access, Kind::race, "");
     if (same_block) {
@@ -102,14 +108,22 @@ void conflict(const Access& access, Space space, uint64_t other, bool other_writ
         f.other_thread = theirs;
     } else {
         if (ordering::ordered_between_blocks(stamp::epoch(other))) return;
-        f.message = "different blocks access one location, and nothing orders blocks";
+        f.message = narrow ? "different blocks update one location with atomics of block scope"
+                           : "different blocks access one location, and nothing orders blocks";
     }
-    f.warning = space == Space::global && (access.strong || other_strong);
+    f.warning = space == Space::global && (access.strong || other_strong) && !narrow;
     f.other_pc = other_pc ? state.image + other_pc : 0;
     f.other_write = other_write;
     places::name(f);
-    if (other_write && access.write && !access.atomic && !other_strong && access.bytes <= sizeof pending.before &&
-        !pending.any) {
+    if (pending.any && pending.address == access.address && pending.finding.pc == access.pc) {
+        // Another word of the access, or another thread: one finding, the more severe.
+        if (pending.finding.warning && !f.warning) {
+            findings::locate(f);
+            pending.finding = f;
+        }
+        return;
+    }
+    if (access.write && known && !access.atomic && !other_strong && access.bytes <= sizeof pending.before && !pending.any) {
         pending.any = true;
         findings::locate(f);
         pending.finding = f;
@@ -209,8 +223,10 @@ bool elsewhere(const Access& access) {
         return false;
     }
     if (const variables::Variable* v = variables::near(access.address)) {
-        if (access.address + access.bytes <= v->end) return true;
-        Finding f = about(access, Kind::out_of_bounds, "the access is past the end of a device variable");
+        const bool written = access.write && v->constant;
+        if (access.address + access.bytes <= v->end && !written) return true;
+        Finding f = about(access, Kind::out_of_bounds, written ? "a kernel writes to a __constant__ variable"
+                                                               : "the access is past the end of a device variable");
         f.space = "global";
         places::name_variable(f, *v);
         findings::add(f);

@@ -286,9 +286,9 @@ int grader_syncthreads_reduce(int predicate, int operation) {
     return operation == 0 ? set : operation == 1 ? set == live : set > 0;
 }
 
-void grader_fence() {
+void grader_fence(int wide) {
     if (!grader::in_kernel()) return;
-    grader::checker::fence();
+    grader::checker::fence(wide != 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -311,6 +311,7 @@ static void announce(const volatile void* address, unsigned bytes, bool replaces
 void grader_atomic(const volatile void* address, unsigned bytes) {
     announce(address, bytes, false, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
+void grader_block_scope() { grader::checker::next_atomic_is_of_the_block(); }
 void grader_atomic_exchange(const volatile void* address, unsigned bytes) {
     announce(address, bytes, true, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
