@@ -1,4 +1,4 @@
-// expect: message="too many resources requested for launch" check=correctness
+// expect: device=cuda why="without a GPU only nvcc knows the registers, and not every machine has it"
 // A thread holds 96 values in registers, and a block has 1024 threads: together they have too many.
 #include "silu.h"
 
