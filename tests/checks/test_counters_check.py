@@ -458,7 +458,7 @@ def test_in_triton_a_case_of_multiples_of_16_goes_first() -> None:
 
 
 def test_the_size_to_count_is_drawn_from_a_range() -> None:
-    ranges = {"rows": Range(64, 160, step=32), "cols": 232}
+    ranges: dict[str, int | float | Range] = {"rows": Range(64, 160, step=32), "cols": 232}
     kernel = replace(TURN.kernels[0], counters=CounterBounds(sizes=ranges, most={}))
     drawn = {
         counting_case(TURN, kernel, Language.CUDA, 0, random.Random(seed)).sizes["rows"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from grader.assignment.cases import Case
 from grader.build.artifact import Rejected
-from grader.build.kernel_file import Checked
+from grader.build.kernel_file import Checked, build_checked
 from grader.checks.check import Check, CheckContext, CheckOutcome
 from grader.checks.common.diagnosis import Diagnosis
 from grader.checks.correctness.check import always_timed_out
@@ -17,6 +18,9 @@ from grader.report.evidence import MemoryEvidence
 from grader.report.verdict import Verdict
 from grader.system import toolchain
 from grader.vocabulary import CheckName, Device, Language, Visibility
+
+if TYPE_CHECKING:
+    from grader.checks.common.case_run import RunSetup  # it imports torch
 
 
 class MemoryCheck(Check[MemoryEvidence]):
@@ -69,7 +73,8 @@ class MemoryCheck(Check[MemoryEvidence]):
             on_host = None
             if isinstance(checked, Checked):
                 host = context.setup(checked.built, private=False)
-                on_host = partial(host_result, host, checked.text, cases, lambda step: None)
+                marked = partial(_marked, context, False)
+                on_host = partial(host_result, host, checked.text, marked, cases, lambda step: None)
             return check_gpu_memory(
                 setup, tool, cases, context.advance, context.prestarted(), on_host
             )
@@ -79,8 +84,16 @@ class MemoryCheck(Check[MemoryEvidence]):
         checked = context.checked_build()
         if isinstance(checked, Rejected):
             return CheckOutcome(diagnosis=Diagnosis(checked.verdict, checked.message))
-        setup = context.setup(checked.built)
-        return check_host_memory(setup, checked.text, cases, context.advance)
+        setup, marked = context.setup(checked.built), partial(_marked, context, None)
+        return check_host_memory(setup, checked.text, marked, cases, context.advance)
+
+
+def _marked(context: CheckContext, private: bool | None) -> tuple[RunSetup, str] | None:
+    """Build with marks on local variables; return the setup and the rewritten text."""
+    built = build_checked(context.assignment, context.file.source, mark_locals=True)
+    if isinstance(built, Rejected):
+        return None
+    return context.setup(built.built, private=private), built.text
 
 
 def _unnamed(case: Case) -> Case:
