@@ -1,11 +1,13 @@
 """Verdicts on a loaded machine: the same submissions alone, and many gradings at once.
 
-    python benchmarks/loaded_machine.py [--gradings 100] [--at-once 16] [--device cpu|cuda]
+    python benchmarks/loaded_machine.py [--gradings 100] [--at-once 16] [--call-s 2]
+                                        [--device cpu|cuda]
 
 The submissions are samples of SiLU in both languages: right, slow, wrong, unsafe and endless. Each
 is graded alone, then all again and again by `--at-once` judges, each with a Python server and all
 checks but speed. A verdict of any check that differs from the one alone is a fault of the grader.
-The build cache is new, so compilers load the machine too. The exit code is 1 if a verdict changed.
+The limit of a call is far below the assignment's, so that a right kernel would exceed it if the
+load counted. The build cache is new, so compilers load the machine too. The exit code is 1 if a verdict changed.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -61,8 +63,8 @@ class Graded:
         return dict(self.verdicts)[""]
 
 
-def grade_files(files: Sequence[str], on_gpu: bool) -> list[Graded]:
-    """Grade each file by itself, in this process."""
+def grade_files(files: Sequence[str], call_s: float, on_gpu: bool) -> list[Graded]:
+    """Grade each file by itself, in this process, with `call_s` as the limit of a call."""
     process_tree.become_subreaper()
     found = nvml.visible(nvml.gpus()) if on_gpu else []
     options = Options(
@@ -70,6 +72,7 @@ def grade_files(files: Sequence[str], on_gpu: bool) -> list[Graded]:
         checks=frozenset(CheckName.all()) - {CheckName.PERFORMANCE},
     )
     assignment = read_assignment(REPOSITORY / "assignments" / "silu")
+    assignment = replace(assignment, limits=replace(assignment.limits, call_s=call_s))
     server = PythonServer(options.device)
     graded = []
     try:
@@ -91,11 +94,11 @@ def grade_files(files: Sequence[str], on_gpu: bool) -> list[Graded]:
     return graded
 
 
-def grade_at_once(shares: Sequence[Sequence[str]], on_gpu: bool) -> list[Graded]:
+def grade_at_once(shares: Sequence[Sequence[str]], call_s: float, on_gpu: bool) -> list[Graded]:
     """Grade the files of each share in a process of its own."""
     # Not forked: torch, which is imported in the processes, has threads.
     with multiprocessing.get_context("spawn").Pool(len(shares)) as pool:
-        jobs = [pool.apply_async(grade_files, (share, on_gpu)) for share in shares]
+        jobs = [pool.apply_async(grade_files, (share, call_s, on_gpu)) for share in shares]
         return [graded for job in jobs for graded in job.get()]
 
 
@@ -112,8 +115,9 @@ def changed(alone: Graded, loaded: Graded) -> list[str]:
 @click.command()
 @click.option("--gradings", type=click.IntRange(1), default=100, show_default=True)
 @click.option("--at-once", type=click.IntRange(1), default=16, show_default=True)
+@click.option("--call-s", type=float, default=2, show_default=True)
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-def main(gradings: int, at_once: int, device: str) -> None:
+def main(gradings: int, at_once: int, call_s: float, device: str) -> None:
     """Grade alone and under load, and print a table of verdicts and times."""
     on_gpu = Device(device) is Device.CUDA
     with tempfile.TemporaryDirectory(prefix="loaded-") as place:
@@ -122,11 +126,11 @@ def main(gradings: int, at_once: int, device: str) -> None:
         started_s = time.monotonic()
         files = [FILES[i % len(FILES)] for i in range(gradings)]
         shares = [files[i::at_once] for i in range(min(at_once, gradings))]
-        for graded in grade_at_once(shares, on_gpu):
+        for graded in grade_at_once(shares, call_s, on_gpu):
             loaded[graded.file].append(graded)
         loaded_s = time.monotonic() - started_s
         os.environ[CACHE_DIR_VARIABLE] = f"{place}/alone"
-        alone = grade_at_once([tuple(loaded)], on_gpu)
+        alone = grade_at_once([tuple(loaded)], call_s, on_gpu)
     table = Table("file", "verdict", "alone", "loaded, slowest", "same")
     faults = []
     for one in alone:

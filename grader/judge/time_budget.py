@@ -20,7 +20,7 @@ from grader.gpu.lock import exclusive_use
 from grader.sandbox.own_time import SAMPLE_S, Spent
 
 _IDLE_CALLS = 4  # the limit of so many calls is the budget of all
-_LEAST_IDLE_S = 2 * SAMPLE_S  # a call may always idle for so long, and it counts from then on
+_LEAST_IDLE_S = SAMPLE_S  # a call may always idle for so long, and it counts from then on
 
 
 class TimeBudget:

@@ -39,10 +39,10 @@ def test_idle_calls_use_the_budget_up(budget: TimeBudget) -> None:
 @pytest.mark.parametrize(
     "spent",
     [
-        Spent(wall_s=9, processor_s=8.5),
-        Spent(wall_s=90, processor_s=9, queued_s=80.5),
-        Spent(wall_s=40, processor_s=10, compiled_s=39.5),
-        Spent(wall_s=0.9),
+        Spent(wall_s=9, processor_s=8.75),
+        Spent(wall_s=90, processor_s=9, queued_s=80.75),
+        Spent(wall_s=40, processor_s=10, compiled_s=39.75),
+        Spent(wall_s=0.9, processor_s=0.5),
     ],
 )
 def test_a_call_that_does_not_idle_uses_none(budget: TimeBudget, spent: Spent) -> None:
@@ -53,7 +53,7 @@ def test_a_call_that_does_not_idle_uses_none(budget: TimeBudget, spent: Spent) -
 
 def test_a_call_after_that_may_still_idle_for_a_moment(budget: TimeBudget) -> None:
     budget.spend("silu.py", Spent(wall_s=100))
-    assert budget.idle_left_s == 1.0
+    assert budget.idle_left_s == 0.5
 
 
 def test_each_file_has_its_time_for_compiling(budget: TimeBudget) -> None:
