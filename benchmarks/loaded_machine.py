@@ -7,7 +7,8 @@ The submissions are samples of SiLU in both languages: right, slow, wrong, unsaf
 is graded alone, then all again and again by `--at-once` judges, each with a Python server and all
 checks but speed. A verdict of any check that differs from the one alone is a fault of the grader.
 The limit of a call is far below the assignment's, so that a right kernel would exceed it if the
-load counted. The build cache is new, so compilers load the machine too. The exit code is 1 if a verdict changed.
+load counted. The build cache is new, so compilers load the machine too. The exit code is 1 if a
+verdict changed.
 """
 
 from __future__ import annotations

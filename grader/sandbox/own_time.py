@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from grader.system import process_tree
 
 SAMPLE_S = 0.5
-# A machine that is this busy is overloaded, and something else must be done about it.
-_MOST_QUEUED = 30.0  # times the limit
+# Times a limit: a machine that is busier is overloaded, and a grading must end some day.
+_MOST_QUEUED = 30.0
 # Of a limit: with less processor time the program may have waited for something else.
 _BURNT = 0.9
 
