@@ -37,7 +37,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of one submission; times are wall-clock seconds."""
+    """The limits of one submission; times are seconds of its own (`grader.sandbox.own_time`)."""
 
     build_s: float = 60.0
     load_s: float = 20.0

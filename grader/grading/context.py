@@ -33,6 +33,7 @@ from grader.grading.file_state import FileState, all_right
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Step
 from grader.judge.python_server import PythonServer
+from grader.judge.time_budget import TimeBudget
 from grader.protocol.cuda_driver import Driver
 from grader.report.verdict import Verdict
 from grader.sandbox.probe import isolation
@@ -104,6 +105,7 @@ class GradingContext:
         self.plan = plan
         self.builds = Builds(assignment, options, folder, pool)
         self.prestart = Prestart(pool, assignment.limits)
+        self.budget = TimeBudget(assignment.limits, options.gpu.uuid if options.gpu else None)
         self._folder = folder
         # The server that forks Python workers, None until it is needed.
         self.started_server = server
@@ -205,6 +207,7 @@ class FileContext:
         self.gpu = grading.options.gpu
         self.device = grading.options.device
         self.public_seed = grading.options.public_seed
+        self.budget = grading.budget
         self.kernels: Sequence[KernelFile] = grading.plan.program_kernels
         self._grading = grading
         self._others = others
@@ -267,6 +270,7 @@ class FileContext:
             server=self._grading.started_server,
             driver=judge.driver,
             private=not judge.shares if private is None else private,
+            budget=self.budget,
         )
 
     @property
