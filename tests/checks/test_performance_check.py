@@ -27,20 +27,24 @@ from grader.checks.performance.measurement import (
     Measured,
     Round,
 )
+from grader.checks.performance.roof import WORDS, roofline_of
+from grader.gpu.monitor import Peaks
 from grader.report.verdict import Verdict
-from grader.timing.decision import Tier, decide
+from grader.timing.decision import Criterion, Decision, Tier, decide
 from grader.timing.estimate import Estimate
 from grader.vocabulary import Language
 
 SILU = read_assignment(REPOSITORY / "assignments" / "silu")
+TORCH, ROOF = Criterion.TORCH, Criterion.ROOF
+COPY = WORDS["copy"]
 SLOW = Tier(speedup=0.5, share=0.4, accepted=False)
 EVEN = Tier(speedup=1.0, share=1.0)
 TIERS = (SLOW, EVEN)
 
 
 def judged(low: float, median: float, high: float) -> tuple[Verdict, str, str]:
-    found = Estimate(low=low, median=median, high=high, rounds=20)
-    sentence = _diagnosis(found, decide(found, TIERS), TIERS)
+    found = {TORCH: Estimate(low=low, median=median, high=high, rounds=20)}
+    sentence = _diagnosis(found, decide(found, TIERS), TIERS, COPY)
     return sentence.verdict, sentence.message, sentence.hint
 
 
@@ -48,10 +52,17 @@ def test_benchmarks_are_combined_round_by_round() -> None:
     rng = random.Random(3)
     weather = [rng.lognormvariate(0, 0.1) for _ in range(21)]
     # One size is twice as fast, one half as fast; a disturbance of both does not cancel.
-    found = combine([[2 * w for w in weather], [0.5 / w for w in weather]])
-    assert found is not None
-    assert (found.low, found.median, found.high) == pytest.approx((1.0, 1.0, 1.0))
-    assert found.rounds == 21
+    found = combine([{TORCH: [2 * w for w in weather]}, {TORCH: [0.5 / w for w in weather]}])
+    one = found[TORCH]
+    assert (one.low, one.median, one.high) == pytest.approx((1.0, 1.0, 1.0))
+    assert one.rounds == 21
+
+
+def test_a_share_of_the_roof_counts_only_if_all_benchmarks_have_one() -> None:
+    both: dict[Criterion, list[float]] = {TORCH: [2.0] * 8, ROOF: [0.5] * 8}
+    other: dict[Criterion, list[float]] = {TORCH: [2.0] * 8, ROOF: [0.125] * 8}
+    assert combine([both, other])[ROOF].median == pytest.approx(0.25)
+    assert set(combine([both, {TORCH: [2.0] * 8}])) == {TORCH}
 
 
 QUICK, SLOW_WAITS = [1e-5] * 16, [2e-3] * 16  # of tiny kernels
@@ -66,7 +77,8 @@ def checked(
     tiers: tuple[Tier, ...] = TIERS,
 ) -> check.SpeedOutcome:
     """Check the speed of three benchmarks, without a GPU."""
-    around = contextlib.nullcontext(SimpleNamespace(state=lambda: SimpleNamespace(processes=())))
+    state = SimpleNamespace(processes=())
+    around = contextlib.nullcontext(SimpleNamespace(state=lambda: state, peaks=Peaks))
     monkeypatch.setattr(check, "exclusive_use", lambda uuid: contextlib.nullcontext())
     monkeypatch.setattr(check, "GpuMonitor", lambda uuid: around)
     monkeypatch.setattr(check, "copy_rate_gb_s", lambda: 1.0)
@@ -100,7 +112,7 @@ def test_no_benchmark_is_drawn_as_another_was(monkeypatch: pytest.MonkeyPatch) -
         seeds.append(next(a for a in arguments if isinstance(a, int)))
         return as_fast_as_torch()
 
-    uncertain = SimpleNamespace(too_wide=True, tier=None)
+    uncertain = Decision(tier=None, too_wide=True)
     monkeypatch.setattr(check, "decide", lambda *_: uncertain)  # so the measurement is repeated
     for _ in range(2):
         checked(monkeypatch, one)
@@ -185,7 +197,7 @@ def test_a_second_try_has_as_much_time(monkeypatch: pytest.MonkeyPatch) -> None:
         return as_fast_as_torch()
 
     monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: now_s))
-    uncertain = SimpleNamespace(too_wide=True, tier=None, undecided=None)
+    uncertain = Decision(tier=None, too_wide=True)
     monkeypatch.setattr(check, "decide", lambda *_: uncertain)
     assert checked(monkeypatch, one).diagnosis.verdict is Verdict.NOT_MEASURED
     assert budgets == pytest.approx([2.2] * 6)
@@ -234,7 +246,9 @@ def test_only_where_torch_reads_the_hosts_memory_it_may_differ_by_more(
     bench: Any = SimpleNamespace(assignment=assignment, built=anything)
     monitor: Any = SimpleNamespace(disturbances=lambda: ())
     benchmark = assignment.benchmarks[0]
-    check._measure_one(bench, anything, anything, anything, benchmark, monitor, 7, 8.0, 0.01, TIERS)
+    check._measure_one(
+        bench, anything, anything, anything, benchmark, monitor, 7, 8.0, 0.01, TIERS, None
+    )
     assert asked == [tolerance]
 
 
@@ -249,14 +263,13 @@ def test_a_gpu_that_works_for_others_too_is_reported() -> None:
 
 
 def test_the_fewest_rounds_of_a_benchmark_are_taken() -> None:
-    found = combine([[1.0] * 30, [1.0] * 8])
-    assert found is not None
-    assert found.rounds == 8
+    found = combine([{TORCH: [1.0] * 30}, {TORCH: [1.0] * 8}])
+    assert found[TORCH].rounds == 8
 
 
 @pytest.mark.parametrize("ratios", [[], [[1.0] * 5], [[1.0] * 30, [1.0] * 5]])
 def test_too_few_rounds_say_nothing(ratios: list[list[float]]) -> None:
-    assert combine(ratios) is None
+    assert combine([{TORCH: of_one} for of_one in ratios]) == {}
 
 
 @pytest.mark.parametrize(
@@ -282,8 +295,8 @@ def test_sentence_has_figure_interval_and_what_comes_next() -> None:
 
 
 def test_without_tiers_the_figure_is_shown_and_not_scored() -> None:
-    found = Estimate(low=1.0, median=1.1, high=1.2, rounds=9)
-    sentence = _diagnosis(found, decide(found, ()), ())
+    found = {TORCH: Estimate(low=1.0, median=1.1, high=1.2, rounds=9)}
+    sentence = _diagnosis(found, decide(found, ()), (), COPY)
     assert sentence.verdict is Verdict.NOT_MEASURED
     assert "shown and not scored" in sentence.message
 
@@ -311,8 +324,9 @@ def test_what_the_host_takes_part_in_has_no_roof_of_the_gpus(
     values = {**benchmark.sizes, "size": 4}
     submission_s = benchmark.bytes.evaluate(values) / 123_456_789  # bytes per second
     rounds = (Round(baseline_s=1.0, submission_s=submission_s),) * 9
+    roofline = roofline_of(assignment, Language.CUDA, 4 * 0.123456789, Peaks())
     found = figures.timing_of(
-        assignment, Language.CUDA, benchmark, Measured(rounds=rounds), 4 * 0.123456789
+        assignment, Language.CUDA, benchmark, Measured(rounds=rounds), roofline
     )
     assert found.gb_s == 0.123, "not 0.1: a column is little to move"
     assert found.roof_share == share

@@ -27,7 +27,7 @@ from grader.errors import ToolError, UsageError
 from grader.gpu import nvml as nvidia
 from grader.grading.plan import Options
 from grader.report.evidence import PerformanceEvidence
-from grader.timing.decision import Tier
+from grader.timing.decision import Criterion, Tier
 from grader.timing.proposal import propose, round_down, sensitivities
 from grader.vocabulary import Language
 
@@ -58,15 +58,19 @@ def figures(reference: float, *, roof: float | None = None, **slow: float) -> li
 # ---- proposals ----
 
 
+def times(torch: float, roof: float | None = None) -> dict[Criterion, float]:
+    return {Criterion.TORCH: torch} | ({} if roof is None else {Criterion.ROOF: roof})
+
+
 def test_full_points_leave_the_reference_a_margin() -> None:
-    proposal = propose(1.02, [])
+    proposal = propose(times(1.02), [])
     assert [tier.speedup for tier in proposal.tiers] == [0.71, 0.93]
     assert [tier.share for tier in proposal.tiers] == [0.6, 1.0]
     assert proposal.sensitive == ()
 
 
 def test_accepted_tier_keeps_clear_of_a_slow_sample() -> None:
-    proposal = propose(1.0, [("too_slow/naive", 0.7), ("too_slow/worse", 0.2)])
+    proposal = propose(times(1.0), [("too_slow/naive", times(0.7)), ("too_slow/worse", times(0.2))])
     accepted = proposal.tiers[0].speedup
     assert 0.7 * 1.1 < accepted < 0.92
     assert proposal.sensitive == ()
@@ -74,12 +78,13 @@ def test_accepted_tier_keeps_clear_of_a_slow_sample() -> None:
 
 @pytest.mark.parametrize("slow", [0.9, 0.95, 1.2])
 def test_slow_sample_near_the_reference_is_sensitive(slow: float) -> None:
-    assert propose(1.0, [("too_slow/naive", slow)]).sensitive
+    assert propose(times(1.0), [("too_slow/naive", times(slow))]).sensitive
 
 
 def test_figures_on_the_wrong_side_of_a_tier_are_reported() -> None:
     tiers = [Tier(speedup=0.5, share=0.5), Tier(speedup=1.0, share=1.0)]
-    sentences = sensitivities(tiers, 0.9, [("too_slow/a", 0.6), ("too_slow/b", 0.47), ("c", 0.1)])
+    slow = [("too_slow/a", times(0.6)), ("too_slow/b", times(0.47)), ("c", times(0.1))]
+    sentences = sensitivities(tiers, times(0.9), slow)
     assert sentences == [
         "the reference (0.90) does not reach the tier at 1",
         "too_slow/a (0.60) reaches the tier at 0.5",
@@ -99,7 +104,9 @@ def test_tiers_have_two_digits_and_never_ask_for_more(speedup: float, rounded: f
 
 def test_every_timed_reference_gets_a_proposal() -> None:
     found = calibration(SILU, figures(1.0, naive=0.3), H200)
-    assert found.proposal("silu", Language.CUDA) == propose(1.0, [("too_slow/naive", 0.3)])
+    assert found.proposal("silu", Language.CUDA) == propose(
+        times(1.0), [("too_slow/naive", times(0.3))]
+    )
     assert found.proposal("silu", Language.TRITON) is None
 
 

@@ -8,9 +8,21 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.timing.decision import NOISE, WIDTH, Decision, Tier, decide, settled
+from grader.timing.decision import (
+    NOISE,
+    WIDTH,
+    Criterion,
+    Decision,
+    Found,
+    Scale,
+    Tier,
+    decide,
+    settled,
+    share_of,
+)
 from grader.timing.estimate import Estimate, estimate, fewest_rounds, geometric_mean
 
+TORCH, ROOF = Criterion.TORCH, Criterion.ROOF
 SLOW, EVEN, FAST = (
     Tier(speedup=0.5, share=0.4),
     Tier(speedup=1.0, share=0.8),
@@ -19,8 +31,12 @@ SLOW, EVEN, FAST = (
 TIERS = (SLOW, EVEN, FAST)
 
 
-def found(low: float, median: float, high: float) -> Estimate:
+def figure(low: float, median: float, high: float) -> Estimate:
     return Estimate(median=median, low=low, high=high, rounds=20)
+
+
+def found(low: float, median: float, high: float) -> Found:
+    return {TORCH: figure(low, median, high)}
 
 
 # ---- the estimate ----

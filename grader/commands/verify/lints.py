@@ -19,6 +19,7 @@ from grader.assignment.model import PROGRAM_FILE, Assignment, Kernel
 from grader.commands.verify.row import Row, State
 from grader.commands.verify.samples import samples_of
 from grader.report.verdict import Verdict
+from grader.timing.proposal import figure_words, margin, tier_words
 from grader.vocabulary import CheckName, Device, Language, Visibility
 
 LEAST_SAMPLES = 8  # per language, to cover the classic mistakes
@@ -184,16 +185,17 @@ def tiers(assignment: Assignment, _: Path) -> Findings:
 
 def _tier_findings(kernel: Kernel, language: Language, known: list[Calibration]) -> Findings:
     what = f"{kernel.name} in {language.phrase}"
-    measured = [calibration.speedups(kernel.name, language) for calibration in known]
-    if not any(REFERENCE in speedups for speedups in measured):
+    measured = [calibration.timed(kernel.name, language) for calibration in known]
+    if not any(REFERENCE in timed for timed in measured):
         yield State.WARNING, f"{what}: no calibration times the reference: run `grade calibrate`"
-    for calibration, speedups in zip(known, measured, strict=True):
-        for tier in kernel.tiers.of(language, calibration.architecture):
-            if speedups and max(speedups.values()) < tier.speedup:
+    for calibration, timed in zip(known, measured, strict=True):
+        for tier in calibration.tiers(kernel, language):
+            best = max(timed.values(), key=lambda figures: margin(figures, tier), default=None)
+            if best is not None and margin(best, tier) < 1:
                 yield (
                     State.DIFFERS,
-                    f"{what}: nobody reaches the tier at {tier.speedup:g} on {calibration.gpu}: "
-                    f"the best is {max(speedups.values()):.2f}",
+                    f"{what}: nobody reaches the tier at {tier_words(tier)} on {calibration.gpu}: "
+                    f"the best is {figure_words(best, tier)}",
                 )
         for sentence in calibration.sensitivities(kernel, language):
             yield State.WARNING, f"{what}, on {calibration.gpu}: {sentence}"
