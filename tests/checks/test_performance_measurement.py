@@ -41,7 +41,7 @@ from grader.protocol import wire
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
 from grader.system import process_tree
-from grader.timing.estimate import Estimate
+from grader.timing.estimate import estimate
 from grader.vocabulary import Device, Language, Visibility
 
 # Each is a whole measurement, with a build and workers.
