@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import random
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -108,6 +109,8 @@ class GradingContext:
         # The server that forks Python workers, None until it is needed.
         self.started_server = server
         self._lent = server is not None
+        self._judge: Judge | None = None
+        self._opening = threading.Lock()
 
     def start(self) -> None:
         """Start the compilers, then the Python server, then import torch here."""
@@ -146,9 +149,17 @@ class GradingContext:
             self.started_server = PythonServer(self.options.device)
         return self.started_server
 
-    @functools.cached_property
+    @property
     def judge(self) -> Judge:
-        """Load the oracle and, on a GPU, open the driver."""
+        """The oracle and the GPU, opened once; the calling thread may use both from now on."""
+        with self._opening:
+            if self._judge is None:
+                self._judge = self._open_judge()
+        if self._judge.driver is not None:
+            self._judge.driver.enter_thread()
+        return self._judge
+
+    def _open_judge(self) -> Judge:
         from grader.judge.oracle import Oracle
 
         oracle = Oracle(self.assignment)

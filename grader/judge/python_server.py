@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -51,11 +52,13 @@ class Request:
 class PythonServer:
     """A fork server, which imports torch and triton at once; `ready` waits for it.
 
-    A submission that runs as the judge's user can kill the server; it is then started again.
+    A submission that runs as the judge's user can kill the server; it is then started again, and
+    ends with the thread that did so. Several threads may fork workers.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self._forking = threading.Lock()
         self._start()
 
     def _start(self) -> None:
@@ -105,13 +108,14 @@ class PythonServer:
 
         Raises ToolError if the server died twice.
         """
-        for _ in range(2):
-            self.ready()
-            program = self._fork(request, channel, limits, link)
-            if program is not None:
-                return program
-            self._undo.close()
-            self._start()
+        with self._forking:
+            for _ in range(2):
+                self.ready()
+                program = self._fork(request, channel, limits, link)
+                if program is not None:
+                    return program
+                self._undo.close()
+                self._start()
         raise ToolError("the server process that runs Python kernels was killed twice")
 
     def _fork(
