@@ -101,7 +101,8 @@ class KernelFile:
 class CheckContext(Protocol):
     """The grading as a check sees it: one kernel file and everything needed to check it.
 
-    `gpu` is None where the CPU grades, `public_seed` the seed of visible cases. The student's
+    `gpu` is None where the CPU grades, `cores` the number of cores of the whole grading, and
+    `public_seed` the seed of visible cases. The student's
     program may run with one of `kernels`, which are in CUDA C++, in order.
     """
 
@@ -109,6 +110,7 @@ class CheckContext(Protocol):
     file: KernelFile
     gpu: Gpu | None
     device: Device
+    cores: int
     public_seed: int
     kernels: Sequence[KernelFile]
 

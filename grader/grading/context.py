@@ -38,6 +38,7 @@ from grader.protocol.cuda_driver import Driver
 from grader.report.verdict import Verdict
 from grader.sandbox.probe import isolation
 from grader.system import process_tree, signals
+from grader.system.cores import usable_cores
 from grader.system.retry import Pool
 from grader.system.umask import private_files
 from grader.vocabulary import CheckName, Device, Language
@@ -64,17 +65,23 @@ class Judge:
 
 @contextmanager
 def open_context(
-    assignment: Assignment, options: Options, plan: Plan, server: PythonServer | None = None
+    assignment: Assignment,
+    options: Options,
+    plan: Plan,
+    server: PythonServer | None = None,
+    cores: int | None = None,
 ) -> Iterator[GradingContext]:
     """Start all builds and import torch meanwhile; end every process on exit.
 
-    A `server` that the caller passes is used and not closed.
+    A `server` that the caller passes is used and not closed. `cores` is the number of cores to use,
+    by default all.
     """
     confine = functools.partial(isolation, gpu=options.device is Device.CUDA)
     process_tree.become_subreaper()
     with private_files(), tempfile.TemporaryDirectory(prefix="grade-") as folder:
         pool = Pool(4, "build", first=confine)
-        context = GradingContext(assignment, options, plan, Path(folder), pool, server)
+        cores = cores or usable_cores()
+        context = GradingContext(assignment, options, plan, Path(folder), pool, server, cores)
         try:
             context.start()
             confine()  # probes the sandbox if nothing is built; else it waits for the probe
@@ -99,10 +106,12 @@ class GradingContext:
         folder: Path,
         pool: Pool,
         server: PythonServer | None,
+        cores: int,
     ) -> None:
         self.assignment = assignment
         self.options = options
         self.plan = plan
+        self.cores = cores
         self.builds = Builds(assignment, options, folder, pool)
         self.prestart = Prestart(pool, assignment.limits)
         self._folder = folder
@@ -213,6 +222,7 @@ class FileContext:
         self.assignment = grading.assignment
         self.gpu = grading.options.gpu
         self.device = grading.options.device
+        self.cores = grading.cores
         self.public_seed = grading.options.public_seed
         self.kernels: Sequence[KernelFile] = grading.plan.program_kernels
         self._grading = grading

@@ -37,8 +37,7 @@ from grader.judge.python_server import PythonServer
 from grader.report.model import KernelResult, Report
 from grader.report.verdict import Verdict
 from grader.submission.reader import Submission
-from grader.system.cores import usable_cores
-from grader.vocabulary import CheckName
+from grader.vocabulary import CheckName, Language
 
 # On a GPU: the tools of the memory check run side by side, and the judge needs a core.
 _CORES_PER_FILE = 4
@@ -89,7 +88,7 @@ def grade(
     publish()
     with (
         shared_use(options.gpu.uuid if options.gpu else None),
-        open_context(assignment, options, plan, server) as context,
+        open_context(assignment, options, plan, server, cores) as context,
     ):
         files = [FileContext(context, state, states) for state in states]
 
@@ -98,14 +97,14 @@ def grade(
                 shown[step.number] = step.file.state.copy()
                 news.set()
 
+        # Triton's files first: they need no compiler, and compile while their cases run.
+        order = sorted(range(len(files)), key=lambda number: _is_cuda(files[number]))
         steps = [
-            _Step(number=number, file=file, cost=cost)
-            for cost in Cost
-            for number, file in enumerate(files)
+            _Step(number=number, file=files[number], cost=cost) for cost in Cost for number in order
         ]
         untimed = [step for step in steps if step.cost != Cost.TIMING]
         timed = [step for step in steps if step.cost == Cost.TIMING]
-        at_once = files_at_once(options.gpu, cores or usable_cores())
+        at_once = files_at_once(options.gpu, context.cores)
         run_side_by_side(untimed, at_once, run, waits_for=_waits_for, on_done=publish)
         if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
             again = {step.number for step in untimed if step.file.state.failed}
@@ -137,6 +136,10 @@ class _Step:
     def key(self) -> int:
         """Identifies the file."""
         return self.number
+
+
+def _is_cuda(file: FileContext) -> bool:
+    return file.file.language is Language.CUDA
 
 
 def _waits_for(step: _Step, earlier: _Step) -> bool:

@@ -30,9 +30,10 @@ class Request:
     """A request to fork a worker for `file` in the folder `cwd`.
 
     With `tuning`, autotuners measure and choose, as in timing; otherwise each call takes the next
-    configuration. With `idle`, launches are left out. A process that `executes` is the executor of
-    a worker's launches, and runs no submission; `checked` makes it find races and the
-    like, `host_writes` lets host code compute outputs, `records` makes it record the launches.
+    configuration, from number `turn` on. With `idle`, launches are left out. A process that
+    `executes` is the executor of a worker's launches, and runs no submission; `checked` makes it
+    find races and the like, `host_writes` lets host code compute outputs, `records` makes it record
+    the launches.
     `target` is the compute capability for which launches are compiled without a GPU.
     """
 
@@ -47,6 +48,7 @@ class Request:
     host_writes: bool = False
     records: bool = False
     target: int = field(default_factory=lambda: course_target().capability)
+    turn: int = 0
 
 
 class PythonServer:

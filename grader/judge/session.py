@@ -52,9 +52,9 @@ class Session:
     makes it record them. `target` is the GPU for which launches are compiled without one, by
     default the course's.
     `host_settings` configure the emulation's runtime for a CUDA C++ submission. With `tuning`, a
-    Triton submission's autotuners work as outside the grader; with `idle`, its launches are left
-    out. `code` is a folder with the code of its launches for a GPU, with which their accesses are
-    counted.
+    Triton submission's autotuners work as outside the grader; else `turn` is the number of their
+    first configuration. With `idle`, its launches are left out. `code` is a folder with the code of
+    its launches for a GPU, with which their accesses are counted.
 
     On a GPU a worker starts with the kernels that earlier workers have compiled. With
     `contributes`, it passes on its own kernels: those compiled before `contribute_kernels` is
@@ -74,6 +74,7 @@ class Session:
         host_settings: str = "",
         tuning: bool = False,
         idle: bool = False,
+        turn: int = 0,
         code: Path | None = None,
         contributes: bool = False,
     ) -> None:
@@ -87,6 +88,7 @@ class Session:
         self._host_settings = host_settings
         self._tuning = tuning
         self._idle = idle
+        self._turn = turn
         self._target = target
         self._ended: spawn.Ended | None = None
         self._alive = True
@@ -138,6 +140,7 @@ class Session:
                 cwd=self._folder,
                 tuning=self._tuning,
                 idle=self._idle,
+                turn=self._turn,
                 target=(self._target or course_target()).capability,
             )
             channel = self._channel.worker_end.fileno()
