@@ -27,6 +27,7 @@ from grader.protocol import programs, wire
 from grader.protocol.targets import Target
 from grader.sandbox import spawn
 from grader.sandbox.capture import Capture
+from grader.sandbox.quick_start import quick_start
 from grader.sandbox.scratch_dir import scratch_folder
 from grader.vocabulary import Device, Language
 
@@ -165,7 +166,7 @@ class Session:
         file, device = str(self._copy), built.device.value
         if built.language is Language.TRITON:
             return [sys.executable, "-I", str(programs.PYTHON_WORKER), file, built.entry, device]
-        command = [sys.executable, "-I", "-S", str(programs.CUDA_WORKER), file, device]
+        command = quick_start(programs.CUDA_WORKER, file, device)
         if self._tool is None:
             return [*command, self._host_settings]
         return [*command, programs.CONTEXT] if built.device is Device.CUDA else command
