@@ -31,6 +31,7 @@ from grader.checks.registry import named
 from grader.grading.builds import Builds
 from grader.grading.environment import describe
 from grader.grading.file_state import FileState, all_right
+from grader.grading.identity import spec_hash
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Step
 from grader.judge.python_server import PythonServer
@@ -112,6 +113,7 @@ class GradingContext:
         self.options = options
         self.plan = plan
         self.cores = cores
+        self.assignment_hash = spec_hash(assignment)
         self.builds = Builds(assignment, options, folder, pool)
         self.prestart = Prestart(pool, assignment.limits)
         self._folder = folder
@@ -270,7 +272,10 @@ class FileContext:
 
     def data(self, case: Case) -> CaseData:
         """Return inputs and expected values of a case."""
-        return self.oracle.data(case, self.file.language)
+        from grader.judge.case_store import stored_data
+
+        oracle, language = self.oracle, self.file.language
+        return stored_data(oracle, self._grading.assignment_hash, case, language)
 
     def setup(self, built: Built | None = None, *, private: bool | None = None) -> RunSetup:
         """Return the setup of a worker for this build; `private` overrides the transport."""
