@@ -29,6 +29,12 @@ class FileState:
         """Return a copy that later checks do not change."""
         return replace(self, found=dict(self.found))
 
+    def fail(self, check: CheckName, error: GraderError) -> None:
+        """Note the grader's error in a check; of several the one of the first check stays."""
+        order = CheckName.all().index
+        if self.failure is None or order(check) < order(self.failure[0]):
+            self.failure = check, error
+
     def reset(self) -> None:
         """Forget all checks, and what they made of the build."""
         self.build, self.failure = None, None

@@ -21,7 +21,7 @@ from typing import Any
 from grader.assignment.model import Assignment
 from grader.build.artifact import Rejected
 from grader.checks.check import Check, CheckOutcome, Cost
-from grader.checks.registry import checks
+from grader.checks.registry import checks, named
 from grader.gpu.lock import shared_use
 from grader.gpu.nvml import Gpu
 from grader.grading import score
@@ -90,7 +90,6 @@ def grade(
         shared_use(options.gpu.uuid if options.gpu else None),
         open_context(assignment, options, plan, server, cores) as context,
     ):
-        files = [FileContext(context, state, states) for state in states]
 
         def run(step: _Step) -> None:
             if _run(context, step, progress):
@@ -98,9 +97,11 @@ def grade(
                 news.set()
 
         # Triton's files first: they need no compiler, and compile while their cases run.
-        order = sorted(range(len(files)), key=lambda number: _is_cuda(files[number]))
+        order = sorted(range(len(states)), key=lambda number: _is_cuda(states[number]))
         steps = [
-            _Step(number=number, file=files[number], cost=cost) for cost in Cost for number in order
+            _Step(number=number, file=FileContext(context, states[number], states), cost=cost)
+            for cost in Cost
+            for number in order
         ]
         untimed = [step for step in steps if step.cost != Cost.TIMING]
         timed = [step for step in steps if step.cost == Cost.TIMING]
@@ -132,19 +133,19 @@ class _Step:
     file: FileContext
     cost: Cost
 
-    @property
-    def key(self) -> int:
-        """Identifies the file."""
-        return self.number
 
-
-def _is_cuda(file: FileContext) -> bool:
-    return file.file.language is Language.CUDA
+def _is_cuda(state: FileState) -> bool:
+    return state.file.language is Language.CUDA
 
 
 def _waits_for(step: _Step, earlier: _Step) -> bool:
-    """True if a step needs what an earlier one finds: a program runs with a right kernel."""
-    return step.cost == Cost.PROGRAM and step.file.file.is_program and earlier.cost == Cost.CASES
+    """True if a step needs what an earlier one finds.
+
+    The tools of a file need its cases only. A program runs with a kernel whose cases are right.
+    """
+    if step.number == earlier.number:
+        return earlier.cost < Cost.TOOLS
+    return step.file.file.is_program and step.cost == Cost.PROGRAM and earlier.cost == Cost.CASES
 
 
 def _may_lack_memory(state: FileState) -> bool:
@@ -168,7 +169,7 @@ def _run(context: GradingContext, step: _Step, progress: Progress) -> bool:
             ran = True
         for check in (check for check in checks() if check.cost == step.cost):
             during = check.name
-            if state.failure is not None or isinstance(state.build, Rejected):
+            if _ended(state, step.cost) or isinstance(state.build, Rejected):
                 break
             if not context.options.includes(check.name) or not check.applies(file):
                 continue
@@ -181,9 +182,16 @@ def _run(context: GradingContext, step: _Step, progress: Progress) -> bool:
                 file.step = shown_step
                 state.found[check.name] = _timed_run(check, file)
     except Exception as error:
-        state.failure = during, as_grader_error(error)
+        state.fail(during, as_grader_error(error))
         ran = True
     return ran
+
+
+def _ended(state: FileState, cost: Cost) -> bool:
+    """True if a failure of the grader ends the checks, in whatever order the threads come."""
+    return state.failure is not None and (
+        named(state.failure[0]).cost < Cost.TOOLS or cost == Cost.TIMING
+    )
 
 
 def _timed_run(check: Check[Any], file: FileContext) -> tuple[CheckOutcome[Any], ...]:

@@ -1,10 +1,10 @@
-"""Run the steps of a grading in threads: side by side for different files, in order for each file.
+"""Run the steps of a grading in threads, side by side where no step waits for another.
 
     main thread         waits, and calls `on_done` after each step; signals reach it only
     checking threads    each takes the first step that may start, until none is left
 
-The steps are in the order in which one thread would run them. A step may start when no step of its
-file runs and nothing that it waits for is left. A thread ends when no step is left that it could
+The steps are in the order in which one thread would run them. A step may start when no earlier step
+that it waits for waits or runs. A thread ends when no step is left that it could
 start, so that it outlives every program that it spawned: the kernel ends a program with its thread.
 
 If the main thread is interrupted, no further step starts, and the programs of running steps are
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from grader.system import process_tree
 from grader.system.retry import retry_start
@@ -25,15 +25,7 @@ _STOP_S = 10.0
 _KILL_AGAIN_S = 0.02
 
 
-class Step(Protocol):
-    """A piece of work that belongs to one file."""
-
-    @property
-    def key(self) -> Hashable:
-        """Identifies the file; no two steps of a file run at the same time."""
-
-
-S = TypeVar("S", bound=Step)
+S = TypeVar("S")
 
 
 def run_side_by_side(
@@ -49,7 +41,7 @@ def run_side_by_side(
     A step does not start while an `earlier` one that it waits for has not ended. Raises what a
     step raises; then no further step starts.
     """
-    if min(threads, len({step.key for step in steps})) <= 1:
+    if min(threads, len(steps)) <= 1:
         for step in steps:
             run(step)
             on_done()
@@ -87,7 +79,7 @@ class _Work(Generic[S]):
 
     def start(self, threads: int) -> None:
         """Start the threads."""
-        for number in range(min(threads, len({step.key for step in self._waiting}))):
+        for number in range(min(threads, len(self._waiting))):
             # A daemon: a thread that cannot be stopped must not keep the process alive.
             thread = threading.Thread(target=self._work, name=f"check-{number}", daemon=True)
             retry_start(thread.start)
@@ -145,7 +137,5 @@ class _Work(Generic[S]):
             return None
 
     def _may_start(self, step: S) -> bool:
-        if any(other.key == step.key for other in self._running):
-            return False
         before = self._waiting[: self._waiting.index(step)]
         return not any(self._waits_for(step, other) for other in (*self._running, *before))

@@ -20,9 +20,9 @@ class Work:
     file: str
     cost: int
 
-    @property
-    def key(self) -> str:
-        return self.file
+
+def of_one_file(step: Work, earlier: Work) -> bool:
+    return step.file == earlier.file
 
 
 def steps(files: str, costs: int) -> list[Work]:
@@ -33,11 +33,11 @@ def test_files_run_side_by_side() -> None:
     both = threading.Barrier(2, timeout=HANGS_S)
     # A barrier would break if the steps ran one after another.
     met: list[int] = []
-    run_side_by_side(steps("ab", 3), 2, lambda step: met.append(both.wait()))
+    run_side_by_side(steps("ab", 3), 2, lambda step: met.append(both.wait()), waits_for=of_one_file)
     assert len(met) == 6
 
 
-def test_steps_of_one_file_run_in_order_and_never_together() -> None:
+def test_steps_that_wait_for_each_other_run_in_order_and_never_together() -> None:
     running: set[str] = set()
     done: list[Work] = []
     lock = threading.Lock()
@@ -51,7 +51,7 @@ def test_steps_of_one_file_run_in_order_and_never_together() -> None:
             done.append(step)
 
     planned = steps("abcdefgh", 5)
-    run_side_by_side(planned, 4, run)
+    run_side_by_side(planned, 4, run, waits_for=of_one_file)
     assert sorted(done, key=planned.index) == planned
     for file in "abcdefgh":
         assert [step.cost for step in done if step.file == file] == [0, 1, 2, 3, 4]
@@ -106,7 +106,7 @@ def test_an_error_ends_the_run(threads: int) -> None:
         done.append(step)
 
     with pytest.raises(KeyError):
-        run_side_by_side(steps("abc", 3), threads, run)
+        run_side_by_side(steps("abc", 3), threads, run, waits_for=of_one_file)
     assert {step.cost for step in done} == {0}
 
 
@@ -121,7 +121,7 @@ def test_a_deadline_of_the_caller_starts_no_further_step(monkeypatch: pytest.Mon
         done.append(step)
 
     with pytest.raises(signals.OutOfTime), signals.deadline(0.05):
-        run_side_by_side(steps("ab", 3), 2, run)
+        run_side_by_side(steps("ab", 3), 2, run, waits_for=of_one_file)
     assert {step.cost for step in done} == {0}
 
 
