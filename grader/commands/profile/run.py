@@ -84,7 +84,7 @@ def run_profile(request: Request, submission: Submission) -> ExitCode:
     plan = Plan(kernels=((kernel, files),))
     failed = False
     with (
-        progress_on(Console(stderr=True)) as progress,
+        progress_on(Console(stderr=True), log=False) as progress,
         open_context(request.assignment, Options(gpu=request.gpu), plan) as context,
     ):
         for kernel_file in files:
