@@ -116,8 +116,10 @@ class Page:
             shown = _cut(self._safe(printable(line[:MOST_CHARACTERS])), width)
             self.lines.append(Text.assemble(" " * indent, (BAR, "dim"), shown.rstrip()))
 
-    def table(self, header: tuple[str, ...], rows: list[tuple[str, ...]], *, indent: int) -> None:
-        """Add a table: the first column is left-aligned, the others right-aligned.
+    def table(
+        self, header: tuple[str, ...], rows: list[tuple[str, ...]], *, indent: int, left: int = 1
+    ) -> None:
+        """Add a table: the first `left` columns are left-aligned, the others right-aligned.
 
         No column is cut. The last ones are left out if the line is too short for all, and a row
         becomes a list of its cells if even two do not fit.
@@ -134,9 +136,9 @@ class Page:
             return
         for number, row in enumerate(cells):
             padded = [
-                cell + pad if place == 0 else pad + cell
-                for place, (cell, width) in enumerate(zip(row, widths, strict=False))
-                for pad in [" " * (width - cell_len(cell))]
+                cell + pad if place < left else pad + cell
+                for place, (cell, wide) in enumerate(zip(row, widths, strict=False))
+                for pad in [" " * (wide - cell_len(cell))]
             ]
             line = (" " * indent + (" " * GAP).join(padded)).rstrip()
             self.lines.append(Text(line, style="dim" if number == 0 else ""))

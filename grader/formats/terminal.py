@@ -73,7 +73,7 @@ class _Columns:
 
     def __init__(self, page: Page, report: Report) -> None:
         kernels = [kernel for kernel in report.kernels if _absence(kernel) is None]
-        checks = [check for kernel in kernels for check in kernel.checks]
+        checks = [c for kernel in kernels for c in kernel.checks if not _elsewhere(c)]
         self.label = max((cell_len(_label(page, check)) for check in checks), default=0)
         self.verdict = max((len(check.verdict.phrase) for check in checks), default=0)
         self.points = max((len(_points(check)) for check in checks), default=0)
@@ -99,9 +99,13 @@ def _kernel(
         return False
     deduplicator = Deduplicator(page)
     detailed = False
+    hidden = next(filter(_elsewhere, kernel.checks), None)
     for check in kernel.checks:
+        if check is hidden:
+            continue
         shown = show_hidden or check.visibility is Visibility.VISIBLE
-        _check(page, check, columns, shown=shown)
+        more = hidden if check.check is CheckName.CORRECTNESS else None
+        _check(page, check, columns, shown=shown, more=more)
         before = len(page.lines)
         if shown:
             write_details(page, check, deduplicator)
@@ -110,15 +114,29 @@ def _kernel(
 
 
 def _absence(kernel: KernelResult) -> CheckResult | None:
-    """Return the only line of a kernel that was not handed in."""
-    alone = kernel.checks[0] if len(kernel.checks) == 1 else None
-    return alone if alone is not None and alone.verdict is Verdict.NOT_SUBMITTED else None
+    """Return the only line of a kernel of which nothing was graded, for one and the same reason."""
+    first, *others = kernel.checks or (None,)
+    if first is None or first.verdict not in (Verdict.NOT_SUBMITTED, Verdict.NOT_MEASURED):
+        return None
+    plain = first.visibility is Visibility.VISIBLE and not (first.hint or first.evidence)
+    alike = (other.message == first.message and other.verdict is first.verdict for other in others)
+    return first if plain and all(alike) else None
 
 
-def _check(page: Page, check: CheckResult, columns: _Columns, *, shown: bool) -> None:
+def _elsewhere(check: CheckResult) -> bool:
+    """True for hidden cases that this grader does not have: the row of the visible ones has them."""
+    hidden = check.visibility is Visibility.HIDDEN and check.evidence is None
+    return hidden and check.check is CheckName.CORRECTNESS and check.verdict.pending
+
+
+def _check(
+    page: Page, check: CheckResult, columns: _Columns, *, shown: bool, more: CheckResult | None
+) -> None:
     label = _label(page, check)
     phrase, style = _verdict(check.verdict)
     message = headline(check) if shown else summary_of_hidden(check)
+    if more is not None and more.pending:
+        message += f" · {points(more.pending)} more in hidden cases, graded by the course"
     lead = Text.assemble(
         f"  {label}{' ' * (columns.label - cell_len(label))}  ",
         (phrase, style),

@@ -25,6 +25,7 @@ from grader.grading.context import FileContext, GradingContext, open_context
 from grader.grading.file_state import FileState
 from grader.grading.identity import identity
 from grader.grading.internal_error import as_grader_error
+from grader.grading.partial import ended
 from grader.grading.plan import Options, Plan, absence_reason, make_plan
 from grader.grading.progress import Progress
 from grader.judge.python_server import PythonServer
@@ -71,13 +72,26 @@ def grade(
         open_context(assignment, options, plan, server) as context,
     ):
         files = [FileContext(context, state, states) for state in states]
-        for cost, group in groupby(checks(), key=lambda check: check.cost):
-            of_cost = tuple(group)
-            for file in files:
-                if _run(context, file, of_cost, progress, build=cost == Cost.CASES):
-                    publish()
+        stopped = False
+        for file, of_cost in _order(files, by_file=options.first):
+            build = of_cost[0].cost == Cost.CASES
+            if _run(context, file, of_cost, progress, build=build):
+                publish()
+            if stopped := options.first and file.state.failed:
+                break
         environment = context.environment()
-    return report({**environment, **identity(assignment, submission)}, finished=True)
+    found = report({**environment, **identity(assignment, submission)}, finished=not stopped)
+    return ended(found, "not graded: a check above has failed (--first)") if stopped else found
+
+
+def _order(
+    files: Sequence[FileContext], *, by_file: bool
+) -> list[tuple[FileContext, tuple[Check[Any], ...]]]:
+    """Return each file with each group of checks of one cost: cost by cost, or file by file."""
+    groups = [tuple(group) for _, group in groupby(checks(), key=lambda check: check.cost)]
+    if by_file:
+        return [(file, group) for file in files for group in groups]
+    return [(file, group) for group in groups for file in files]
 
 
 def _run(

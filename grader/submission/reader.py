@@ -15,7 +15,7 @@ import contextlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from grader.assignment.generated import TEMPLATES
@@ -107,6 +107,28 @@ def read_submission(source: Path, assignment: Assignment) -> Submission:
         raise UsageError(f"cannot read the submission {source}: {words}") from error
     files = {file.path: file for file in found}
     return Submission(source=source, files=files, folder=folder, others=others)
+
+
+def read_file(file: Path, path: str, assignment: Assignment) -> Submission:
+    """Read one file as the assignment's `path`, and the other files that it names from its folder.
+
+    Raises UsageError if the file does not exist or its folder cannot be read.
+    """
+    wanted = [other for kernel in assignment.parts for other in kernel.files.values()]
+    try:
+        base = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror or error}") from error
+    try:
+        source = _read(base, file.name)
+        others = [_read(base, other) for other in wanted if other != path]
+    finally:
+        os.close(base)
+    if source is None:
+        raise UsageError(f"there is no file {file}", tip="name a source file, or a folder")
+    files = {other.path: other for other in others if other is not None}
+    files[path] = replace(source, path=path)
+    return Submission(source=file, files=files, folder=file.parent)
 
 
 def _from_folder(
