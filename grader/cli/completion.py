@@ -31,7 +31,7 @@ def assignments(context: click.Context, parameter: click.Parameter, begun: str) 
 def assignments_and_files(
     context: click.Context, parameter: click.Parameter, begun: str
 ) -> list[CompletionItem]:
-    """Return the assignments that start with `begun`; if there are none, let the shell find files."""
+    """Return the assignments that start with `begun`; if none does, let the shell find files."""
     names = assignments(context, parameter, begun)
     return [CompletionItem(name) for name in names] or [CompletionItem(begun, type="file")]
 

@@ -166,7 +166,7 @@ def _json_path(path: Path | str | None, assignments: Sequence[Assignment]) -> Pa
         return None
     target, count = Path(path), len(assignments)
     if str(path).endswith("/") or (count > 1 and not target.is_dir()):
-        if target.exists() and not target.is_dir() or (target.suffix and count > 1):
+        if (target.exists() and not target.is_dir()) or (target.suffix and count > 1):
             raise UsageError(
                 f"--json {path} is one file, but there are {count} assignments"
                 if count > 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -117,7 +117,7 @@ class Page:
             self.lines.append(Text.assemble(" " * indent, (BAR, "dim"), shown.rstrip()))
 
     def table(
-        self, header: tuple[str, ...], rows: list[tuple[str, ...]], *, indent: int, left: int = 1
+        self, header: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, indent: int, left: int = 1
     ) -> None:
         """Add a table: the first `left` columns are left-aligned, the others right-aligned.
 

@@ -124,7 +124,7 @@ def _absence(kernel: KernelResult) -> CheckResult | None:
 
 
 def _elsewhere(check: CheckResult) -> bool:
-    """True for hidden cases that this grader does not have: the row of the visible ones has them."""
+    """True for hidden cases that only the course has: the row of the visible ones shows them."""
     hidden = check.visibility is Visibility.HIDDEN and check.evidence is None
     return hidden and check.check is CheckName.CORRECTNESS and check.verdict.pending
 
@@ -195,7 +195,7 @@ def _result(page: Page, report: Report, *, show_hidden: bool) -> None:
     if report.pending:
         page.sentence(_pending_note(report))
     if report.filtered:
-        page.sentence("Partial run (--kernel, --check or --language): this is not the whole score.")
+        page.sentence("Only a part of the assignment was graded: this is not the whole score.")
 
 
 def _pending_note(report: Report) -> str:

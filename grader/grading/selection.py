@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from grader.assignment import catalogue
 from grader.assignment.generated import TEMPLATES
-from grader.assignment.model import Assignment
+from grader.assignment.model import PROGRAM_NAME, Assignment
 from grader.assignment.reader import read_assignment
 from grader.errors import ToolError, UsageError
 from grader.gpu import nvml
@@ -143,8 +143,13 @@ def _named(names: tuple[str, ...]) -> list[Assignment]:
             option = "--kernel" if name in known else "--from" if Path(name).exists() else ""
             if option and f"`{name}`" in error.message:
                 message = f"there is no assignment `{name}`; did you mean `{option} {name}`?"
-                raise UsageError(message, tip=error.tip) from None
+                raise UsageError(message, tip=_with_option(names, name, option)) from None
         raise
+
+
+def _with_option(names: Sequence[str], name: str, option: str) -> str:
+    others = " ".join(other for other in names if other != name)
+    return f"as in: grade local {others or 'ASSIGNMENT'} {option} {name}"
 
 
 def _is_source_file(word: str) -> bool:
@@ -174,9 +179,10 @@ def _only(
     named = [one for one in fitting if PurePosixPath(one[2]).name == file.name]
     beside = [one for one in named if _belongs(file, one[0])]
     # A file of another name is the kernel that the options leave.
-    left = next((some for some in (beside, named, fitting) if some), [])
+    kernels = [one for one in fitting if one[1] != PROGRAM_NAME]
+    left = next((some for some in (beside, named, kernels) if some), [])
     if len(left) != 1:
-        raise UsageError(_unclear(file, [one[0].name for one in named]), tip=_example(file, named))
+        raise _unclear(file, assignments, [one[0].name for one in named])
     [(assignment, kernel, path)] = left
     return Selected(
         assignment=assignment,
@@ -188,20 +194,23 @@ def _only(
 
 
 def _belongs(file: Path, assignment: Assignment) -> bool:
-    """True if the file's folder has the assignment's name."""
-    return file.absolute().parent.name == assignment.name
+    """True if the file's folder has the assignment's name or kernels."""
+    folder = file.absolute().parent
+    names = {path for kernel in assignment.kernels for path in kernel.files.values()}
+    return folder.name == assignment.name or any((folder / n).exists() for n in names)
 
 
-def _unclear(file: Path, named: Sequence[str]) -> str:
+def _unclear(file: Path, assignments: Sequence[Assignment], named: Sequence[str]) -> UsageError:
     if named:
-        return f"{file} could be a file of {', '.join(named)}"
-    return f"no assignment has a file {file.name}"
-
-
-def _example(file: Path, named: Sequence[tuple[Assignment, str, str]]) -> str:
-    if named:
-        return f"name the assignment: grade local {named[0][0].name} --from {file}"
-    return f"name its kernel: grade local ASSIGNMENT --kernel KERNEL --from {file}"
+        return UsageError(
+            f"{file} could be a file of {', '.join(named)}",
+            tip=f"name the assignment: grade local {named[0]} --from {file}",
+        )
+    one = assignments[0].name if len(assignments) == 1 else ""
+    return UsageError(
+        f"{one or 'no assignment'} has {'no' if one else 'a'} file {file.name}",
+        tip=f"name its kernel: grade local {one or 'ASSIGNMENT'} --kernel KERNEL --from {file}",
+    )
 
 
 def where_to_go() -> str:

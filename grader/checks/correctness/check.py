@@ -83,7 +83,7 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
 
 
 def hidden_elsewhere(cases: int) -> list[CheckOutcome[CorrectnessEvidence]]:
-    """Return the outcome of hidden cases that only the course's grader has; [] if there are none."""
+    """Return the outcome of hidden cases that only the course's grader has; [] for none."""
     if not cases:
         return []
     message = f"{cases} hidden case{'s' * (cases > 1)}, graded by the course"

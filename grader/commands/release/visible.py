@@ -22,7 +22,8 @@ _SCHEMA = re.compile(r"\A#:schema [^\n]*\n")
 def visible_spec(text: str, file: Path, *, hidden: int = 0) -> str:
     """Return a valid spec without its hidden cases and the comments above them.
 
-    With `hidden`, it says how many these are, so that their points stay pending. Also removes the `#:schema` line, which may have a path on the staff's machine. Raises
+    With `hidden`, it says how many these are, so that their points stay pending. Also removes the
+    `#:schema` line, which may have a path on the staff's machine. Raises
     SpecError, about `file`, if no visible case is left or if a case is no [[cases]] table.
     """
     data = tomllib.loads(text)
