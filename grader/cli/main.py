@@ -23,6 +23,7 @@ from grader.cli import completion, course, options
 from grader.cli.ci import ci, report
 from grader.cli.new import new
 from grader.cli.release import release
+from grader.cli.run import run
 from grader.errors import ExitCode, GraderError
 from grader.system.signals import terminable
 from grader.vocabulary import CheckName, Language
@@ -173,9 +174,9 @@ def verify(**arguments: Any) -> None:
     Exit code 0 if everything is as expected, else 1.
     """
     from grader.commands.verify.run import Request
-    from grader.commands.verify.run import verify as run
+    from grader.commands.verify.run import verify as prove
 
-    sys.exit(run(Request(**arguments)))
+    sys.exit(prove(Request(**arguments)))
 
 
 @cli.command()
@@ -256,7 +257,7 @@ def doctor() -> None:
     sys.exit(examine())
 
 
-for _command in (ci, report, new, release, *course.COMMANDS):
+for _command in (ci, report, new, release, run, *course.COMMANDS):
     cli.add_command(_command)
 
 
