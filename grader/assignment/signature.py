@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from grader.assignment.expression import Expression
 from grader.vocabulary import Language, Memory, Role
@@ -77,6 +78,18 @@ class Argument:
     memory: Memory = Memory.DEVICE
     default: int | float | None = None
 
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Argument:
+        """Return the argument of a spec that its schema accepts; ValueError for a wrong extent."""
+        return cls(
+            name=data["name"],
+            type=data["type"],
+            shape=tuple(map(Expression.parse, data["shape"])) if "shape" in data else None,
+            role=Role(data.get("role", "in")),
+            memory=Memory(data.get("memory", "device")),
+            default=data.get("default"),
+        )
+
     @property
     def is_array(self) -> bool:
         """True for a pointer (CUDA C++) or tensor (Triton)."""
@@ -90,6 +103,18 @@ class Signature:
     entry: str
     arguments: tuple[Argument, ...]
     types: Mapping[str, Mapping[Language, ElementType]]
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Signature:
+        """Return the signature of a spec that its schema accepts; ValueError for wrong extents."""
+        return cls(
+            entry=data["entry"],
+            arguments=tuple(map(Argument.of, data["arguments"])),
+            types={
+                name: {Language(word): ElementType.named(kind) for word, kind in bound.items()}
+                for name, bound in data.get("types", {}).items()
+            },
+        )
 
     @property
     def arrays(self) -> tuple[Argument, ...]:
@@ -106,11 +131,21 @@ class Signature:
         """The arrays that the kernel writes, in order."""
         return tuple(argument for argument in self.arrays if argument.role.written)
 
+    @property
+    def extents(self) -> frozenset[str]:
+        """The sizes on which shapes depend."""
+        return frozenset(n for a in self.arrays for e in a.shape or () for n in e.names)
+
     def element_type(self, argument: Argument, language: Language) -> ElementType:
         """Return the type of `argument` in `language`."""
         if argument.type in self.types:
             return self.types[argument.type][language]
         return ElementType.named(argument.type)
+
+    def element_types(self, argument: Argument) -> list[ElementType]:
+        """Return the types of `argument` in all languages, by name."""
+        bound = self.types.get(argument.type, {}).values()
+        return sorted(set(bound) or {ElementType.named(argument.type)}, key=lambda kind: kind.word)
 
     def shape(self, argument: Argument, sizes: Mapping[str, int | float]) -> tuple[int, ...]:
         """Return the shape of an array for a case's sizes."""

@@ -120,16 +120,22 @@ def calibrate(
     grade calibrate gemm --dry-run         measure and print only
     grade calibrate gemm --kernel v2_tiled this kernel again; other figures stay
     """
-    from grader.commands.calibrate.measure import Part
     from grader.commands.calibrate.run import run_calibrate
+    from grader.grading.plan import Options
     from grader.grading.selection import chosen_assignments, chosen_device
 
     chosen = chosen_assignments(assignments)
     gpu = chosen_device("cuda")
     assert gpu is not None  # chosen_device raises if there is no GPU
     root = references or chosen[0].folder.parent.parent / REFERENCES
-    part = Part(kernels=kernels, language=Language(language) if language else None)
-    run_calibrate(chosen, root, gpu, seed=seed, keep=not dry_run, part=part)
+    wanted = Options(
+        gpu=gpu,
+        kernels=frozenset(kernels),
+        languages=frozenset({Language(language)} if language else ()),
+        public_seed=seed,
+        secret_seed=seed,
+    )
+    run_calibrate(chosen, root, gpu, wanted, keep=not dry_run)
 
 
 @cli.command()
@@ -173,10 +179,9 @@ def verify(**arguments: Any) -> None:
 
     Exit code 0 if everything is as expected, else 1.
     """
-    from grader.commands.verify.run import Request
     from grader.commands.verify.run import verify as prove
 
-    sys.exit(prove(Request(**arguments)))
+    sys.exit(prove(**arguments))
 
 
 @cli.command()
@@ -209,19 +214,20 @@ def profile(
     grade profile silu                                 the file in this folder
     grade profile transpose v3_shared_tile --svg roof.svg
     """
-    from grader.commands.profile.run import Request, run_profile
+    from grader.commands.profile.run import run_profile
     from grader.grading.selection import chosen_assignments, chosen_device, default_source
     from grader.submission.reader import read_submission
 
     [chosen] = chosen_assignments((assignment,))
-    request = Request(
-        assignment=chosen,
+    exit_code = run_profile(
+        chosen,
+        read_submission(source or default_source(), chosen),
         kernel=kernel,
         language=Language(language) if language else None,
         gpu=chosen_device(device),
         svg=svg,
     )
-    sys.exit(run_profile(request, read_submission(source or default_source(), chosen)))
+    sys.exit(exit_code)
 
 
 @cli.command("list")

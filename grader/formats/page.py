@@ -117,7 +117,12 @@ class Page:
             self.lines.append(Text.assemble(" " * indent, (BAR, "dim"), shown.rstrip()))
 
     def table(
-        self, header: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, indent: int, left: int = 1
+        self,
+        header: tuple[str, ...],
+        rows: Sequence[tuple[str, ...]],
+        *,
+        indent: int,
+        left: int = 1,
     ) -> None:
         """Add a table: the first `left` columns are left-aligned, the others right-aligned.
 

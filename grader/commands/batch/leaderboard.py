@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.commands.output import rendered, reports_folder, write_text
+from grader.commands.output import reports_folder, write_text
 from grader.errors import UsageError
 from grader.report.reader import read_values
+from grader.text.templates import templates
 from grader.vocabulary import CheckName
 
 _SECRET_FILE = "pseudonyms.key"
@@ -59,8 +60,9 @@ def write_leaderboard(
     Raises UsageError if there is nothing to show.
     """
     boards = read_boards(folder, read_names(names) if names is not None else {}, on_problem)
-    page = rendered("grader.commands.batch", "leaderboard.html", title=title, boards=boards)
-    write_text(output, page)
+    environment = templates("grader.commands.batch", folder="pages", escape=True)
+    page = environment.get_template("leaderboard.html").render(title=title, boards=boards)
+    write_text(output, page + "\n")
     return sum(len(board.entries) for board in boards)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.commands.output import rendered
+from grader.text.templates import templates
 
 BAR = 40
 _WIDTH, _HEIGHT, _MARGIN = 720, 440, 60
@@ -72,25 +72,27 @@ def bars(points: Sequence[Point], roofline: Roofline) -> list[str]:
     return lines
 
 
-def svg(points: Sequence[Point], roofline: Roofline, title: str) -> str:
-    """Draw the roofline with each point that has an intensity; draw bars if there is none."""
+def drawing(points: Sequence[Point], roofline: Roofline, title: str) -> str:
+    """Return an SVG: the roofline with each point that has an intensity; bars if there is none."""
     placed = [point for point in points if point.intensity is not None]
-    axes = _axes(placed, roofline) if placed and roofline.tflop_s is not None else {}
-    return rendered(
-        "grader.commands.profile",
-        "roofline.svg",
-        points=placed if axes else points,
-        roofline=roofline,
-        title=title,
-        width=_WIDTH,
-        height=_HEIGHT,
-        margin=_MARGIN,
-        **axes,
+    picture = placed and roofline.tflop_s is not None
+    return (
+        templates("grader.commands.profile", escape=True)
+        .get_template("roofline.svg.j2")
+        .render(
+            axes=_axes(placed, roofline) if picture else None,
+            points=placed if picture else points,
+            roofline=roofline,
+            title=title,
+            width=_WIDTH,
+            height=_HEIGHT,
+            margin=_MARGIN,
+        )
     )
 
 
 def _axes(points: Sequence[Point], roofline: Roofline) -> dict[str, Any]:
-    """Return the scales of the picture, its decades, and the corners of the roofline."""
+    """Return both axes: the powers of ten on them, and functions from a value to its place."""
     assert roofline.tflop_s is not None
     ridge = 1e3 * roofline.tflop_s / roofline.gb_s
     left = math.floor(math.log10(min([ridge / 10, *(p.intensity or ridge for p in points)])))
@@ -105,16 +107,12 @@ def _axes(points: Sequence[Point], roofline: Roofline) -> dict[str, Any]:
         down = min(max(top - math.log10(tflop_s), 0.0), float(_DECADES))
         return _MARGIN + (_HEIGHT - 2 * _MARGIN) * down / _DECADES
 
-    # The intensity at which the memory line enters the picture.
-    start = max(10.0**left, 10.0 ** (top - _DECADES + 3) / roofline.gb_s)
     return {
         "x": x,
         "y": y,
-        "corners": (
-            (start, start * roofline.gb_s / 1e3),
-            (ridge, roofline.tflop_s),
-            (10.0**right, roofline.tflop_s),
-        ),
-        "intensities": [10.0**decade for decade in range(left, right + 1)],
-        "rates": [10.0**decade for decade in range(top - _DECADES, top + 1)],
+        "x_marks": [10.0**decade for decade in range(left, right + 1)],
+        "y_marks": [10.0**decade for decade in range(top - _DECADES, top + 1)],
+        # The intensity at which the memory line enters the picture.
+        "start": max(10.0**left, 10.0 ** (top - _DECADES + 3) / roofline.gb_s),
+        "ridge": ridge,
     }

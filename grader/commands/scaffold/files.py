@@ -16,6 +16,7 @@ from grader.assignment.reader import read_assignment
 from grader.commands.scaffold.draft import Draft, element_count, same_count
 from grader.commands.verify.lints import FILL_IN
 from grader.errors import GraderError, SpecError, UsageError
+from grader.text.templates import templates
 from grader.vocabulary import Language
 
 _TREES = (ASSIGNMENTS, REFERENCES, TEMPLATES)
@@ -54,15 +55,15 @@ def write_files(draft: Draft, course: Path) -> tuple[Path, ...]:
     return tuple(files)
 
 
-def gaps(files: tuple[Path, ...], course: Path) -> Iterator[str]:
-    """Yield `FILE:LINE: TEXT` of the lines to fill in, except in stubs, which are generated."""
+def gaps(files: tuple[Path, ...], course: Path) -> Iterator[tuple[Path, int, str]]:
+    """Yield file, number and text of the lines to fill in, except in the generated stubs."""
     for file in files:
         if file.parts[0] == TEMPLATES or "samples" in file.parts:
             continue
         lines = (course / file).read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, start=1):
             if FILL_IN in line:
-                yield f"{file}:{number}: {line.strip()}"
+                yield file, number, line.strip()
 
 
 def _make(draft: Draft, aside: Path, schema: str) -> None:
@@ -86,15 +87,7 @@ def _texts(draft: Draft, schema: str) -> Iterator[tuple[Path, str]]:
     `templates/assignment/` has the files of the assignment's folder, `templates/LANGUAGE/`
     the solved file (`kernel`) and the samples (VERDICT/NAME).
     """
-    import jinja2  # takes 0.1 s; other commands do without
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.commands.scaffold"),
-        keep_trailing_newline=True,
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
+    environment = templates("grader.commands.scaffold")
     environment.globals |= {
         "draft": draft,
         "element_count": element_count,
