@@ -100,7 +100,7 @@ def _grade_and_show(
                 one.assignment, one.submission, options, progress, server, on_report=reports.append
             )
     except KeyboardInterrupt:
-        if any(kernel.checks for kernel in reports[-1].kernels) if reports else False:
+        if reports and any(kernel.checks for kernel in reports[-1].kernels):
             _show(ended(reports[-1], "not graded: interrupted"), one, json_path)
         raise
     _show(report, one, json_path)
@@ -121,8 +121,10 @@ def _watch(
     console, errors = Console(), Console(stderr=True, soft_wrap=True, highlight=False)
     exit_code = ExitCode.COMPLETE
     with contextlib.ExitStack() as undo:
-        server = PythonServer(options.device)  # torch is imported once
-        undo.callback(server.close)
+        server = None
+        if any(path.endswith(".py") for one in chosen for path in one.submission.files):
+            server = PythonServer(options.device)  # which imports torch once
+            undo.callback(server.close)
         again = changes(request.selected, chosen)
         now: Sequence[Selected] = chosen
         while True:

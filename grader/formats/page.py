@@ -32,8 +32,9 @@ GAP = 3  # columns between those of a table
 BAR = "| "
 DOTS = "..."
 MOST_CHARACTERS = 100_000  # more than a page shows; the cap bounds the time for huge outputs
-# Short code in a sentence stays on one line: its blanks become this while lines are made.
-_CODE = re.compile(r"`[^`]{1,30}`")
+# What stays on one line: short code, a dot and the word before it, "3 / 4", "5.2 s". Its blanks
+# become `_GLUE` while lines are made.
+_TOGETHER = re.compile(r"`[^`]{1,30}`| (?=·)|(?<=\d) / (?=\d)|(?<=\d) (?=s\b)")
 _GLUE = "\ue000"
 
 Piece = str | tuple[str, str]  # text, or text and its style
@@ -161,7 +162,7 @@ class Page:
 
     def _wrapped(self, text: Text, first: int, others: int, most: int) -> list[Text]:
         """Return the lines of a text: the first of `first` columns, the others of `others`."""
-        glued = _CODE.sub(lambda code: code[0].replace(" ", _GLUE), text.plain)
+        glued = _TOGETHER.sub(lambda found: found[0].replace(" ", _GLUE), text.plain)
         text = Text(glued, spans=text.spans)
         lines = list(text.wrap(self._console, first, overflow="fold"))
         if len(lines) > 1 and first != others:

@@ -162,7 +162,7 @@ def test_what_a_students_pages_name_is_in_the_archive(
         text = page.read_text(encoding="utf-8")
         links = re.findall(r"\]\(([^):#]+)[^):]*\)", text)
         assert [link for link in links if not (page.parent / link).is_file()] == [], page
-        assert [name for name in re.findall(r"`(docs/[^`]+)`", text)] == [], page
+        assert re.findall(r"`(docs/[^`]+)`", text) == [], page
         assert "python -m grader" not in text, page
 
 

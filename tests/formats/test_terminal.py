@@ -21,6 +21,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from grader.checks.correctness.check import hidden_elsewhere
 from grader.formats.page import PLATFORM_WIDTH, Page
 from grader.formats.terminal import print_report
 from grader.report.evidence import (
@@ -174,6 +175,32 @@ def test_a_pipe_respects_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 50 < max(widths) <= 60
 
 
+# --- hidden cases that only the course has ---------------------------------------------------
+
+
+def _hidden_elsewhere() -> Report:
+    """The report of a student's copy: 36 points decided, 9 pending."""
+    seen = sample_reports.visible(score=36.0, max_score=36.0)
+    (outcome,) = hidden_elsewhere(3)
+    hidden = replace(
+        seen, name=outcome.label, verdict=outcome.verdict, score=0.0, max_score=9.0, pending=9.0,
+        visibility=outcome.visibility, message=outcome.diagnosis.message, evidence=None,
+    )  # fmt: skip
+    return sample_reports.report(sample_reports.kernel(seen, hidden, verdict=Verdict.ACCEPTED))
+
+
+@pytest.mark.parametrize("show_hidden", [True, False])
+def test_points_of_hidden_cases_stand_beside_those_of_the_visible_ones(show_hidden: bool) -> None:
+    lines = shown(_hidden_elsewhere(), show_hidden=show_hidden).splitlines()
+    place = lines.index("  correctness  accepted  36 / 36")
+    assert lines[place + 1] == (
+        "    9 of 9 cases are right · 9 more in hidden cases, graded by the course"
+    )
+    assert not any(line.startswith("  correctness, hidden") for line in lines)
+    if show_hidden:
+        assert "9 pending: 3 hidden cases" in " ".join(" ".join(lines).split())
+
+
 # --- layout ----------------------------------------------------------------------------------
 
 
@@ -209,6 +236,14 @@ def test_short_code_is_not_broken_at_the_end_of_a_line() -> None:
         "look for a missing guard, such as",
         "  `if (i < n)`",
     ]
+
+
+@pytest.mark.parametrize("width", range(40, 60))
+def test_what_belongs_together_is_not_broken(width: int) -> None:
+    page = page_of(width)
+    page.sentence("wrong answer · 12 / 100 points · 1 of 2 handed in · 123.4 s")
+    lines = [line.plain.strip() for line in page.lines]
+    assert not any(line.startswith(("·", "/", "s")) or line.endswith("/") for line in lines)
 
 
 def test_a_table_leaves_out_its_last_columns_and_cuts_none() -> None:

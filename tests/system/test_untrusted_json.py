@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from paths import REPOSITORY
 
-
 from grader.assignment.reader import read_assignment
 from grader.build import compile_gate
 from grader.build.artifact import Built, Rejected
