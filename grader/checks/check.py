@@ -21,6 +21,7 @@ from grader.assignment.model import Assignment, Kernel
 from grader.build.artifact import Built, Rejected
 from grader.checks.common.diagnosis import Diagnosis
 from grader.gpu.nvml import Gpu
+from grader.judge.time_budget import TimeBudget
 from grader.report.evidence import Evidence
 from grader.report.verdict import Verdict
 from grader.submission.reader import SourceFile
@@ -104,7 +105,8 @@ class CheckContext(Protocol):
     """The grading as a check sees it: one kernel file and everything needed to check it.
 
     `gpu` is None where the CPU grades, `public_seed` the seed of visible cases. The student's
-    program may run with one of `kernels`, which are in CUDA C++, in order.
+    program may run with one of `kernels`, which are in CUDA C++, in order. `budget` is the time of
+    the whole submission.
     """
 
     assignment: Assignment
@@ -113,6 +115,7 @@ class CheckContext(Protocol):
     device: Device
     public_seed: int
     kernels: Sequence[KernelFile]
+    budget: TimeBudget
 
     @property
     def built(self) -> Built:

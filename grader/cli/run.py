@@ -31,10 +31,14 @@ class _Program(click.Command):
 )
 @click.option(
     "--schedule",
-    type=click.Choice(["forward", "reverse", "random"]),
+    type=click.Choice(["forward", "reverse", "random", "interleaved"]),
     default="forward",
     show_default=True,
-    help="The order of blocks and threads. A result that changes with it depends on the order.",
+    help="The order of blocks and threads. A result that changes with it depends on the order. "
+    "With `interleaved` they take turns, without checks: races show in the program's own output.",
+)
+@click.option(
+    "--locals", "unset_locals", is_flag=True, help="Find reads of local variables without a value."
 )
 @click.option("--seed", type=int, default=0, help="The seed of --schedule random.")
 @click.option(
@@ -42,7 +46,7 @@ class _Program(click.Command):
     "timeout_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Stop the program after this time.",
+    help="Stop the program after this time, and print what was found until then.",
 )
 @click.pass_context
 def run(
@@ -51,6 +55,7 @@ def run(
     checks: bool,
     counters: bool,
     schedule: str,
+    unset_locals: bool,
     seed: int,
     timeout_s: float | None,
 ) -> None:
@@ -77,6 +82,7 @@ def run(
         raise UsageError(f"two files are called {twice}", tip="rename one")
     words = ["--schedule", schedule, "--seed", str(seed)]
     words += [] if checks else ["--fast"]
+    words += ["--locals"] if unset_locals else []
     words += [] if counters else ["--no-counters"]
     words += [] if timeout_s is None else ["--timeout", str(timeout_s)]
     words += ["--", files[0], *context.meta[_ARGUMENTS]]

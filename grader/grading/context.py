@@ -33,6 +33,7 @@ from grader.grading.file_state import FileState, all_right
 from grader.grading.plan import Options, Plan
 from grader.grading.progress import Step
 from grader.judge.python_server import PythonServer
+from grader.judge.time_budget import TimeBudget
 from grader.protocol.cuda_driver import Driver
 from grader.report.verdict import Verdict
 from grader.sandbox.probe import isolation
@@ -104,6 +105,7 @@ class GradingContext:
         self.plan = plan
         self.builds = Builds(assignment, options, folder, pool)
         self.prestart = Prestart(pool, assignment.limits)
+        self.budget = TimeBudget(assignment.limits, options.gpu.uuid if options.gpu else None)
         self._folder = folder
         # The server that forks Python workers, None until it is needed.
         self.started_server = server
@@ -180,8 +182,10 @@ class GradingContext:
         return check in file.kernel.points and self.options.includes(check)
 
     def _needs_checked_build(self, file: KernelFile) -> bool:
-        """True if the emulation will check memory or rules, or count accesses."""
-        on_cpu = self.options.device is Device.CPU and self._scores(file, CheckName.MEMORY)
+        """True if the emulation will check outputs, memory or rules, or count accesses."""
+        on_cpu = self.options.device is Device.CPU and (
+            self._scores(file, CheckName.CORRECTNESS) or self._scores(file, CheckName.MEMORY)
+        )
         bound = file.kernel.counters is not None and self.options.includes(CheckName.COUNTERS)
         rules = self.options.includes(CheckName.RULES)
         return file.language is Language.CUDA and (on_cpu or bound or rules)
@@ -203,6 +207,7 @@ class FileContext:
         self.gpu = grading.options.gpu
         self.device = grading.options.device
         self.public_seed = grading.options.public_seed
+        self.budget = grading.budget
         self.kernels: Sequence[KernelFile] = grading.plan.program_kernels
         self._grading = grading
         self._others = others
@@ -255,7 +260,7 @@ class FileContext:
         """Return the setup of a worker for this build; `private` overrides the transport."""
         from grader.checks.common.case_run import RunSetup
 
-        built = built or self.built
+        built = replace(built or self.built, launch_limits=self.built.launch_limits)
         if self.file.kernel.rules.torch_allowed:
             built = replace(built, torch_allowed=True)
         judge = self._grading.judge
@@ -265,6 +270,7 @@ class FileContext:
             server=self._grading.started_server,
             driver=judge.driver,
             private=not judge.shares if private is None else private,
+            budget=self.budget,
         )
 
     @property

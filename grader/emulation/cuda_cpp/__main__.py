@@ -67,9 +67,6 @@ def main(arguments: Sequence[str] | None = None, *, others: Sequence[Path] = ())
         # The reader has closed the output (`| head`): write nothing at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except subprocess.TimeoutExpired:
-        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
-        return 1
     except subprocess.CalledProcessError as problem:
         print(f"`{problem.cmd[0]}` failed: it must be g++ 11 or later", file=sys.stderr)
         return 2
@@ -91,6 +88,7 @@ def _compile_and_run(options: argparse.Namespace) -> int:
             folder=Path(scratch),
             runtime=runtime_object(mode, compiler=options.compiler),
             compiler=options.compiler,
+            mark_locals=options.locals,
         )
         messages = [feature.message for feature in program.unsupported]
         messages += [feature.message for feature in program.refused]
@@ -119,6 +117,10 @@ def _compile_and_run(options: argparse.Namespace) -> int:
         print_report(result.report, counters=not options.no_counters, paths=paths)
     else:
         print_faults(result.report, paths=paths)
+    if result.timed_out:
+        sys.stdout.flush()
+        print(f"stopped after {options.timeout:g} s", file=sys.stderr)
+        return 1
     if result.exit_code < 0 and not result.report.faults:
         print(f"the program was killed by {signal.Signals(-result.exit_code).name}")
     if result.exit_code < 0 or result.report.errors:
@@ -135,7 +137,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("file", type=Path, help="the .cu file")
     parser.add_argument("arguments", nargs="*", help="arguments of the program")
     parser.add_argument("--fast", action="store_true", help="optimised, without checks")
-    parser.add_argument("--schedule", choices=("forward", "reverse", "random"), default="forward")
+    parser.add_argument(
+        "--schedule", choices=("forward", "reverse", "random", "interleaved"), default="forward"
+    )
+    parser.add_argument(
+        "--locals", action="store_true", help="find reads of local variables without a value"
+    )
     parser.add_argument("--seed", type=int, default=0, help="for --schedule random")
     parser.add_argument("--all-blocks", action="store_true", help="count in every block, not in 16")
     parser.add_argument("--no-counters", action="store_true", help="print findings only")

@@ -142,6 +142,16 @@ int main() {{ k<<<1, 32>>>(); return cudaDeviceSynchronize() == cudaSuccess; }}
     assert "kernel k: its __shared__ variables need more than 48 KiB" in done.stderr
 
 
+def test_a_program_that_is_stopped_shows_what_was_found(tmp_path: Path) -> None:
+    text = (
+        "__global__ void k(int* a) { a[10] = 1; }\n"
+        "int main() { int* d; cudaMalloc(&d, 40); k<<<1, 1>>>(d); for (volatile int i = 0;;) {} }\n"
+    )
+    done = tool("kernel.cu", "--timeout", "1", folder=tmp_path, text=text)
+    assert (done.returncode, done.stderr) == (1, "stopped after 1 s\n")
+    assert "kernel.cu:1: error: out_of_bounds" in done.stdout
+
+
 def test_grade_run_takes_several_files_and_the_arguments_of_the_program(tmp_path: Path) -> None:
     (tmp_path / "kernel.cu").write_text(
         "__global__ void k(int* x) { x[blockIdx.x] = 1; }\n"
