@@ -127,7 +127,8 @@ class Assignment:
     """One assignment; `folder` holds its spec and its oracle.
 
     `program` is the student's main.cu, graded like a kernel with a single check;
-    None if the assignment asks for no program.
+    None if the assignment asks for no program. `hidden_elsewhere` is the number of hidden cases
+    that this copy of the spec leaves out: the course's own grader has them.
     """
 
     name: str
@@ -140,6 +141,13 @@ class Assignment:
     cases: tuple[CaseTemplate, ...]
     benchmarks: tuple[Benchmark, ...] = ()
     program: Kernel | None = None
+    hidden_elsewhere: int = 0
+
+    @property
+    def hidden_cases(self) -> int:
+        """The number of cases whose sizes and values a student does not see."""
+        here = sum(case.visibility is not Visibility.VISIBLE for case in self.cases)
+        return here + self.hidden_elsewhere
 
     @property
     def parts(self) -> tuple[Kernel, ...]:

@@ -133,6 +133,7 @@ def _assignment(data: Mapping[str, Any], folder: Path) -> Assignment:
         cases=tuple(template for case in data["cases"] for template in _templates(case)),
         benchmarks=tuple(map(_benchmark, data.get("benchmarks", ()))),
         program=_program(data["program"]) if "program" in data else None,
+        hidden_elsewhere=data.get("hidden_cases", 0),
     )
 
 

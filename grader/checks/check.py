@@ -57,7 +57,8 @@ class CheckOutcome(Generic[E]):
     `share` is the part of the points that is won, None for all or nothing. `wall_s` is None for the
     time of the check's `run`. If a check has several
     outcomes, each has a `label` for its line and a `weight` in the points. `host_wrote` tells later
-    checks that host code wrote results into an output; it is in no report.
+    checks that host code wrote results into an output; it is in no report. `elsewhere` marks cases
+    that another grader runs: their points are pending, and say nothing about this run.
     """
 
     diagnosis: Diagnosis
@@ -68,6 +69,7 @@ class CheckOutcome(Generic[E]):
     weight: int = 1
     visibility: Visibility = Visibility.VISIBLE
     host_wrote: bool = False
+    elsewhere: bool = False
 
     @property
     def verdict(self) -> Verdict:

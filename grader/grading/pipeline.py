@@ -30,6 +30,7 @@ from grader.grading.context import FileContext, GradingContext, open_context
 from grader.grading.file_state import FileState
 from grader.grading.identity import identity
 from grader.grading.internal_error import as_grader_error
+from grader.grading.partial import ended
 from grader.grading.plan import Options, Plan, absence_reason, make_plan
 from grader.grading.progress import Progress
 from grader.grading.side_by_side import run_side_by_side
@@ -92,6 +93,8 @@ def grade(
     ):
 
         def run(step: _Step) -> None:
+            if options.first and any(state.failed for state in states):
+                return
             if _run(context, step, progress):
                 shown[step.number] = step.file.state.copy()
                 news.set()
@@ -103,19 +106,25 @@ def grade(
             for cost in Cost
             for number in order
         ]
-        untimed = [step for step in steps if step.cost != Cost.TIMING]
-        timed = [step for step in steps if step.cost == Cost.TIMING]
-        at_once = files_at_once(options.gpu, context.cores)
-        run_side_by_side(untimed, at_once, run, waits_for=_waits_for, on_done=publish)
-        if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
-            again = {step.number for step in untimed if step.file.state.failed}
-            for number in again:
-                states[number].reset()
-            alone = [step for step in untimed if step.number in again]
-            run_side_by_side(alone, 1, run, on_done=publish)
-        run_side_by_side(timed, 1, run, on_done=publish)
+        if options.first:
+            steps.sort(key=lambda step: step.number)
+            run_side_by_side(steps, 1, run, on_done=publish)
+        else:
+            untimed = [step for step in steps if step.cost != Cost.TIMING]
+            timed = [step for step in steps if step.cost == Cost.TIMING]
+            at_once = files_at_once(options.gpu, context.cores)
+            run_side_by_side(untimed, at_once, run, waits_for=_waits_for, on_done=publish)
+            if options.gpu is not None and at_once > 1 and any(map(_may_lack_memory, states)):
+                again = {step.number for step in untimed if step.file.state.failed}
+                for number in again:
+                    states[number].reset()
+                alone = [step for step in untimed if step.number in again]
+                run_side_by_side(alone, 1, run, on_done=publish)
+            run_side_by_side(timed, 1, run, on_done=publish)
+        stopped = options.first and any(state.failed for state in states)
         environment = context.environment()
-    return report({**environment, **identity(assignment, submission)}, finished=True)
+    found = report({**environment, **identity(assignment, submission)}, finished=not stopped)
+    return ended(found, "not graded: a check above has failed (--first)") if stopped else found
 
 
 def files_at_once(gpu: Gpu | None, cores: int) -> int:

@@ -423,7 +423,7 @@ def memory_error() -> Report:
             "out_of_bounds",
             14,
             message="the access is past the end of its buffer: a read of `input`[1000] of 1000 "
-            "elements, kernel silu_kernel, block 3, thread 232",
+            "elements, kernel silu_kernel, block (3,0,0), thread (232,0,0)",
             buffer="input",
             element=1000,
             access="read",

@@ -51,6 +51,7 @@ class CorrectnessCheck(Check[CorrectnessEvidence]):
         right = any(case.verdict.earns_points for case in verified.cases)
         if right and launches and context.file.language is Language.TRITON:
             context.replace_build(compile_launches(context.built, launches))
+        outcomes += hidden_elsewhere(context.assignment.hidden_elsewhere)
         return [replace(outcome, host_wrote=bool(host_wrote)) for outcome in outcomes]
 
 
@@ -99,6 +100,23 @@ def by_visibility(verified: CorrectnessEvidence) -> list[CheckOutcome[Correctnes
             )
         )
     return outcomes
+
+
+def hidden_elsewhere(cases: int) -> list[CheckOutcome[CorrectnessEvidence]]:
+    """Return the outcome of hidden cases that only the course's grader has; [] for none."""
+    if not cases:
+        return []
+    message = f"{cases} hidden case{'s' * (cases > 1)}, graded by the course"
+    return [
+        CheckOutcome(
+            diagnosis=Diagnosis(Verdict.NOT_MEASURED, message),
+            wall_s=0.0,
+            label="correctness, hidden",
+            weight=cases,
+            visibility=Visibility.HIDDEN,
+            elsewhere=True,
+        )
+    ]
 
 
 def always_timed_out(outcomes: Sequence[CheckOutcome[CorrectnessEvidence]]) -> bool:

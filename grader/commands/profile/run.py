@@ -75,7 +75,7 @@ def run_profile(
     page = Page(Console())
     failed = False
     with (
-        progress_on(Console(stderr=True)) as progress,
+        progress_on(Console(stderr=True), log=False) as progress,
         open_context(assignment, options, plan) as context,
     ):
         for kernel_file in plan.files:

@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 
 from grader.emulation.cuda_cpp.symbols import Place
 from grader.system import untrusted_json
+from grader.text.numbers import grid_index
 
 Kind = Literal[
     "out_of_bounds", "misaligned", "race", "uninitialized", "barrier", "leak", "invalid_copy"
@@ -91,11 +92,11 @@ class Finding:
             parts.append(f": {what}")
         if self.kernel and self.block and self.thread:
             parts.append(
-                f", kernel {self.kernel}, block {_triple(self.block)}, "
-                f"thread {_triple(self.thread)}"
+                f", kernel {self.kernel}, block {grid_index(self.block)}, "
+                f"thread {grid_index(self.thread)}"
             )
             if self.other_thread:
-                parts.append(f" and thread {_triple(self.other_thread)}")
+                parts.append(f" and thread {grid_index(self.other_thread)}")
         text = parts[0]
         for part in parts[1:]:
             text += part if part[0] in ":," or part.startswith(" and") else f" {part}"
@@ -269,11 +270,6 @@ def _read_triple(value: object) -> tuple[int, int, int] | None:
         x, y, z = value
         return int(x), int(y), int(z)
     return None
-
-
-def _triple(value: tuple[int, int, int]) -> str:
-    x, y, z = value
-    return str(x) if y == z == 0 else f"({x},{y},{z})"
 
 
 def _access(write: bool | None) -> str:

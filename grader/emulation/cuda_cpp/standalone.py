@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from grader.emulation.cuda_cpp.compile_commands import HEADER, Mode, compile_command
+from grader.emulation.cuda_cpp.compile_commands import HEADER, Mode, program_command
 from grader.emulation.cuda_cpp.features import Refused, Unsupported
 from grader.emulation.cuda_cpp.report import Report, read_report
 from grader.emulation.cuda_cpp.rewriter import rewrite
@@ -58,25 +58,25 @@ class Run:
 
 
 def build(
-    source: Path,
-    *,
+    *given: Path,
     mode: Mode,
     folder: Path,
     runtime: Path,
     compiler: str = DEFAULT_COMPILER,
     mark_locals: bool = False,
 ) -> Program:
-    """Compile a program with its own `main` into `folder`.
+    """Compile the files of a program with its own `main` into `folder`.
 
     `runtime` is the object of `runtime_command` in the same mode, with its header beside it.
-    Headers (.cuh, .h, .hpp) in the source's folder that it includes are rewritten too;
+    Headers (.cuh, .h, .hpp) in the files' folders that they include are rewritten too;
     `mark_locals` as for `rewrite`.
     """
     sources: dict[str, str] = {}
     unsupported: tuple[Unsupported, ...] = ()
     refused: tuple[Refused, ...] = ()
-    waiting = [source]
-    headers = {p.name: p for p in source.parent.iterdir() if p.suffix in _HEADERS}
+    waiting = list(given)
+    folders = list(dict.fromkeys(source.parent for source in given))
+    headers = {p.name: p for place in folders for p in place.iterdir() if p.suffix in _HEADERS}
     while waiting:
         path = waiting.pop()
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
@@ -103,15 +103,15 @@ def build(
     with contextlib.suppress(FileExistsError):
         (folder / HEADER).symlink_to(runtime.with_name(HEADER))
     executable = folder / "program"
-    command = compile_command(
+    command = program_command(
         compiler=compiler,
         mode=mode,
-        # A relative name, so that diagnostics show the student's file name.
-        source=Path(source.name),
+        # Relative names, so that diagnostics show the student's file names.
+        sources=[Path(source.name) for source in given],
+        objects=(),
         runtime=runtime,
         output=executable,
-        include_dirs=(folder, source.parent.resolve()),
-        executable=True,
+        include_dirs=(folder, *(place.resolve() for place in folders)),
     )
     # Diagnostics quote the source, which may not be UTF-8.
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
