@@ -97,6 +97,8 @@ def timing_of(
         roof_share=(
             round(gb_s / roof_gb_s, 4) if roof_gb_s and not from_host(assignment) else None
         ),
+        baseline_rounds_us=tuple(round(r.baseline_s * 1e6, 3) for r in one.rounds),
+        submission_rounds_us=tuple(round(r.submission_s * 1e6, 3) for r in one.rounds),
     )
 
 
