@@ -92,6 +92,12 @@ def cli() -> None:
     type=click.Path(path_type=Path),
     help="Write the report here: a file, or a folder for several assignments.",
 )
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path),
+    help="Write a page with figures for a browser here: a file, or a folder.",
+)
 def local(**arguments: Any) -> None:
     """Grade a submission on this machine.
 
@@ -99,6 +105,7 @@ def local(**arguments: Any) -> None:
     grade local silu                       the stubs or files in this folder
     grade local silu --from ~/homework     a submission elsewhere
     grade local silu --language triton     one language only
+    grade local silu --html silu.html      with figures, for a browser
     grade local --json reports/            every assignment with submitted files
     """
     from grader.commands.local import Request, grade_local

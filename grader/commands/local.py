@@ -8,7 +8,9 @@ from pathlib import Path
 from rich.console import Console
 
 from grader.assignment.model import Assignment
+from grader.commands.output import write_text
 from grader.errors import ExitCode, UsageError
+from grader.formats.registry import HTML
 from grader.formats.terminal import print_report
 from grader.grading.internal_error import as_grader_error
 from grader.grading.pipeline import grade
@@ -38,6 +40,7 @@ class Request:
     checks: tuple[str, ...]
     seed: int
     json_path: Path | None
+    html_path: Path | None
 
 
 def grade_local(request: Request) -> int:
@@ -54,7 +57,8 @@ def grade_local(request: Request) -> int:
                 tip=f"name its folder with --from, or an assignment: {known}",
             )
     check_kernels(request.kernels, [a for a, _ in submissions])
-    _check_json(request.json_path, len(submissions))
+    _check_place("--json", request.json_path, len(submissions))
+    _check_place("--html", request.html_path, len(submissions))
     options = Options(
         gpu=chosen_device(request.device),
         kernels=frozenset(request.kernels),
@@ -67,7 +71,7 @@ def grade_local(request: Request) -> int:
     failures = []
     for assignment, submission in submissions:
         try:
-            report = _grade_and_show(assignment, submission, options, request.json_path)
+            report = _grade_and_show(assignment, submission, options, request)
         except BrokenPipeError:
             raise  # the reader has closed the output
         except Exception as error:
@@ -80,15 +84,22 @@ def grade_local(request: Request) -> int:
 
 
 def _grade_and_show(
-    assignment: Assignment, submission: Submission, options: Options, json_path: Path | None
+    assignment: Assignment, submission: Submission, options: Options, request: Request
 ) -> Report:
     with progress_on(Console(stderr=True)) as progress:
         report = grade(assignment, submission, options, progress)
     print_report(report, Console())
-    if json_path is not None:
-        folder = json_path.is_dir()
-        write_report(report, json_path / f"{assignment.name}.json" if folder else json_path)
+    if request.json_path is not None:
+        write_report(report, _file(request.json_path, f"{assignment.name}.json"))
+    if request.html_path is not None:
+        path = _file(request.html_path, f"{assignment.name}.html")
+        tip = "free space or choose another place with --html"
+        write_text(path, HTML.file(report) or "", tip=tip)
     return report
+
+
+def _file(path: Path, name: str) -> Path:
+    return path / name if path.is_dir() else path
 
 
 def _exit_code(report: Report) -> ExitCode:
@@ -98,8 +109,8 @@ def _exit_code(report: Report) -> ExitCode:
     return ExitCode.of(complete=report.verdict.earns_points and complete)
 
 
-def _check_json(path: Path | None, count: int) -> None:
-    """Make the folder for several reports; raise UsageError if reports cannot be written.
+def _check_place(option: str, path: Path | None, count: int) -> None:
+    """Make the folder for several results; raise UsageError if they cannot be written.
 
     Runs before grading, so that no work is lost.
     """
@@ -108,9 +119,9 @@ def _check_json(path: Path | None, count: int) -> None:
     if count > 1 and not path.is_dir():
         if path.exists() or path.suffix:
             raise UsageError(
-                f"--json {path} is one file, but there are {count} assignments",
+                f"{option} {path} is one file, but there are {count} assignments",
                 tip="name a folder",
             )
         path.mkdir(parents=True)
     elif not path.is_dir() and not path.absolute().parent.is_dir():
-        raise UsageError(f"--json: there is no folder {path.parent}", tip="make it first")
+        raise UsageError(f"{option}: there is no folder {path.parent}", tip="make it first")

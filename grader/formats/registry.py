@@ -96,14 +96,27 @@ class Json(OutputFormat):
         return to_json(report)
 
 
+class Html(OutputFormat):
+    """One page with figures, for a browser."""
+
+    name = "html"
+
+    def file(self, report: Report, extras: Extras = NO_EXTRAS) -> str | None:
+        """Return the page."""
+        from grader.formats.html.document import document
+
+        return document(report)
+
+
 GRADESCOPE = Gradescope()
 PRAIRIELEARN = PrairieLearn()
 AUTOLAB = Autolab()
 GITHUB = GitHub()
 JUNIT = JUnit()
 JSON = Json()
+HTML = Html()
 _formats: dict[str, OutputFormat] = {
-    str(form): form for form in (GRADESCOPE, PRAIRIELEARN, AUTOLAB, GITHUB, JUNIT, JSON)
+    str(form): form for form in (GRADESCOPE, PRAIRIELEARN, AUTOLAB, GITHUB, JUNIT, JSON, HTML)
 }
 
 
