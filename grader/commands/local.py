@@ -40,7 +40,7 @@ class Request:
     checks: tuple[str, ...]
     seed: int
     json_path: Path | None
-    html_path: Path | None
+    html_path: Path | None = None
 
 
 def grade_local(request: Request) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -26,8 +27,9 @@ from grader.grading.identity import identity
 from grader.grading.internal_error import as_grader_error
 from grader.grading.plan import Options, Plan, absence_reason, make_plan
 from grader.grading.progress import Progress
+from grader.grading.source_lines import source_lines
 from grader.judge.python_server import PythonServer
-from grader.report.model import KernelResult, Report
+from grader.report.model import CheckResult, KernelResult, Report
 from grader.submission.reader import Submission
 from grader.vocabulary import CheckName
 
@@ -131,9 +133,7 @@ def _kernel_results(
     found: list[KernelResult] = []
     for kernel, _ in plan.kernels:
         graded = [
-            score.kernel_result(
-                kernel, state.file.language, results(state, options, finished=finished)
-            )
+            _kernel_result(state, results(state, options, finished=finished))
             for state in states
             if state.file.kernel is kernel
         ]
@@ -141,3 +141,8 @@ def _kernel_results(
             score.not_submitted(kernel, absence_reason(assignment, submission, kernel, options))
         ]
     return found
+
+
+def _kernel_result(state: FileState, checks: Sequence[CheckResult]) -> KernelResult:
+    result = score.kernel_result(state.file.kernel, state.file.language, checks)
+    return replace(result, source_lines=source_lines(state.file.source.text, checks))

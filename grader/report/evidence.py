@@ -77,7 +77,7 @@ class CaseResult:
 
     `mismatched` of `elements` are outside the tolerance, the first few of them in `mismatches`.
     `pattern` describes the error, if it has a pattern. `max_error` is the largest absolute
-    difference (None if it is not finite). Of the wrong cases only the smallest has an `error_map`.
+    difference (None if it is not finite). Of the wrong cases one has an `error_map`.
     """
 
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from grader.checks.common.findings import INPUT_HINT, MASK_HINT, hint
 from grader.checks.common.source_lines import locator
@@ -14,6 +15,7 @@ from grader.emulation.cuda_cpp.report import read_report
 from grader.report.evidence import Finding
 
 TOOL = "host device"
+_SPACES: dict[str, Literal["global", "shared"]] = {"global": "global", "shared": "shared"}
 _INPUT_WRITTEN = "a read-only input is written"
 _NEGATIVE_HINT = "the index is negative: guard the lower end as well, as in `if (i >= 1)`"
 # Hints by message, where the hint for the kind of finding would mislead.
@@ -93,7 +95,7 @@ def read_run(lines: Sequence[str], library: Path, file: str, text: str) -> HostR
 
 
 def _finding(found: HostFinding, file: str) -> Finding:
-    access = None if found.write is None else "write" if found.write else "read"
+    race = found.kind == "race"
     return Finding(
         kind=found.kind,
         # No memory error on a GPU; the correctness check reports the changed input.
@@ -108,11 +110,22 @@ def _finding(found: HostFinding, file: str) -> Finding:
         thread=found.thread,
         buffer=found.buffer,
         element=found.element,
-        access=access,  # type: ignore[arg-type] # mypy widens the conditional
+        access=_access(found.write),
         access_bytes=found.access_bytes,
         count=found.count,
         tool=TOOL,
+        space=_SPACES.get(found.space or ""),
+        elements=found.elements,
+        block_size=found.block_size,
+        other_thread=found.other_thread,
+        other_access=_access(found.other_write) if race else None,
     )
+
+
+def _access(write: bool | None) -> Literal["read", "write"] | None:
+    if write is None:
+        return None
+    return "write" if write else "read"
 
 
 def _hint(found: HostFinding) -> str:

@@ -32,12 +32,13 @@ from grader.checks.common.executor_findings import fault
 from grader.checks.common.findings import INPUT_HINT
 from grader.judge.buffers import Buffer
 from grader.judge.compare import Comparison, accepts
+from grader.judge.error_map import error_map
 from grader.judge.error_pattern import TORN, PatternInput, count_unwritten_bytes, describe
 from grader.judge.gpu_out_of_memory import GpuOutOfMemoryError
 from grader.judge.oracle import CaseData
 from grader.judge.outcome import Outcome, Status
 from grader.judge.session import Session
-from grader.report.evidence import CaseResult, CorrectnessEvidence
+from grader.report.evidence import CaseResult, CorrectnessEvidence, ErrorMap
 from grader.report.verdict import Verdict
 from grader.vocabulary import Language, Visibility
 
@@ -50,6 +51,9 @@ _NONDETERMINISTIC_HINT = (
 _MASK_HINT = (
     "an index is outside its tensor: look for a load or store without its mask, `mask=offsets < n`"
 )
+# Elements of a case that is drawn, if there is one.
+_ENOUGH_FOR_A_MAP = 256
+_NARROW = 16  # cells
 # How long processes that a call left behind get to write to the outputs.
 _LEFTOVER_PROCESS_S = 0.03
 
@@ -105,7 +109,7 @@ def check_correctness(
         _end(session, visibility, outputs)
     tolerance = setup.assignment.tolerances[setup.built.language]
     return CorrectnessEvidence(
-        cases=tuple(results),
+        cases=_one_map(results),
         cases_total=len(cases),
         atol=tolerance.atol,
         rtol=tolerance.rtol,
@@ -151,6 +155,7 @@ class _Judgement:
     pattern: str | None = None
     elements: int = 0
     mismatched: int = 0
+    error_map: ErrorMap | None = None
 
 
 def _failed(diagnosis: Diagnosis) -> _Judgement:
@@ -188,6 +193,31 @@ def _result(case: Case, judged: _Judgement, wall_s: float) -> CaseResult:
         pattern=judged.pattern,
         max_error=comparison.max_error if comparison else None,
         wall_s=wall_s,
+        error_map=judged.error_map,
+    )
+
+
+def _one_map(results: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
+    """Return the results; of the wrong cases of each visibility one keeps its error map.
+
+    It is the smallest with enough elements to show a pattern, of matrices one that is not narrow.
+    """
+    best: dict[Visibility, CaseResult] = {}
+
+    def rank(result: CaseResult) -> tuple[bool, bool, int]:
+        small = result.elements < _ENOUGH_FOR_A_MAP
+        cells = result.error_map.cells if result.error_map else ()
+        narrow = len(result.error_map.shape) > 1 if result.error_map else False
+        narrow = narrow and min(len(cells), *map(len, cells)) < _NARROW
+        return small, narrow, -result.elements if small else result.elements
+
+    for result in results:
+        before = best.get(result.visibility)
+        if result.error_map and (before is None or rank(result) < rank(before)):
+            best[result.visibility] = result
+    return tuple(
+        result if result is best.get(result.visibility) else replace(result, error_map=None)
+        for result in results
     )
 
 
@@ -261,7 +291,14 @@ class _CaseRun:
             return written_late
         if wrong is None:
             return _Judgement(verdict=Verdict.ACCEPTED, message="right", elements=elements)
-        pattern = self._pattern(buffers, wrong, snapshots)
+        unwritten_bytes = self._unwritten_bytes(buffers, wrong, snapshots)
+        given = PatternInput(
+            comparison=wrong,
+            inputs=self._data.inputs,
+            unwritten_bytes=unwritten_bytes,
+            tolerance=self._case_run.tolerance,
+        )
+        pattern = describe(given)
         mismatched = sum(c.mismatched for c in comparisons)
         verb = "is" if mismatched == 1 else "are"
         of = f" of `{wrong.output}`" if len(comparisons) > 1 else ""
@@ -274,6 +311,7 @@ class _CaseRun:
             pattern=pattern,
             elements=elements,
             mismatched=mismatched,
+            error_map=error_map(wrong, given.unwritten),
         )
 
     def _hint(self, pattern: str, output: str) -> str:
@@ -338,28 +376,23 @@ class _CaseRun:
                 )
         return None
 
-    def _pattern(
+    def _unwritten_bytes(
         self, buffers: list[Buffer], wrong: Comparison, first: dict[str, torch.Tensor]
-    ) -> str | None:
+    ) -> torch.Tensor:
+        """Call again with another poison; return for each element the bytes never written."""
         unwritten = torch.zeros(wrong.wrong.shape, dtype=torch.int64)
         buffer = next(b for b in buffers if b.name == wrong.output)
-        if not buffer.role.read:
-            failed, again = self._call_once(buffers, poison=1)
-            if failed is None:
-                one, other = first[wrong.output], again[wrong.output]
-                poisons = self._case_run.poisons[wrong.output]
-                unwritten = count_unwritten_bytes(one, other, poisons)
-                like = one.double() if one.dtype.is_floating_point else one.long()
-                same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
-                self._nondeterministic = not bool(same.all())
-        return describe(
-            PatternInput(
-                comparison=wrong,
-                inputs=self._data.inputs,
-                unwritten_bytes=unwritten,
-                tolerance=self._case_run.tolerance,
-            )
-        )
+        if buffer.role.read:
+            return unwritten
+        failed, again = self._call_once(buffers, poison=1)
+        if failed is None:
+            one, other = first[wrong.output], again[wrong.output]
+            poisons = self._case_run.poisons[wrong.output]
+            unwritten = count_unwritten_bytes(one, other, poisons)
+            like = one.double() if one.dtype.is_floating_point else one.long()
+            same = accepts(other, like, self._case_run.tolerance) | (unwritten > 0)
+            self._nondeterministic = not bool(same.all())
+        return unwritten
 
 
 def _guard_violation(buffers: Sequence[Buffer], language: Language) -> Diagnosis | None:

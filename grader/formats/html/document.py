@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import jinja2
 
 MOST_KERNELS = 60
-MOST_CASES = 12
+MOST_CASES = 6
 MOST_MISMATCHES = 8
 MOST_FINDINGS = 10
 MOST_DIAGNOSTICS = 10
@@ -150,6 +150,7 @@ def document(report: Report) -> str:
     template = _environment().get_template("page.html")
     kernels = report.kernels[:MOST_KERNELS]
     names = [kernel.name for kernel in report.kernels]
+    absent = [one for one in report.kernels if one.verdict is Verdict.NOT_SUBMITTED]
     return template.render(
         report=report,
         result=student_view.result(report).split("\n"),
@@ -158,7 +159,9 @@ def document(report: Report) -> str:
         kernels=[
             _kernel(kernel, f"k{number}", twice=names.count(kernel.name) > 1)
             for number, kernel in enumerate(kernels, 1)
+            if kernel.verdict is not Verdict.NOT_SUBMITTED
         ],
+        absent=[(one.name, one.checks[0].message if one.checks else "") for one in absent],
         left_out=len(report.kernels) - len(kernels),
         ladders=ladder.panels(report.kernels),
         environment=[

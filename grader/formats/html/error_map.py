@@ -12,6 +12,7 @@ from grader.report.evidence import CaseResult, ErrorMap, Mismatch
 
 _LEFT, _TOP = 34.0, 22.0
 _LARGEST_CELL = 24.0
+_HIGHEST = 340.0
 _EVERY = (8, 16, 32, 64, 128, 256, 512, 1024)  # elements between two lines, a tile's usual sides
 _MARKED = 8
 
@@ -54,7 +55,7 @@ def panel(case: CaseResult) -> Picture | None:
         return None
     across = max(map(len, found.cells))
     down = len(found.cells)
-    size = min(_LARGEST_CELL, (WIDTH - _LEFT - 8) / across)
+    size = min(_LARGEST_CELL, (WIDTH - _LEFT - 8) / across, _HIGHEST / down)
     unwritten = any("-" in row for row in found.cells)
     return Picture(
         title=f"Where it is wrong: {_array(found)}",

@@ -13,6 +13,7 @@ COLOURS = 4  # of blocks, in turn
 _WARP = 32
 _LEFT, _TOP = 34.0, 22.0
 _LARGEST_CELL = 30.0
+_HIGHEST = 340.0
 _TEXT_FITS = 19.0
 _MOST_SHOWN = 4
 
@@ -64,7 +65,7 @@ def panel(found: Writers) -> Map | None:
         return None
     cells = [row for row in rows if row is not None]
     across = max(map(len, cells))
-    size = min(_LARGEST_CELL, (WIDTH - _LEFT - 8) / across)
+    size = min(_LARGEST_CELL, (WIDTH - _LEFT - 8) / across, _HIGHEST / len(cells))
     blocks = sorted({one[0] for row in cells for one in row if one is not None})
     layers = []
     for colour in range(COLOURS):
