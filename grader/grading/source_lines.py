@@ -35,5 +35,5 @@ def _named(evidence: Iterable[Evidence | None]) -> Iterator[int]:
         elif isinstance(one, MemoryEvidence):
             found = (line for fault in one.findings for line in (fault.line, fault.other_line))
         elif isinstance(one, CountersEvidence):
-            found = (access.line for access in (*one.warps, *one.lines))
+            found = [*(warp.line for warp in one.warps), *(line.line for line in one.lines)]
         yield from (line for line in found if line is not None)

@@ -62,8 +62,8 @@ class KernelResult:
     """One kernel in one language, or a kernel that was not handed in (no language).
 
     If both languages were handed in, there is a result for each, and `counted` marks the better
-    one, whose points count. `source_lines` are the lines of the file that evidence names, by number,
-    with their surroundings.
+    one, whose points count. `source_lines` are the lines of the file that evidence names, with
+    their surroundings, by number.
     """
 
     name: str

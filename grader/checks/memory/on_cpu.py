@@ -23,11 +23,12 @@ from grader.checks.common.emulation_findings import HostRun, read_run
 from grader.checks.common.findings import hint
 from grader.checks.common.tool_run import Prepared, run_under_tool
 from grader.checks.memory.verdict import ToolResult, combine
+from grader.checks.memory.writers import small_writers
 from grader.judge.session import Session
-from grader.report.evidence import Finding, MemoryEvidence, ToolRun
+from grader.report.evidence import Finding, MemoryEvidence, ToolRun, Writers
 from grader.vocabulary import Memory
 
-_SCHEDULES = ("schedule=forward", "schedule=random seed=1")
+_SCHEDULES = ("schedule=forward writers=1", "schedule=random seed=1")
 
 
 def check_host_memory(
@@ -78,12 +79,15 @@ def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         output = session.output
     tampered = unproven = problem = None
     findings: tuple[Finding, ...] = ()
+    drawn: tuple[Writers, ...] = ()
     try:
         lines = [json.dumps(record) for record in outcome.records]
         run = read_run(lines, setup.built.path, setup.built.file, text)
         findings = run.findings
         problem = run.unsupported[0] if run.unsupported else None
         unproven = _unproven(setup, run)
+        sizes = {case.name: case.sizes for case, _ in cases}
+        drawn = small_writers(outcome.records, setup, sizes)
     except ValueError:
         tampered = "the submission wrote into the memory checker's report"
     tool = ToolRun(
@@ -99,6 +103,7 @@ def _host_run(setup: RunSetup, text: str, cases: Sequence[Prepared], schedule: s
         output=output,
         unproven=unproven,
         tampered=tampered,
+        writers=drawn,
     )
 
 

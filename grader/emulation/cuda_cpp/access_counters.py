@@ -186,9 +186,7 @@ def _request(record: Mapping[str, Any]) -> Request | None:
     well = all(one is None or (type(one) is int and 0 <= one < 2**63) for one in numbers)
     if not well or len(lanes) != WARP or not numbers[0] or not numbers[1]:
         raise ValueError("not a request of a warp")
-    return Request(
-        lanes=tuple(lanes), transactions=numbers[0], ideal=min(numbers[0], numbers[1])
-    )
+    return Request(lanes=tuple(lanes), transactions=numbers[0], ideal=min(numbers[0], numbers[1]))
 
 
 _SUMS = (

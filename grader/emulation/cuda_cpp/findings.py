@@ -164,7 +164,7 @@ def _require_types(record: Mapping[str, Any]) -> None:
     if record["kind"] not in get_args(Kind) or record["severity"] not in get_args(Severity):
         raise ValueError("an unknown kind of finding")
     for name, kind in _TYPES.items():
-        value = record.get(name)
+        value: Any = record.get(name)
         if type(value) is not kind and (value is not None or name in ("message", "count")):
             raise ValueError(f"{name} is {value!r}")
         if kind is int and name != "offset" and value is not None and value < 0:

@@ -213,7 +213,7 @@ def _device(report: Report) -> str:
     if device == Device.CUDA.value:
         return f"Run on {report.environment.get('gpu') or 'a GPU'}."
     if device == Device.CPU.value:
-        return "Run on the processor, without a GPU: results and accesses are checked, speed is not."
+        return "Run on the processor: results and accesses are checked, speed needs a GPU."
     return ""
 
 
@@ -290,9 +290,7 @@ def _check_points(check: CheckResult) -> str:
     return won + pending
 
 
-def _build(
-    view: CheckView, evidence: BuildEvidence, kernel: KernelResult, *, failed: bool
-) -> None:
+def _build(view: CheckView, evidence: BuildEvidence, kernel: KernelResult, *, failed: bool) -> None:
     # The first error is the one to fix: show errors before warnings.
     ordered = sorted(evidence.diagnostics, key=lambda found: found.severity != "error")
     most = MOST_DIAGNOSTICS if failed else _MOST_WARNINGS
@@ -327,7 +325,7 @@ def _cases(view: CheckView, evidence: CorrectnessEvidence) -> None:
     failed = [case for case in evidence.cases if case.verdict not in well]
     view.failed_cases = [(_case_name(case), _case_text(case)) for case in failed[:MOST_CASES]]
     if len(failed) > MOST_CASES:
-        view.notes.append(f"and {len(failed) - MOST_CASES:,} more cases fail")
+        view.failed_cases.append((f"{len(failed) - MOST_CASES:,} more cases", "fail as well"))
     if not_run := evidence.cases_total - len(evidence.cases):
         view.notes.append(f"{not_run:,} cases did not run")
     mapped = next((case for case in failed if case.error_map is not None), None)
@@ -394,15 +392,18 @@ def _performance(view: CheckView, evidence: PerformanceEvidence) -> None:
     if rows := timing.table(evidence):
         header = ("benchmark", "torch", "yours", "times torch", "rate", "of roofline", "rounds")
         view.tables.append(Table(caption="The medians of each benchmark", header=header, rows=rows))
-    if rows := timing.conditions(evidence):
+    if state := timing.conditions(evidence):
         caption = "The GPU afterwards"
-        view.tables.append(Table(caption=caption, header=("what", "value"), rows=rows))
+        view.tables.append(Table(caption=caption, header=("what", "value"), rows=state))
 
 
 def _counters(view: CheckView, evidence: CountersEvidence) -> None:
     picture = traffic.panel(evidence)
     view.panels += [picture] if picture is not None else []
-    pictures = (warp_access.panel(one) for one in evidence.warps[:_MOST_PANELS_OF_WARPS])
+    # One request without excess is enough, as a contrast.
+    wasteful = [one for one in evidence.warps if one.transactions > one.least]
+    perfect = [one for one in evidence.warps if one.transactions <= one.least][:1]
+    pictures = map(warp_access.panel, (wasteful + perfect)[:_MOST_PANELS_OF_WARPS])
     view.panels += [made for made in pictures if made is not None]
     if rows := traffic.lines(evidence):
         header = ("line", "access", "requests", "per request", "would do", "times")
@@ -423,5 +424,3 @@ def _run(run: ProgramRun) -> str:
         return f"{setup}: exit code {run.exit_code}"
     ended = run.verdict.phrase if run.signal is None else f"ended by signal {run.signal}"
     return f"{setup}: {ended}"
-
-

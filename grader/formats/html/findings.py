@@ -1,4 +1,4 @@
-"""A fault in memory as a card: the source lines, both threads as timelines, the buffer as a strip."""
+"""A fault in memory as a card: source lines, both threads as timelines, the buffer as a strip."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _timelines(found: Finding) -> Timelines | None:
     elif triton or found.other_thread is None:
         missing = f"nothing orders {'programs' if triton else 'blocks'}"
     elif _same_warp(found):
-        missing = "missing: __syncwarp()"
+        missing = "missing: a barrier"
     else:
         missing = "missing: __syncthreads()"
     first = _actor(found, other=True)
@@ -140,8 +140,8 @@ def _timelines(found: Finding) -> Timelines | None:
         missing=missing,
         element=element,
         text=(
-            f"{first.who} {first.action}, and {second.who} {second.action}. Between the two nothing "
-            f"decides who comes first, so the result depends on luck."
+            f"{first.who} {first.action}, and {second.who} {second.action}. Nothing decides who "
+            "comes first, so the result depends on luck."
         ),
     )
 
@@ -174,9 +174,7 @@ def _lane(thread: tuple[int, int, int] | None, block: tuple[int, int, int] | Non
     return "" if number is None else f"warp {number // _WARP}, lane {number % _WARP}"
 
 
-def _number(
-    thread: tuple[int, int, int] | None, block: tuple[int, int, int] | None
-) -> int | None:
+def _number(thread: tuple[int, int, int] | None, block: tuple[int, int, int] | None) -> int | None:
     """Return the thread's number in its block, None if that is unknown."""
     if thread is None:
         return None

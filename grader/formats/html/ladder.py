@@ -93,9 +93,7 @@ def _evidence(kernel: KernelResult, kind: type[E]) -> Iterator[E]:
             yield check.evidence
 
 
-def _ladder(
-    values: Sequence[tuple[str, float]], *, title: str, unit: str, caption: str
-) -> Ladder:
+def _ladder(values: Sequence[tuple[str, float]], *, title: str, unit: str, caption: str) -> Ladder:
     scale = (_RIGHT - _LEFT) / (1.04 * max(1.0, *(value for _, value in values)))
     return Ladder(
         title=title,

@@ -37,9 +37,7 @@ def excerpts(source_lines: Mapping[str, str], marks: Mapping[int, str]) -> tuple
     )
     found: list[list[SourceLine]] = []
     for number in wanted:
-        line = SourceLine(
-            number=number, text=source_lines[str(number)], mark=marks.get(number, "")
-        )
+        line = SourceLine(number=number, text=source_lines[str(number)], mark=marks.get(number, ""))
         if found and found[-1][-1].number == number - 1:
             found[-1].append(line)
         else:

@@ -88,7 +88,7 @@ def panels(evidence: PerformanceEvidence) -> list[Panel]:
     return found
 
 
-def conditions(evidence: PerformanceEvidence) -> list[tuple[str, str]]:
+def conditions(evidence: PerformanceEvidence) -> list[tuple[str, ...]]:
     """Return the state of the GPU afterwards: names and values."""
     found = [
         ("copy bandwidth in the same run", evidence.roof_gb_s, "GB/s"),
@@ -96,7 +96,8 @@ def conditions(evidence: PerformanceEvidence) -> list[tuple[str, str]]:
         ("clock of the memory", evidence.memory_mhz, "MHz"),
         ("temperature", evidence.temperature_c, "°C"),
     ]
-    rows = [(name, f"{value:g} {unit}") for name, value, unit in found if value is not None]
+    rows: list[tuple[str, ...]] = []
+    rows += [(name, f"{value:g} {unit}") for name, value, unit in found if value is not None]
     if evidence.throttle_reasons:
         rows.append(("throttled by", ", ".join(evidence.throttle_reasons)))
     return rows
@@ -154,9 +155,7 @@ def _speedups(evidence: PerformanceEvidence, timed: Sequence[BenchmarkTiming]) -
     if evidence.tiers:
         caption += " Dashed lines are the tiers that earn points."
     if faster is not None and evidence.low is not None and evidence.high is not None:
-        caption += (
-            f" In all: {faster:.2f} times torch ({evidence.low:.2f} to {evidence.high:.2f})."
-        )
+        caption += f" In all: {faster:.2f} times torch ({evidence.low:.2f} to {evidence.high:.2f})."
     return Speedups(
         title="How fast, round by round",
         caption=caption,
@@ -175,7 +174,7 @@ def _rounds(one: BenchmarkTiming) -> Rounds:
     theirs, yours = one.baseline_rounds_us[:MOST_ROUNDS], one.submission_rounds_us[:MOST_ROUNDS]
     count = min(len(theirs), len(yours))
     theirs, yours = theirs[:count], yours[:count]
-    high = 1.08 * max(*theirs, *yours)
+    high = 1.08 * max(*theirs, *yours) or 1.0
     top, bottom = 18.0, 150.0
 
     def y(value: float) -> float:

@@ -51,8 +51,10 @@ def panel(evidence: CountersEvidence) -> Traffic | None:
     if not shown:
         return None
     broken = [one for one in shown if _broken(one)]
-    caption = f"Counted on {evidence.case}. The solid bar is what the kernel takes, the striped bar "
-    caption += "the fewest that would do: bars of one length are perfect."
+    caption = (
+        f"Counted on {evidence.case}. The solid bar is what the kernel takes, the striped bar the "
+        "fewest that would do: bars of one length are perfect."
+    )
     if broken:
         names = ", ".join(_NAMES[one.name].lower() for one in broken)
         caption += f" Over the assignment's bound: {names}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,8 +13,10 @@ from grader.report.evidence import WarpAccess
 WARP = 32
 SECTOR = 32
 BANKS = 32
+_LARGEST = 16  # bytes that one lane accesses at once
 _LEFT, _RIGHT = 8.0, WIDTH - 8.0
 _LANES_Y, _SECTORS_Y, _SECTOR_HEIGHT = 30.0, 110.0, 26.0
+_WORDS_Y = 92.0
 _BANK = (_RIGHT - _LEFT) / BANKS
 
 
@@ -63,6 +66,7 @@ class Banks(Panel):
 
     template: ClassVar[str] = "banks.html"
 
+    lanes: tuple[Lane, ...]
     words: tuple[Word, ...]
     bank_width: float
     row: float
@@ -83,12 +87,13 @@ def _title(found: WarpAccess, what: str) -> str:
 
 
 def _sectors(found: WarpAccess) -> Sectors:
+    size = min(found.access_bytes, _LARGEST)
     asked = {
         byte for lane in found.lanes if lane is not None
-        for byte in range(lane, lane + found.access_bytes)
+        for byte in range(lane, lane + size)
     }  # fmt: skip
     numbers = sorted({byte // SECTOR for byte in asked})
-    gaps = sum(b - a > 1 for a, b in zip(numbers, numbers[1:], strict=False))
+    gaps = sum(b - a > 1 for a, b in itertools.pairwise(numbers))
     gap = 0.0 if not gaps else min(4.0, 60.0 / gaps)
     width = min(40.0, (_RIGHT - _LEFT - gaps * gap) / len(numbers))
     start = (WIDTH - len(numbers) * width - gaps * gap) / 2
@@ -117,7 +122,7 @@ def _sectors(found: WarpAccess) -> Sectors:
     for lane, byte in enumerate(found.lanes):
         to_x = None
         if byte is not None:
-            middle = byte + min(found.access_bytes, SECTOR - byte % SECTOR) / 2
+            middle = byte + min(size, SECTOR - byte % SECTOR) / 2
             to_x = round(place[byte // SECTOR] + (middle % SECTOR) * width / SECTOR, 2)
         lanes.append(Lane(x=round(_LEFT + (lane + 0.5) * step, 2), to_x=to_x))
     active = sum(lane is not None for lane in found.lanes)
@@ -157,10 +162,11 @@ def _together(numbers: Sequence[int]) -> list[tuple[int, int]]:
 def _banks(found: WarpAccess) -> Banks:
     # Accesses of 8 and 16 bytes are served for 16 and 8 lanes at a time.
     group = WARP if found.access_bytes <= 4 else WARP // 2 if found.access_bytes == 8 else WARP // 4
-    groups = [_words(found, range(at, at + group)) for at in range(0, WARP, group)]
-    banks = max(groups, key=lambda one: max((len(words) for words in one.values()), default=0))
-    turns = max((len(words) for words in banks.values()), default=1)
-    row = min(15.0, 240.0 / turns)
+    groups = [range(at, at + group) for at in range(0, WARP, group)]
+    slowest = max(groups, key=lambda lanes: _turns(_words(found, lanes)))
+    banks = _words(found, slowest)
+    turns = _turns(banks)
+    row = min(15.0, 200.0 / turns)
     words = []
     for bank, lanes_of in banks.items():
         for turn, (word, lanes) in enumerate(lanes_of.items()):
@@ -168,41 +174,58 @@ def _banks(found: WarpAccess) -> Banks:
             words.append(
                 Word(
                     x=round(_LEFT + bank * _BANK, 2),
-                    y=round(34 + turn * row, 2),
+                    y=round(_WORDS_Y + turn * row, 2),
                     late=turn > 0,
                     text=f"bank {bank}, word {word}: lane {names}",
                 )
             )
     which = "" if group == WARP else f" (the {group} lanes of a warp that take longest)"
-    busy = max((len(one) for one in banks.values()), default=0)
     verdict = (
         "No bank is asked for two words, so all lanes are served at once."
         if turns == 1
-        else f"A bank gives one word at a time: {busy} words lie in one bank, so the request takes "
-        f"{busy} turns where {max(1, found.least * group // WARP)} would do. Pad the rows by one "
+        else f"A bank gives one word at a time: {turns} words lie in one bank, so this takes "
+        f"{turns} turns where {max(1, found.least * group // WARP)} would do. Pad the rows by one "
         "element, or swizzle the index."
     )
     return Banks(
-        title=_title(found, "no bank conflict" if turns == 1 else f"{busy}-way bank conflict"),
+        title=_title(found, "no bank conflict" if turns == 1 else f"{turns}-way bank conflict"),
         caption=(
-            f"The words that one warp of {found.kernel} asks of the 32 banks of shared memory"
-            f"{which}; a row is a turn. {verdict}"
+            f"The lanes of a warp of {found.kernel} (above) and the 32 banks of shared memory that "
+            f"have their words{which}; a row is a turn. {verdict}"
+        ),
+        lanes=tuple(
+            Lane(x=round(_LEFT + (lane + 0.5) * _BANK, 2), to_x=_bank_x(found, lane, slowest))
+            for lane in range(WARP)
         ),
         words=tuple(words),
         bank_width=round(_BANK - 1, 2),
         row=round(row, 2),
         turns=turns,
-        height=34 + turns * row + 24,
+        height=_WORDS_Y + turns * row + 24,
     )
+
+
+def _turns(banks: dict[int, dict[int, list[int]]]) -> int:
+    """Return how many words the busiest bank has to give."""
+    return max((len(words) for words in banks.values()), default=1)
+
+
+def _bank_x(found: WarpAccess, lane: int, shown: range) -> float | None:
+    """Return the middle of the bank of a lane's first word; None if the lane is not shown."""
+    byte = found.lanes[lane]
+    if byte is None or lane not in shown:
+        return None
+    return round(_LEFT + (byte // 4 % BANKS + 0.5) * _BANK - 0.5, 2)
 
 
 def _words(found: WarpAccess, lanes: range) -> dict[int, dict[int, list[int]]]:
     """Return by bank the distinct words, each with the lanes that ask for it."""
     banks: dict[int, dict[int, list[int]]] = {}
+    size = min(found.access_bytes, _LARGEST)
     for lane in lanes:
         byte = found.lanes[lane]
         if byte is None:
             continue
-        for word in range(byte // 4, (byte + found.access_bytes - 1) // 4 + 1):
+        for word in range(byte // 4, (byte + size - 1) // 4 + 1):
             banks.setdefault(word % BANKS, {}).setdefault(word, []).append(lane)
     return banks

@@ -99,7 +99,7 @@ def panel(found: Writers) -> Map | None:
         columns=f"{found.columns - 1:,}",
         rows=f"{len(cells) - 1:,}" if found.columns != _WARP else f"{found.elements - 1:,}",
         height=_TOP + len(cells) * size + 26,
-        legend=tuple((f"block{block % COLOURS}", f"block {block}") for block in blocks[:_MOST_SHOWN]),
+        legend=tuple((f"block{one % COLOURS}", f"block {one}") for one in blocks[:_MOST_SHOWN]),
     )
 
 

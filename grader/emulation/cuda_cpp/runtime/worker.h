@@ -75,6 +75,7 @@ struct Settings {
     bool count = true;             // access counters
     unsigned counted_blocks = 16;  // per launch; 0: all
     bool check = true;
+    bool writers = false;          // report which thread wrote which word of the caller's arrays
 };
 extern Settings settings;
 extern LaunchState launch_state;
